@@ -5,6 +5,7 @@
 
 #include "interpreter/capture_state.h"
 #include "ir/length_form.h"
+#include "ir/length_text.h"
 #include "ir/lengths.h"
 #include "ir/primitives.h"
 #include "runtime/error.h"
@@ -67,16 +68,24 @@ std::optional<Traced> Capture::length(const Traced& value, int axis) {
   return std::get<Traced>(size[0]);
 }
 
+Value Capture::State::masked_value(const Traced& traced) const {
+  CT_CHECK(traced.capture->live());
+  State& state = *traced.capture->state_;
+  if (state.mask == nullptr || state.mask != mask) return {};
+  state.run_mask_rules();
+  return state.masked[traced.var].value;
+}
+
 bool Capture::same_sizes(const Traced& x, const Traced& y) {
-  const auto masked_of = [&](const Traced& traced) -> Value {
-    CT_CHECK(traced.capture->live());
-    State& state = *traced.capture->state_;
-    if (state.mask == nullptr || state.mask != state_->mask) return {};
-    state.run_mask_rules();
-    return state.masked[traced.var].value;
-  };
-  const Value left = masked_of(x), right = masked_of(y);
+  const Value left = state_->masked_value(x), right = state_->masked_value(y);
   return left && right && same_length(left, right);
+}
+
+std::pair<std::string, std::string> Capture::size_texts(const Traced& x, const Traced& y) {
+  const Value left = state_->masked_value(x), right = state_->masked_value(y);
+  LengthNames names;
+  std::string of_left = left ? names.text(left) : "?";
+  return {std::move(of_left), right ? names.text(right) : "?"};
 }
 
 std::optional<Range> Capture::range_of_size(const Traced& value) {

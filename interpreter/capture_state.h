@@ -96,6 +96,8 @@ struct Capture::State {
   bool is_outside(Var var) const { return outside_values.contains(var) || outside_producer(var) != nullptr; }
 
   // ---- capture_lengths.cc
+  // A value where the mask rules run; null where it is of another mask.
+  Value masked_value(const Traced& traced) const;
   void run_mask_rules();
   void note_lengths(const Equation& equation);
   void set_masked(Var var, Masked value);

@@ -109,6 +109,8 @@ class Capture : public std::enable_shared_from_this<Capture> {
   std::optional<Range> range_of_size(const Traced& value);
   // Whether two int32 scalars of this capture or of enclosing ones are the same number whatever the lengths.
   bool same_sizes(const Traced& x, const Traced& y);
+  // Two sizes as messages show them.
+  std::pair<std::string, std::string> size_texts(const Traced& x, const Traced& y);
 
   ~Capture();
 

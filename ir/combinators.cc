@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/length_form.h"
+#include "ir/length_text.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
@@ -321,11 +322,14 @@ Masked exact(Value value) { return {value, Values(value.rank())}; }
 Value merge_lengths(Value a, Value b, std::string_view op, int axis) {
   if (!a) return b;
   if (!b || same_length(a, b)) return a;
-  throw Error(ErrorKind::kShape, concat("axis ", axis, " has two different ragged lengths"))
+  LengthNames names;
+  const std::string left = names.text(a), right = names.text(b);
+  const bool computed = left.size() + right.size() > 2;
+  throw Error(ErrorKind::kShape, concat("axis ", axis, " has two different ragged lengths: ", left, " and ", right))
       .op(op)
-      .hint(
-          "the operands must agree on the length: give both axes the same name in ct.Ragged(..., names=...), or the "
-          "same length value");
+      .hint(computed ? "they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]"
+                     : "the operands must agree on the length: give both axes the same name in ct.Ragged(..., "
+                       "names=...), or the same length value");
 }
 
 Value valid_positions(Value length, absl::Span<const int64_t> shape, int axis) {

@@ -64,6 +64,56 @@ void cut_to_bound(Operand& operand, size_t from_end, const Traced& length, int64
   operand.datum = &operand.owned;
 }
 
+Datum size_and_one(const Primitive& primitive, const Traced& size) {
+  const Datum one = bind1_with_location(
+      kFull, {}, Attrs::make({{"dtype", DType::kInt32}, {"shape", Ints()}, {"value", int64_t{1}}, {"weak", false}}));
+  const Datum own = size;
+  const Datum* operands[] = {&own, &one};
+  return bind1_with_location(primitive, operands);
+}
+
+void make_exact(Operand& operand, size_t from_end) {
+  const auto axis = static_cast<int64_t>(operand.shape.size() - 1 - from_end);
+  const Datum* whole = operand.datum;
+  operand.owned = bind1_with_location(kFillPadding, {&whole, 1}, Attrs::make({{"axes", Ints{axis}}, {"value", 0.0}}));
+  operand.datum = &operand.owned;
+}
+
+// Beside an axis of n elements, one of min(n, 1) has its only element wherever there is one beside it, and one of
+// max(n, 1) has n, or is repeated as often as that: not at all.
+void repeat_single_elements(Capture& capture, absl::Span<Operand> operands, size_t from_end) {
+  for (Operand& operand : operands) {
+    const std::optional<Traced> own = length_from_end(operand, from_end);
+    if (!own) continue;
+    const int64_t bound = operand.shape[operand.shape.size() - 1 - from_end];
+    for (const Operand& other : operands) {
+      const std::optional<Traced> beside = length_from_end(other, from_end);
+      if (!beside || capture.same_sizes(*own, *beside)) continue;
+      const int64_t size = other.shape[other.shape.size() - 1 - from_end];
+      const auto is = [&](const Primitive& primitive) {
+        return capture.same_sizes(*own, std::get<Traced>(size_and_one(primitive, *beside)));
+      };
+      if (bound == 1 && size > 1 && is(kMin)) {
+        make_exact(operand, from_end);
+      } else if (bound >= size && size > 1 && is(kMax)) {
+        cut_to_bound(operand, from_end, *beside, size);
+      } else {
+        continue;
+      }
+      break;
+    }
+  }
+}
+
+Error unequal_lengths(Capture& capture, const Traced& x, const Traced& y, size_t from_end) {
+  const auto [left, right] = capture.size_texts(x, y);
+  Error error(ErrorKind::kShape,
+              concat("axis -", from_end + 1, " has two different ragged lengths: ", left, " and ", right));
+  error.at(user_location())
+      .hint("they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]");
+  return error;
+}
+
 // Axes of one length may be padded to different bounds: to the least of these then. The operands that are left as they
 // are stay where they are.
 void agree_on_bounds(absl::Span<Operand> operands) {
@@ -71,6 +121,7 @@ void agree_on_bounds(absl::Span<Operand> operands) {
   size_t rank = 0;
   for (const Operand& operand : operands) rank = std::max(rank, operand.shape.size());
   for (size_t from_end = 0; from_end < rank; ++from_end) {
+    repeat_single_elements(*capture, operands, from_end);
     std::optional<Traced> length;
     int64_t bound = 0;
     for (const Operand& operand : operands) {
@@ -83,18 +134,21 @@ void agree_on_bounds(absl::Span<Operand> operands) {
     for (Operand& operand : operands) {
       const std::optional<Traced> own = length_from_end(operand, from_end);
       if (!own || operand.shape[operand.shape.size() - 1 - from_end] == bound) continue;
-      if (capture->same_sizes(*length, *own)) cut_to_bound(operand, from_end, *own, bound);
+      if (capture->same_sizes(*length, *own)) {
+        cut_to_bound(operand, from_end, *own, bound);
+      } else if (bound > 1 && operand.shape[operand.shape.size() - 1 - from_end] > 1) {
+        throw unequal_lengths(*capture, *length, *own, from_end);
+      }
     }
   }
 }
 
-// Whether shapes differ, other than by axes of size 1, inside of a mask.
+// Whether there may be axes that meet others of another bound, or of another length: inside of a mask.
 bool may_differ_in_bounds(absl::Span<const Operand> operands) {
   const Capture* capture = innermost_capture();
   if (capture == nullptr || !capture->masks()) return false;
-  return std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
-    return operand.datum != nullptr && operand.shape != operands[0].shape;
-  });
+  const auto has_axes = [](const Operand& operand) { return operand.datum != nullptr && !operand.shape.empty(); };
+  return std::count_if(operands.begin(), operands.end(), has_axes) > 1;
 }
 
 }  // namespace

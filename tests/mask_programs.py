@@ -402,6 +402,16 @@ step("select", lambda v: cnp.select([v > 0.3, v < -0.3], [v * 2, v * v], 0.5 * v
 step("meshgrid", lambda u, v: cnp.meshgrid(u, v)[0], kinds(vector, vector), lambda u, v: v + u, count=2)
 step("tensordot", lambda u, v: cnp.tensordot(u, v, 1), lambda u, v: matrix(u) and vector(v) and u[1] == v[0],
      lambda u, v: u[:1], count=2)
+step("scan that only counts", lambda v: lax.scan(lambda c, r: (cnp.sin(c) * 1.3, None), cnp.sum(v), v)[0],
+     vector, lambda v: ())
+step("scan of a carry", lambda v: lax.scan(lambda c, r: (c * 0.9, cnp.sin(c)), cnp.sum(v), v)[1], vector, same)
+step("scan of a number of steps", lambda v: lax.scan(
+    lambda c, r: (cnp.sin(c) * 1.3, c), cnp.sum(v), None, length=v.shape[0])[1], vector, same)
+step("scan that ignores one of two", lambda v: lax.scan(
+    lambda c, r: (c * 0.5 + 0.1, r[1] * c), cnp.sum(v), (v, cnp.cos(v)), reverse=True)[1], vector, same)
+step("map of what is closed over", lambda v: lax.map(lambda r: cnp.sum(v), v), vector, same)
+step("padded by a size", lambda v: cnp.pad(v, (v.shape[0], 1))[1 : v.shape[0] + 1], vector, same)
+step("half of the largest", lambda v: cnp.sum(lax.top_k(v, v.shape[0] // 2)[0]), vector, lambda v: (), smooth=False)
 # fmt: on
 step("sum of all", cnp.sum, has_length, lambda v: ())
 step("mean of all", cnp.mean, has_length, lambda v: (), least=1)

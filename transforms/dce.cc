@@ -2,7 +2,9 @@
 // says what is needed; equations with sub-graphs say by their `prune` rule what is left of them when only some of their
 // results are.
 #include <algorithm>
+#include <optional>
 
+#include "ir/lengths.h"
 #include "runtime/error.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
@@ -12,6 +14,8 @@ namespace {
 
 Pruned what_is_left(const Graph& graph, const Equation& equation, const std::vector<bool>& used) {
   const AttrsPtr& attrs = graph.attrs_ptr(equation);
+  std::optional<KeepLengths> lengths;
+  if (equation.primitive->region == Region::kRagged) lengths.emplace();
   if (equation.primitive->prune) return equation.primitive->prune(used, attrs);
   return {std::vector<bool>(equation.operand_count, true), std::vector<bool>(equation.output_count, true),
           map_graphs(attrs, eliminate_dead_code)};

@@ -72,19 +72,56 @@ Primitive collective(const std::string& name, int added_axes, int fixed_axes, Ow
   return result;
 }
 
+// Over the examples before `count`; null: over all of them.
+Batched sum_of_examples(const Batched& x, Value count, int64_t size) {
+  if (!x.batched()) {
+    const Value times = count ? broadcast_scalar(convert(count, x.value.dtype()), x.value.shape())
+                              : full_like(x.value, static_cast<double>(size));
+    return {mul(x.value, times), -1};
+  }
+  Value examples = x.value;
+  if (count) {
+    examples = select(valid_positions(count, examples.shape(), x.axis), examples, full_like(examples, 0));
+  }
+  return {reduce_sum(examples, {x.axis}), -1};
+}
+
+// Where the axis is ragged, a second operand says how many examples there are.
 Primitive psum_primitive() {
-  Primitive result = collective("psum", 0, 0, [](Builder&, const Batched& x, int64_t size, const AttrsPtr&) -> Batched {
-    if (x.batched()) return {reduce_sum(x.value, {x.axis}), -1};
-    return {mul(x.value, full_like(x.value, static_cast<double>(size))), -1};
-  });
+  const PrimitiveRef self("psum");
+  Primitive result = collective("psum", 0, 0, {});
   result.type = [](absl::Span<const Aval> operands, const Attrs& attrs) {
-    check_operand_count(operands, 1);
+    if (operands.size() != 2) check_operand_count(operands, 1);
     check_dtype(operands[0], kNumbers);
     check_axis_attributes(attrs);
+    if (operands.size() == 2 && !same_type(operands[1], Aval(DType::kInt32, {}))) {
+      throw Error(ErrorKind::kType, concat("the number of examples must be int32[], got ", operands[1].to_string()));
+    }
     return Avals{operands[0].strong()};
   };
-  result.transpose = linear_transpose(
-      [](Value cotangent, const Aval&, const AttrsPtr& attrs) { return bind_over(cotangent, "psum", attrs); });
+  result.jvp = linear_in_first_jvp(self);
+  result.transpose = [self](Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
+    Values operands(input.operands.begin(), input.operands.end());
+    operands[0] = input.cotangents[0];
+    Values results(operands.size());
+    results[0] = builder.bind1(*self, operands, attrs);
+    return results;
+  };
+  result.batch = [self](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
+                        const AttrsPtr& attrs) -> std::vector<Batched> {
+    const Batched& x = operands[0];
+    const bool counted = operands.size() == 2;
+    if (counted && operands[1].batched()) {
+      throw Error(ErrorKind::kUnsupported, concat("the axis '", attrs->text("axis_name"),
+                                                  "' has another number of examples in each example of an outer vmap"))
+          .op("psum")
+          .hint("put the outer vmap outside of the mask");
+    }
+    if (is_over(attrs, axis)) return {sum_of_examples(x, counted ? operands[1].value : Value(), axis)};
+    Values values;
+    for (const Batched& operand : operands) values.push_back(operand.value);
+    return {{builder.bind1(*self, values, attrs), x.axis}};
+  };
   return result;
 }
 

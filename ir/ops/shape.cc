@@ -52,16 +52,21 @@ Scalar broadcast_element(ElementBuilder& element, const Attrs& attrs, const Aval
 // The sum over everything that repeats the same element.
 Value broadcast_transpose(Value cotangent, const Aval& operand, const AttrsPtr& attrs) {
   const Ints& axes = attrs->ints("axes");
-  Ints repeated;
+  Ints repeated, kept;
   for (int axis = 0; axis < cotangent.rank(); ++axis) {
     const auto source = std::find(axes.begin(), axes.end(), axis) - axes.begin();
     const bool is_new = source == static_cast<int64_t>(axes.size());
-    if (is_new || operand.dim(static_cast<int>(source)) != cotangent.shape()[axis]) repeated.push_back(axis);
+    if (is_new || operand.dim(static_cast<int>(source)) != cotangent.shape()[axis]) {
+      repeated.push_back(axis);
+    } else {
+      kept.push_back(source);
+    }
   }
   // Storage formats are summed in float32.
   const bool computes = dtype_info(operand.dtype()).computes;
   const Value terms = computes ? cotangent : convert(cotangent, DType::kFloat32);
-  return reshape(convert(reduce_sum(terms, repeated), operand.dtype()), operand.shape());
+  const Value sum = convert(reduce_sum(terms, repeated), operand.dtype());
+  return sum.shape() == operand.shape() ? sum : broadcast(sum, operand.shape(), kept);
 }
 
 // The batch axis stays where it is among the operand's axes: in front of the same neighbour.

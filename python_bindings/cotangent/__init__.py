@@ -26,8 +26,8 @@ from cotangent._base.device import (  # noqa: E402
     process_count,
     process_index,
 )
+from cotangent._base.dimensions import dimension  # noqa: E402
 from cotangent._core import Array  # noqa: E402
-from cotangent._ops.dimensions import dimension  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.dimensions import Dim, largest, smallest
 from cotangent._core import Array, Traced
 from cotangent._ops.choice import where as choose
 from cotangent._transforms.ragged import Ragged
@@ -197,6 +198,34 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     return getattr(counterpart, method)(*inputs, **kwargs)
 
 
+# What operators of NumPy's numbers ask for beside a size: a size again.
+_OF_SIZES: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.power: operator.pow,
+    np.minimum: smallest,
+    np.maximum: largest,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+}
+
+
+def _size_ufunc(self: Dim, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """``np.sqrt(n)``, ``np.int64(2) * n`` and the like, of sizes of ragged axes."""
+    whole = all(isinstance(x, (Dim, int, np.integer)) for x in inputs)
+    if whole and ufunc in _OF_SIZES and method == "__call__" and not kwargs:
+        return _OF_SIZES[ufunc](*(x.item() if isinstance(x, np.integer) else x for x in inputs))
+    arrays = [x.__ct_array__() if isinstance(x, Dim) else x for x in inputs]
+    return array_ufunc(self.__ct_array__(), ufunc, method, *arrays, **kwargs)
+
+
 def _called(
     function: Callable[..., Any], name: str, inputs: list[Any], dtype: Any = None, where: Any = True, **kwargs: Any
 ) -> Any:
@@ -276,4 +305,5 @@ def attach() -> None:
     for name in ("base", "ctypes", "data", "flags", "strides"):
         setattr(Traced, name, _of_memory(name))
     Traced.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+    Dim.__array_ufunc__ = _size_ufunc
     Traced.__array_function__ = array_function  # type: ignore[attr-defined]

@@ -9,8 +9,11 @@ import numpy as np
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import Dim, bound_of, size_if_computed
 from cotangent._core import Array, Primitive
+from cotangent._ops.sizes import length_of_size
 from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import check_mode
 
@@ -23,7 +26,7 @@ def _segments(
     scatter: Primitive,
     data: Any,
     segment_ids: Any,
-    num_segments: int | None,
+    num_segments: int | Dim | None,
     identity: Any,
     options: dict[str, Any],
 ) -> Array:
@@ -37,6 +40,12 @@ def _segments(
     if num_segments is None:
         # The result's shape depends on the values, which must be known.
         num_segments = int(cnp.max(segment_ids)) + 1 if segment_ids.size else 0
+    num_segments = size_if_computed(num_segments, f"{name}: num_segments")
+    if isinstance(num_segments, Dim):
+        if options["mode"] == "clip":
+            segment_ids = cnp.minimum(segment_ids, num_segments - 1)
+        wide = _segments(name, method, scatter, data, segment_ids, bound_of(num_segments), identity, options)
+        return set_length(wide, length_of_size(num_segments), 0)
     num_segments = int(num_segments)
     if num_segments < 0:
         raise ValueError(f"{name}: num_segments must not be negative; got {num_segments}")
@@ -55,7 +64,7 @@ def _segment_extrema(
     scatter: Primitive,
     data: Any,
     segment_ids: Any,
-    num_segments: int | None,
+    num_segments: int | Dim | None,
     identity: Any,
     options: dict[str, Any],
 ) -> Array:
@@ -99,7 +108,7 @@ def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> dict[
 def segment_sum(
     data: Any,
     segment_ids: Any,
-    num_segments: int | None = None,
+    num_segments: int | Dim | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
@@ -113,7 +122,7 @@ def segment_sum(
         data: array whose leading axes are those of ``segment_ids``.
         segment_ids: integers; rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"`` belong to the nearest
             segment.
-        num_segments: the number of segments, by default one more than the highest id; needed under ``jit``.
+        num_segments: the number of segments, by default one more than the highest id; needed under ``jit``. Inside ``mask`` also a size.
         bucket_size: accepted for JAX's signature; the order of summation does not depend on it.
 
     Returns:
@@ -133,7 +142,7 @@ def segment_sum(
 def segment_prod(
     data: Any,
     segment_ids: Any,
-    num_segments: int | None = None,
+    num_segments: int | Dim | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
@@ -152,7 +161,7 @@ def segment_prod(
 def segment_max(
     data: Any,
     segment_ids: Any,
-    num_segments: int | None = None,
+    num_segments: int | Dim | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
@@ -171,7 +180,7 @@ def segment_max(
 def segment_min(
     data: Any,
     segment_ids: Any,
-    num_segments: int | None = None,
+    num_segments: int | Dim | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,

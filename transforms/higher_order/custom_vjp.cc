@@ -57,7 +57,7 @@ Values linear_call(Builder& builder, GraphPtr backward, int64_t num_residuals, a
 }
 
 // The backward graph of a batch. Cotangents arrive with the batch at axis 0; those of operands that all examples share
-// are summed over it.
+// are summed over it: over as many examples as there are cotangents of.
 GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residual_axes,
                         const std::vector<int>& operand_axes, const BatchAxis& axis) {
   std::vector<int> in = residual_axes;
@@ -66,9 +66,10 @@ GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residu
   for (int axis : operand_axes) out.push_back(axis < 0 ? 0 : axis);
   const BatchGraph batched = batch_of(backward, in, axis, out);
   Builder builder;
-  Values results = builder.inline_graph(*batched.graph, inputs_like(builder, *batched.graph));
+  const Values inputs = inputs_like(builder, *batched.graph);
+  Values results = builder.inline_graph(*batched.graph, inputs);
   for (size_t i = 0; i < results.size(); ++i) {
-    if (operand_axes[i] < 0) results[i] = reduce_sum(results[i], {0});
+    if (operand_axes[i] < 0) results[i] = reduce_sum(with_lengths_of(results[i], inputs.back(), {0}), {0});
   }
   return builder.finish(results);
 }

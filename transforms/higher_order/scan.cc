@@ -331,12 +331,20 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
 
 // ---- prune ---------------------------------------------------------------------------------------------------------
 
+// Where lengths are values, a loop that is not counted takes as many steps as its sequences are long, whether its steps
+// look at them or not.
+void keep_a_sequence(const Loop& loop, Flags& operands) {
+  if (count(loop.inputs.of(Loop::kSlices, operands)) > 0 || loop.inputs.count(Loop::kSlices) == 0) return;
+  operands[loop.inputs.first(Loop::kSlices)] = true;
+}
+
 // A carry is needed when it is used in the end, or when a step makes something needed of it.
 Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
   const Loop loop(*attributes);
   Flags outputs = used;
   const PrunedGraph step = loop.prune(outputs);
   Flags operands = step.inputs;
+  if (!loop.attrs.counted && keeps_lengths()) keep_a_sequence(loop, operands);
   const ScanAttrs left = loop.over(with_inputs(step.graph, operands), loop.inputs.where(operands));
   if (loop.attrs.counted) operands.push_back(true);
   return {operands, outputs, to_attrs(left)};

@@ -1,7 +1,10 @@
 // vmap_region: a program for one example, to be applied to a batch; every result has its batch dimension at axis 0.
 // What vmap makes of a mask region: derivatives still have to reach the inside of the mask, so the batching waits. It
 // expands after all derivatives are taken.
+#include <algorithm>
+
 #include "ir/combinators.h"
+#include "ir/lengths.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
@@ -60,14 +63,16 @@ AttrsPtr vmap_region_derived(const AttrsPtr& attrs, const Derived& derived) {
   return attrs->with("graph", derived.graphs[0])->with("in_axes", std::move(in_axes));
 }
 
-// An operand that all examples share gets the sum of their cotangents.
+// An operand that all examples share gets the sum of their cotangents, of as many as there are.
 Values vmap_region_transpose(const AppliedRules& rules, Builder& builder, const TransposeInput& input,
                              const AttrsPtr& attrs) {
   const Ints& axes = attrs->ints("in_axes");
+  const auto incoming = std::ranges::find_if(input.cotangents, [](const Value& value) { return bool{value}; });
   Values results = rules.transpose(builder, input, attrs);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i]) continue;
-    results[i] = axes[i] < 0 ? reduce_sum(results[i], {0}) : move_axis(results[i], 0, static_cast<int>(axes[i]));
+    results[i] = axes[i] < 0 ? reduce_sum(with_lengths_of(results[i], *incoming, {0}), {0})
+                             : move_axis(results[i], 0, static_cast<int>(axes[i]));
   }
   return results;
 }

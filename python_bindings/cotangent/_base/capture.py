@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -24,8 +24,8 @@ _Wrapper = TypeVar("_Wrapper")
 
 FLOAT0 = np.dtype([("float0", "V")])  # JAX's dtype of derivatives of what has none
 
-# Names of mapped axes that are ragged: their sizes are values.
-RAGGED_NAMES: ContextVar[frozenset[str]] = ContextVar("ragged_names", default=frozenset())
+# Names of mapped axes that are ragged, and their lengths.
+RAGGED_NAMES: ContextVar[Mapping[str, Array]] = ContextVar("ragged_names", default=types.MappingProxyType({}))
 
 
 class ShapeDtypeStruct:

@@ -21,9 +21,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
-from cotangent._ops.dimensions import Dim, as_dimension, is_scalar_integer
 from cotangent._ops.positions import is_sized as is_sized_mask
 from cotangent._ops.positions import sized_positions
 from cotangent._ops.sized_slices import SizedSlice, is_sized, resolve_slice

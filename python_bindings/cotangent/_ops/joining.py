@@ -9,9 +9,9 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.dimensions import smallest
 from cotangent._core import Array
 from cotangent._ops.binding import convert, own
-from cotangent._ops.dimensions import smallest
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from cotangent._ops.sized_slices import resolve_slice, slice_sized, take_slice
 from cotangent._ops.sizes import (

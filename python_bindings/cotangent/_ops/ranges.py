@@ -13,10 +13,10 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_device, check_placement
+from cotangent._base.dimensions import is_scalar_integer, largest, narrowed, not_negative
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.creation import asarray, zeros
-from cotangent._ops.dimensions import is_scalar_integer, largest, narrowed, not_negative
 from cotangent._ops.positions import is_unknown
 from cotangent._ops.sizes import (
     insert_axes,
@@ -103,6 +103,8 @@ def arange(
 def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
     """`arange` where a bound is a size, or a value that may become one."""
     first, last = (0, start) if stop is None else (start, stop)
+    if _is_fraction(first) or _is_fraction(step) or _is_fraction(last):
+        return _range_of_fractions(first, last, 1 if step is None else step, dtype)
     first, last = (size_from(item, "arange: a bound") for item in (first, last))
     stride = 1 if step is None else static_int(step, "arange: the step beside bounds that are sizes")
     if stride == 0:
@@ -119,6 +121,41 @@ def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
     elif first:
         result = result + literal(result, int(first))
     return give_lengths(result, lengths)
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, (float, np.floating))
+
+
+def _range_of_fractions(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
+    """`arange` of floats where one bound is a size: how many numbers there are is asked of NumPy for each length.
+
+    Raises:
+        TypeError: both bounds are sizes, or the step is one.
+    """
+    sizes = [part for part in (start, stop) if is_dimension(part)]
+    if len(sizes) != 1 or not all(_core.is_python_scalar(part) for part in (start, stop, step) if part is not sizes[0]):
+        raise TypeError(
+            "arange: of floats, one of start and stop may be a size, and the step a number\n"
+            "  count with integers: start + step * ct.numpy.arange(n)"
+        )
+    size = narrowed(sizes[0])
+    numbers: Any = np.arange
+    counts = [
+        len(numbers(*(known if is_dimension(part) else part for part in (start, stop)), step))
+        for known in range(size.least, size.bound + 1)
+    ]
+    places = primitives.sub(size.value, literal(size.value, size.least))
+    count = primitives.gather(_core.array(np.array(counts, np.int32)), places, axis=0, batch_dims=0)
+    wide = _core.canonical_dtype(float if dtype is None else dtype)
+    result = _iota(max(counts), wide)
+    if step != 1:
+        result = result * literal(result, step)
+    if is_dimension(start):
+        result = result + _core.broadcast_to(_core.convert(start.value, wide), result._bound_shape)
+    elif start:
+        result = result + literal(result, start)
+    return give_lengths(result, {0: count})
 
 
 def _fractions(num: Any, divisions: Any, dtype: Any) -> Array:

@@ -12,9 +12,9 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import Dim, as_dimension, bound_of, not_negative
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
-from cotangent._ops.dimensions import Dim, as_dimension
 from cotangent._ops.extents import slice_axis
 from cotangent._ops.positions import is_sized, known
 from cotangent._ops.reshaping import reshaped
@@ -96,6 +96,18 @@ def _repeated_by_values(array: Array, repeats: Array, axis: int) -> Array:
     return set_length(primitives.gather(array, reached, axis=axis, batch_dims=0), total.value, axis)
 
 
+def _repeated_by_size(array: Array, count: Any, axis: int) -> Array:
+    """`repeat` of each element as often as a size says: an axis of that size behind its own, merged with it."""
+    sizes, symbolic = list(array._bound_shape), symbolic_sizes(array)
+    wider = primitives.broadcast(
+        array,
+        shape=[*sizes[: axis + 1], bound_of(count), *sizes[axis + 1 :]],
+        axes=[i if i <= axis else i + 1 for i in range(array.ndim)],
+    )
+    wider = set_length(wider, length_of_size(count), axis + 1)
+    return reshaped(wider, [*symbolic[:axis], symbolic[axis] * count, *symbolic[axis + 1 :]])
+
+
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
 ) -> Array:
@@ -116,6 +128,8 @@ def repeat(
     counted = ragged and total_repeat_length is not None
     number = None
     if isinstance(repeats, Dim):
+        if total_repeat_length is None:
+            return _repeated_by_size(array, not_negative(repeats), axis)
         repeats = repeats.value
     total = None if total_repeat_length is None else size_from(total_repeat_length, "repeat: total_repeat_length")
     if isinstance(total, Dim):

@@ -15,9 +15,9 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.capture import give_lengths
+from cotangent._base.dimensions import Dim, bound_of, largest, narrowed
 from cotangent._core import Array
 from cotangent._ops.binding import literal
-from cotangent._ops.dimensions import Dim, bound_of, largest, narrowed
 from cotangent._ops.sizes import (
     as_dtype,
     flat_positions,

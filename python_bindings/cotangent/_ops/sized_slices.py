@@ -13,9 +13,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.capture import set_length
-from cotangent._core import Array
-from cotangent._ops.binding import literal
-from cotangent._ops.dimensions import (
+from cotangent._base.dimensions import (
     Dim,
     as_dimension,
     bound_of,
@@ -25,6 +23,8 @@ from cotangent._ops.dimensions import (
     not_negative,
     smallest,
 )
+from cotangent._core import Array
+from cotangent._ops.binding import literal
 from cotangent._ops.extents import slice_axis
 from cotangent._ops.sizes import length_of_size, symbolic_size
 

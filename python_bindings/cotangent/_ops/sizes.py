@@ -15,9 +15,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer, narrowed, not_negative
 from cotangent._base.keys import KeyDType
 from cotangent._core import Array
-from cotangent._ops.dimensions import Dim, as_dimension, is_scalar_integer, narrowed, not_negative
 from cotangent.errors import ShapeError
 
 Size = int | Array

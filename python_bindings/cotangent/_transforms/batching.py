@@ -118,8 +118,10 @@ def vmap(
         named = None if axis_name is None else (axis_text(axis_name), size)
         mapped = [_core.length_of(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
         ragged = [length for length in mapped if length is not None]
-        names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
-        token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
+        lengths = {key: length for key, length in RAGGED_NAMES.get().items() if not named or key != named[0]}
+        if named and ragged:
+            lengths[named[0]] = ragged[0]
+        token = RAGGED_NAMES.set(lengths)
         division, chunk = DIVISION.get(), chunk_size
         if division is not None and chunk_size is None and not named and not ragged:
             chunk, division = division.chunk(size)

@@ -10,7 +10,8 @@ import numpy as np
 from cotangent import _core, config
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
+from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, set_length, wraps
+from cotangent._base.dimensions import Dim, not_negative, size_if_computed
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.ragged import check_names_of_batch
@@ -109,7 +110,7 @@ def scan(
     f: Callable[..., Any],
     init: Any,
     xs: Any = None,
-    length: int | None = None,
+    length: int | Dim | None = None,
     reverse: bool = False,
     unroll: int = 1,
     _split_transpose: bool = False,
@@ -120,7 +121,7 @@ def scan(
         f: ``(carry, x) -> (carry, y)``.
         init: the first carry, a pytree; the carry keeps its structure, shapes and dtypes.
         xs: arrays scanned over their leading axis, a pytree, or None.
-        length: the number of steps; needed when ``xs`` has no leaves.
+        length: the number of steps, inside ``mask`` also a size; needed when ``xs`` has no leaves.
         reverse: whether to go from the last element to the first.
         unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
         _split_transpose: accepted for compatibility: how the backward loop is cut is the compiler's business.
@@ -142,6 +143,11 @@ def scan(
     for leaf, path in zip(sequences, sequence_structure.paths(), strict=True):
         if leaf.ndim == 0:
             raise ShapeError(f"scan: xs{path} is a scalar; scanned arrays need a leading axis")
+    length = size_if_computed(length, "scan: length")
+    if isinstance(length, Dim):
+        if not sequences:
+            return scan(_without_elements(f, xs), init, _numbers(length), reverse=reverse)
+        length = _agreed(length, sequences)
     lengths = {leaf._bound_shape[0] for leaf in sequences} | ({int(length)} if length is not None else set())
     if not lengths:
         raise ValueError("scan: pass xs with at least one array, or length=")
@@ -174,6 +180,35 @@ def scan(
         reverse=reverse,
     )
     return carry_structure.unflatten(outputs[: len(carry)]), y_structure.unflatten(outputs[len(carry) :])
+
+
+def _numbers(size: Dim) -> Array:
+    """0, 1, … below a size."""
+    count = primitives.iota(shape=[max(size.bound, 0)], dtype=np.dtype("int32"), axis=0)
+    return set_length(count, not_negative(size).value, 0)
+
+
+def _without_elements(f: Callable[..., Any], xs: Any) -> Callable[..., Any]:
+    @wraps(f)
+    def step(carry: Any, number: Array) -> Any:
+        del number
+        return f(carry, xs)
+
+    return step
+
+
+def _agreed(length: Dim, sequences: list[Array]) -> int:
+    """The bound of sequences that have a size.
+
+    Raises:
+        ValueError: one of them is of another.
+    """
+    for leaf in sequences:
+        if leaf.shape[0] is not length and (leaf.shape[0] == length) is not True:
+            raise ValueError(
+                f"scan: length is the size {length.owner}; the leading axis of xs, {leaf.shape[0]!r}, is another"
+            )
+    return sequences[0]._bound_shape[0]
 
 
 def _constants_first(captured: Captured, sources: list[Any]) -> Any:

@@ -104,7 +104,9 @@ def _jacobian(
         targets = [(aval[0], aval[1]) for aval in inexact_out]
         rows = sources if forward else [target for target, aval in zip(targets, avals[:out_count], strict=False)]
         total = sum(int(np.prod(shape, dtype=np.int64)) for shape, _ in rows)
-        basis = _basis(rows, total)
+        # The vectors are as ragged as what they stand for: which element is the last one depends on it.
+        models = differentiated if forward else outputs[:out_count]
+        basis = [as_ragged_as(vectors, model, 1) for vectors, model in zip(_basis(rows, total), models, strict=True)]
         if forward:
             graph = _core.graph_vmap(tangent, [-1] * len(residuals) + [0] * len(basis), total, [0] * len(inexact_out))
             columns = _core.apply_graph(graph, residuals + basis)[:out_count]

@@ -290,14 +290,17 @@ def linear_transpose(fun: Function, *primals: Any) -> Function:
     linear = [True] * len(leaves) + [False] * len(captured.closure)
     graph = _core.graph_transpose(captured.graph, linear)
 
-    return Partial(_Transposed(graph, captured, argument_structure, function_name(fun)), captured.closure)
+    return Partial(_Transposed(graph, captured, argument_structure, function_name(fun), leaves), captured.closure)
 
 
 class _Transposed:
     """The function that `linear_transpose` returns, but for its arrays: what the linear one closes over."""
 
-    def __init__(self, graph: Graph, captured: Captured, structure: PyTreeDef, name: str) -> None:
+    def __init__(
+        self, graph: Graph, captured: Captured, structure: PyTreeDef, name: str, arguments: Sequence[Any]
+    ) -> None:
         self.graph = graph  # closure, cotangents of the outputs -> cotangents of the arguments
+        self.ragged = [(i, x) for i, x in enumerate(arguments) if isinstance(x, Array) and _core.ragged_axes(x)]
         self.captured = captured
         self.structure = structure
         self.name = name
@@ -312,7 +315,10 @@ class _Transposed:
             if array._bound_shape != shape:
                 raise MismatchError(f"{what} has shape {array.shape}, the output {shape}")
             values.append(_of_dtype(array, dtype, what, "the output"))
-        return self.structure.unflatten(_core.apply_graph(self.graph, closure + values))
+        found = _core.apply_graph(self.graph, closure + values)
+        for i, argument in self.ragged:
+            found[i] = as_ragged_as(found[i], argument)
+        return self.structure.unflatten(found)
 
 
 def fwd_and_bwd(

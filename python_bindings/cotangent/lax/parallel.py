@@ -7,6 +7,7 @@ other. Integers among the names of `psum`, `pmean`, `pmax` and `pmin` are axes o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import RAGGED_NAMES, axis_text, flatten_arguments
+from cotangent._base.capture import RAGGED_NAMES, axis_text, flatten_arguments, set_length
+from cotangent._base.dimensions import Dim
 from cotangent._core import Array, Primitive
 from cotangent._ops.extents import capacity, join_axes, split_axis
 from cotangent._ops.sizes import element_count, normalize_axes
@@ -89,9 +91,16 @@ def _size(axes: Sequence[Axis]) -> int:
         if name in RAGGED_NAMES.get():
             raise NotImplementedError(
                 f"the axis named {name!r} is ragged: how many examples there are is not known\n"
-                "  use psum, pmax and pmin, which leave the padding out, or map over an exact axis"
+                "  use psum, pmean, pmax, pmin and all_gather, which leave the padding out, or map over an exact axis"
             )
     return int(np.prod([size for _, size in axes], dtype=np.int64))
+
+
+def _count(axes: Sequence[Axis]) -> Any:
+    """The number of examples: an int, or a size where an axis is ragged."""
+    lengths = RAGGED_NAMES.get()
+    sizes = [Dim(size, lengths[name], f"axis {name!r}") if name in lengths else size for name, size in axes]
+    return math.prod(sizes)
 
 
 def _move(x: Array, source: int, target: int) -> Array:
@@ -112,6 +121,9 @@ def _gather(x: Array, axes: Sequence[Axis]) -> Array:
     """``x`` of all examples, along a new first axis."""
     for axis in reversed(axes):
         x = _bind(primitives.all_gather, [x], axis)
+        length = RAGGED_NAMES.get().get(axis[0])
+        if length is not None and 0 not in _core.ragged_axes(x):
+            x = set_length(x, length, 0)
     if len(axes) == 1:
         return x
     _size(axes)  # which must be known
@@ -174,8 +186,6 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
     [0.25, 0.75]
     """
     axes, positions = _parted(axis_name, axis_index_groups, "psum")
-    if isinstance(x, (int, float, complex, np.ndarray, np.generic)):
-        _size(axes)  # the result is a multiple of it
 
     def total(leaf: Array) -> Array:
         leaf = _reduced(primitives.reduce_sum, _number(leaf), positions, "psum")
@@ -183,7 +193,9 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
             table, own, _ = _grouped(axis_index_groups, axes, "psum")
             return _take(primitives.reduce_sum(_take(_gather(leaf, axes), table), axes=[1]), own)
         for axis in axes:
-            leaf = _bind(primitives.psum, [leaf], axis)
+            # Of a ragged axis, how many examples there are: what is the same for all of them is there once for each.
+            length = RAGGED_NAMES.get().get(axis[0])
+            leaf = _bind(primitives.psum, [leaf] if length is None else [leaf, length], axis)
         return leaf
 
     return _map(total, x, "psum's argument")
@@ -192,7 +204,7 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
     """The mean of ``x`` over the examples, and along its axes whose numbers are given."""
     axes, positions = _parted(axis_name, axis_index_groups, "pmean")
-    count = _size(axes) if axis_index_groups is None else len(axis_index_groups[0])
+    count = _count(axes) if axis_index_groups is None else len(axis_index_groups[0])
 
     def mean(leaf: Array) -> Array:
         along = element_count(leaf, normalize_axes(tuple(positions), leaf.ndim, "pmean"))
@@ -384,9 +396,9 @@ def axis_index(axis_name: Hashable) -> Array:
     return _index(_axes(axis_name, "axis_index"))
 
 
-def axis_size(axis_name: Hashable) -> int:
-    """The size of the named axis."""
-    return _size(_axes(axis_name, "axis_size"))
+def axis_size(axis_name: Hashable) -> Any:
+    """The size of the named axis: an int, or of a ragged one what its arrays' ``shape`` has."""
+    return _count(_axes(axis_name, "axis_size"))
 
 
 check_arguments(globals())

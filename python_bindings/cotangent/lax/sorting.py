@@ -10,13 +10,15 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
+from cotangent._base.dimensions import Dim, bound_of, narrowed, size_if_computed
 from cotangent._core import Array
 from cotangent._ops import extreme_positions
 from cotangent._ops.binding import convert
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import less
 from cotangent._ops.extents import capacity, index_along
-from cotangent._ops.sizes import axis_size, normalize_axis
+from cotangent._ops.sizes import axis_size, length_of_size, normalize_axis, static_int
 from cotangent._ops.taking import take_along_axis
 from cotangent.errors import DTypeError, ShapeError
 
@@ -56,7 +58,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return first, second
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
     """The ``k`` largest elements along an axis, largest first, and their positions (int32); NaN counts as largest.
 
     Of equal elements the first comes first. Along a ragged axis that is shorter than ``k`` the rest is the smallest number of the dtype,
@@ -73,6 +75,12 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if _core.dtype_kind(x.dtype) in ("complex", "bool"):
         raise DTypeError(f"lax.top_k takes real numbers; got {x.dtype}")
     at = normalize_axis(axis, x.ndim, "lax.top_k")
+    k = size_if_computed(k, "lax.top_k: k")
+    if isinstance(k, Dim):
+        values, places = top_k(x, bound_of(narrowed(k)), axis=at)
+        count = length_of_size(k)
+        return set_length(values, count, at), set_length(places, count, at)
+    k = static_int(k, "lax.top_k: k")
     if not 0 <= k <= capacity(x, at):
         raise ValueError(f"lax.top_k: k must be from 0 to {capacity(x, at)}, the size of axis {at}; got {k}")
     size = axis_size(x, at)

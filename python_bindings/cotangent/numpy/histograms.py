@@ -13,6 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import Dim, bound_of, size_if_computed
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip
 from cotangent._ops.binding import (
@@ -40,6 +41,7 @@ from cotangent._ops.sizes import (
     bound_size,
     element_count,
     insert_axes,
+    length_of_size,
     ragged_length,
     static_count,
 )
@@ -58,13 +60,13 @@ _INT32 = np.dtype("int32")
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | Dim | None = None, out_sharding: Any = None
 ) -> Array:
     """How often each of the integers 0, 1, 2, … occurs; with weights, their sums. Negative ones count as 0.
 
     Args:
         minlength: the least size of the result.
-        length: its size; needed where ``x`` is not known. Larger numbers are left out.
+        length: its size, inside ``mask`` also that of a ragged axis; needed where ``x`` is not known. Larger numbers are left out.
     """
     check_placement(out_sharding, "bincount")
     index = _core.array(x)
@@ -73,6 +75,9 @@ def bincount(
     if index.ndim != 1:
         raise ValueError(f"bincount takes an array with one axis; got shape {index.shape}")
     least = static_count(minlength, "bincount: minlength")
+    length = size_if_computed(length, "bincount: length")
+    if isinstance(length, Dim):
+        return set_length(bincount(x, weights, length=bound_of(length)), length_of_size(length), 0)
     if length is None:
         values = known(index, "bincount", "pass length=, the size of the result")
         length = max(int(values.max()) + 1 if values.size else 0, least)

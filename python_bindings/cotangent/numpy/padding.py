@@ -9,16 +9,24 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
+from cotangent._base.dimensions import Dim, bound_of, narrowed, not_negative, size_if_computed
 from cotangent._core import Array
 from cotangent._ops import reductions
 from cotangent._ops.arithmetic import round as _round
-from cotangent._ops.binding import own
+from cotangent._ops.binding import literal, own
+from cotangent._ops.choice import where
 from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.ranges import linspace
 from cotangent._ops.shapes import flip
 from cotangent._ops.sizes import (
+    insert_axes,
+    length_of_size,
     normalize_axis,
+    several,
+    static_int,
+    symbolic_size,
 )
 from cotangent.numpy.functional import apply_along_axis
 from cotangent.numpy.quantiles import median
@@ -27,15 +35,31 @@ from cotangent.numpy.ragged_padding import last_elements, pad_ragged
 __all__ = ["pad"]
 
 
-def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
+def _width(width: Any) -> Any:
+    width = size_if_computed(width, "pad: a width")
+    return narrowed(width) if isinstance(width, Dim) else static_int(width, "pad: a width")
+
+
+def _pad_widths(pad_width: Any, rank: int) -> list[tuple[Any, Any]]:
+    widths: list[tuple[Any, Any]]
     if isinstance(pad_width, dict):
         widths = [(0, 0)] * rank
         for axis, pair in pad_width.items():
-            low, high = (pair, pair) if np.ndim(pair) == 0 else pair
-            widths[normalize_axis(axis, rank, "pad")] = (int(low), int(high))
+            low, high = pair if several(pair) else (pair, pair)
+            widths[normalize_axis(axis, rank, "pad")] = (_width(low), _width(high))
     else:
-        widths = [(int(low), int(high)) for low, high in np.broadcast_to(np.asarray(pad_width), (rank, 2))]
-    if any(low < 0 or high < 0 for low, high in widths):
+        if isinstance(pad_width, np.ndarray):
+            pad_width = pad_width.tolist()
+        rows = list(pad_width) if several(pad_width) else [pad_width]
+        if not any(several(row) for row in rows):
+            rows = [rows]
+        rows = [list(row) if several(row) else [row] for row in rows]
+        if len(rows) not in (1, rank) or any(len(row) not in (1, 2) for row in rows):
+            raise ValueError(
+                f"pad: widths of {rank} axes are a number, a pair, or a pair for each axis; got {pad_width}"
+            )
+        widths = [(_width(row[0]), _width(row[-1])) for row in (rows * rank if len(rows) == 1 else rows)]
+    if any((width.bound if isinstance(width, Dim) else width) < 0 for pair in widths for width in pair):
         raise ValueError(f"pad: widths must not be negative; got {pad_width}")
     return widths
 
@@ -61,7 +85,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
     """Elements added before and after along each axis.
 
     Args:
-        pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes.
+        pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes. With constants also sizes: inside ``mask``,
+            ``pad(x, (0, 8 - x.shape[0]))`` has 8 elements; a size that is negative adds none.
         mode: ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``: elements of the array;
             ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
             ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, after), axis, options)
@@ -74,6 +99,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)
     given = kwargs if constant_values is None else {"constant_values": constant_values, **kwargs}
+    if any(isinstance(width, Dim) for pair in widths for width in pair) and mode not in ("constant", "empty"):
+        raise NotImplementedError(
+            f"pad: mode {mode!r} with a width that is the size of a ragged axis is not supported\n"
+            '  pad with mode="constant", and replace what was added: ct.numpy.where'
+        )
     if callable(mode):
         return _pad_by_function(x, widths, mode, given)
     if mode not in _PAD_OPTIONS:
@@ -211,14 +241,46 @@ def _near(x: Array, axis: int, count: int, front: bool) -> Array:
     return slice_axis(x, axis, size - count, size)
 
 
-def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:
-    if not any(low or high for low, high in widths):
+def _pad_constant(x: Array, widths: list[tuple[Any, Any]], value: Any) -> Array:
+    if all(isinstance(width, int) and width == 0 for pair in widths for width in pair):
         return x
     fill = (
         _core.full((), value, x.dtype, x.weak_type) if _core.is_python_scalar(value) else _core.convert(value, x.dtype)
     )
+    for axis, (before, after) in enumerate(widths):
+        if isinstance(before, Dim) or isinstance(after, Dim):
+            x = _pad_by_sizes(x, axis, not_negative(before), not_negative(after), fill)
+            widths = [*widths[:axis], (0, 0), *widths[axis + 1 :]]
     low, high = (list(column) for column in zip(*widths, strict=True))
     return primitives.pad(x, fill, low=low, high=high, interior=[0] * x.ndim)
+
+
+def _pad_by_sizes(x: Array, axis: int, low: Any, high: Any, fill: Array) -> Array:
+    """One axis with as many elements more as sizes say: each element of the result looks where it is in the array."""
+    size = symbolic_size(x, axis)
+    total = narrowed(low + size + high)
+    count = bound_of(total)
+    place = primitives.iota(shape=[count], dtype=np.dtype("int32"), axis=0) - _scalar(low)
+    others = [other for other in range(x.ndim) if other != axis]
+    inside = insert_axes((place >= 0) & (place < _scalar(size)), others)
+    if capacity(x, axis) == 0:
+        x = primitives.pad(
+            x, fill, low=[0] * x.ndim, high=[int(i == axis) for i in range(x.ndim)], interior=[0] * x.ndim
+        )
+    else:
+        x = without_padding(x, [axis])
+    last = capacity(x, axis) - 1
+    place = primitives.max(primitives.min(place, literal(place, last)), literal(place, 0))
+    result = where(inside, primitives.gather(x, place, axis=axis, batch_dims=0), fill)
+    return (
+        give_lengths(result, {axis: length_of_size(total)})
+        if isinstance(total, Dim) and total.least < total.bound
+        else result
+    )
+
+
+def _scalar(size: Any) -> Any:
+    return size.value if isinstance(size, Dim) else np.int32(size)
 
 
 check_arguments(globals())

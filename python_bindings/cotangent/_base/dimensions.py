@@ -73,7 +73,7 @@ class Dim:
     """
 
     __slots__ = ("bound", "least", "owner", "value")
-    __array_ufunc__ = None  # NumPy's arrays leave operators to it
+    __array_ufunc__: Any = None  # NumPy's functions of it: see _numpy_dispatch
 
     def __init__(self, bound: int, value: Array, owner: str, least: int = 0) -> None:
         self.bound = bound  # the most that it is
@@ -88,12 +88,15 @@ class Dim:
     def __repr__(self) -> str:
         return f"Dim(<={self.bound})"
 
-    def undecided(self, text: str) -> ConcretizationError:
-        """The error of a program that depends on what is not known."""
+    def undecided(self, text: str, instead: str = "") -> ConcretizationError:
+        """The error of a program that depends on what is not known; ``instead``: what does the same and does not."""
+        instead = instead or (
+            "use ct.numpy.where or ct.lax.cond on the size as a value, ct.numpy.minimum or maximum for the smaller or larger of two,"
+            " or make the program independent of it"
+        )
         return ConcretizationError(
             f"{text} cannot be settled: the ragged size {self.owner} is anything from {self.least} to {self.bound}\n"
-            "  use ct.numpy.where or ct.lax.cond on the size as a value, ct.numpy.minimum or maximum for the smaller or larger of two,"
-            " or make the program independent of it"
+            f"  {instead}"
         )
 
     def __bool__(self) -> bool:
@@ -104,14 +107,21 @@ class Dim:
     def __int__(self) -> int:
         if self.least == self.bound:
             return self.least
-        raise self.undecided(f"int({self.owner})")
+        raise self.undecided(
+            f"int({self.owner})",
+            "the size is a size everywhere in this package: for range(n) use ct.lax.fori_loop or ct.lax.scan, for a NumPy array or a list"
+            " a[:n] use ct.numpy.array(a)[:n], and for int(n) the size itself",
+        )
 
     __index__ = __int__
 
     def __float__(self) -> float:
         if self.least == self.bound:
             return float(self.least)
-        raise self.undecided(f"float({self.owner})")
+        raise self.undecided(
+            f"float({self.owner})",
+            "it is a number as it is: 2.0 * n, x / n; for a function of math use that of ct.numpy: ct.numpy.sqrt(n) for math.sqrt(n)",
+        )
 
     # ---- comparisons
 
@@ -429,6 +439,12 @@ def as_dimension(value: Array, what: str, most: int | None = None) -> Dim:
         exact = primitives.convert(exact, dtype=np.dtype("int32"))
     least, bound = (-_MOST, _MOST) if found is None else found
     return Dim(bound, exact, f"{what} (bound {bound})", least)
+
+
+def size_if_computed(value: Any, what: str) -> Any:
+    """A `Dim` for an integer that the program computes inside of a mask; else the value as it is."""
+    computed = is_scalar_integer(value) and _core.in_mask()
+    return as_dimension(value, what) if computed else value
 
 
 def _held(value: Array) -> Array:
