@@ -43,6 +43,10 @@ class Loaded {
   // codes it has no further use for.
   Loaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_table, NativeCode native = {});
 
+  virtual ~Loaded() = default;
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
+
   // Pointers to row-major elements; outputs are preallocated. Allocates nothing on the host, except that the first call
   // of a thread may get scratch memory: Error(kMemory) if there is none. Throws what a host function throws; outputs
   // are then undefined. So they are when the front end interrupts a long program (runtime/interrupt.h), whose reason it

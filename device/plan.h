@@ -51,6 +51,7 @@ struct KernelStep {
   uint32_t code = 0;
   std::string symbol;
   uint32_t blocks = 1, threads = 1;
+  uint32_t shared_bytes = 0;  // of memory that the threads of a block share
   std::vector<Where> arguments;
   bool operator==(const KernelStep&) const = default;
 };
@@ -99,6 +100,9 @@ struct Plan {
 
 // Whether every index, place and number of bytes is within what it refers to: empty, or what is wrong.
 std::string check_plan(const Plan& plan);
+
+// The steps, for people and tests, of a plan that check_plan accepts.
+std::string to_string(const Plan& plan);
 
 // Bytes with version and checksum, and back again: an error for anything else, and for plans that check_plan refuses.
 std::string save_plan(const Plan& plan);

@@ -11,7 +11,7 @@
 namespace ct {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent plan 1\n";
+constexpr std::string_view kMagic = "cotangent plan 2\n";
 
 class Writer {
  public:
@@ -149,7 +149,7 @@ void field(Stream& stream, Value& value) {
   } else if constexpr (std::is_same_v<Type, NativeStep>) {
     fields(stream, value.symbol);
   } else if constexpr (std::is_same_v<Type, KernelStep>) {
-    fields(stream, value.code, value.symbol, value.blocks, value.threads, value.arguments);
+    fields(stream, value.code, value.symbol, value.blocks, value.threads, value.shared_bytes, value.arguments);
   } else if constexpr (std::is_same_v<Type, CopyStep>) {
     fields(stream, value.to, value.from, value.bytes);
   } else if constexpr (std::is_same_v<Type, HostStep>) {

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "device/cpu/cpu.h"
+#include "device/emulated/emulated.h"
 #include "ir/check.h"
 #include "ir/print.h"
 #include "jit/backend.h"
@@ -206,6 +207,20 @@ void add_types(Plan& plan, const Graph& graph) {
   plan.outputs = graph.output_avals();
 }
 
+// What `body` throws, as a status.
+template <class Body>
+auto as_status(const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return jit::out_of_memory();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
+    if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
+    return absl::InternalError(error.what());
+  }
+}
+
 // ---- the back ends of this process --------------------------------------------------------------------------------
 
 constexpr const char* kProgram = "program";
@@ -256,10 +271,25 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
   return plan;
 }
 
+// What has no kernels is one host function.
+absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
+                                   jit::HostFunctions& host_functions) {
+  auto plan = as_status([&] {
+    const GraphPtr prepared = prepare(graph, kGpu, options.products);
+    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu), jit::kEmulated);
+  });
+  if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
+  if (!plan.ok()) return plan;
+  plan->donations.assign(graph->outputs().size(), -1);
+  plan->nanoseconds = kMayBeLong;
+  return plan;
+}
+
 const bool registered = [] {
   register_backend(
       {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
   register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
+  register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
   return true;
 }();
 
@@ -293,20 +323,6 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
   return loaded;
 }
 
-// What `body` throws, as a status.
-template <class Body>
-auto as_status(const Body& body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return jit::out_of_memory();
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
-    return absl::InternalError(error.what());
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions& options) {
@@ -321,9 +337,9 @@ absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions
   });
 }
 
-absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm) {
+absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture) {
   return as_status([&] {
-    auto plan = jit::emit_ptx(lower_prepared(*prepare(graph, kGpu), "kernels", kGpu), sm);
+    auto plan = jit::emit_kernels(lower_prepared(*prepare(graph, kGpu), "kernels", kGpu), architecture);
     if (plan.ok()) add_types(*plan, *graph);
     if (plan.ok()) plan->donations.assign(plan->outputs.size(), -1);
     return plan;
@@ -332,7 +348,7 @@ absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm)
 
 std::string loop_text(const GraphPtr& captured, const Loaded& loaded, Products products) {
   const GraphPtr graph = without_rules(captured);
-  if (loaded.entry() == nullptr) return print(*graph);
+  if (loaded.entry() == nullptr) return to_string(loaded.plan()) + print(*graph);
   jit::HostFunctions host_functions;
   return loop::to_string(
       lower_prepared(*prepare(graph, kThisProcess, products), kProgram, kThisProcess, &host_functions));

@@ -23,9 +23,9 @@ absl::StatusOr<LoadedPtr> compile(const GraphPtr& graph, const CompileOptions& o
 // What was compiled as loops, for people; what the interpreter runs is the graph.
 std::string loop_text(const GraphPtr& graph, const Loaded& loaded, Products products);
 
-// Element-wise equations and reductions as CUDA kernels of an architecture ("sm_80", "sm_90", ...), by the same
-// lowering and emitter as on the host. Products, scans and branches are kUnimplemented.
-absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm);
+// Kernels of a GPU's architecture ("sm_80", "sm_90", ..., or jit::kEmulated), by the same lowering and emitter as on the
+// host. Programs that call the host are kUnimplemented.
+absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture);
 
 // The stages by themselves, for export, `explain` and tests.
 // All graph passes.

@@ -21,8 +21,7 @@ class Cpu final : public Device {
       return absl::InvalidArgumentError(concat("nobody brought the host functions of '", plan.name, "'"));
     }
     if (!is_native(plan)) return std::make_shared<const Loaded>(plan, *this, std::move(host_table));
-    if (native_loader == nullptr) return absl::UnimplementedError("there is no loader of native code");
-    absl::StatusOr<NativeCode> native = native_loader(plan);
+    absl::StatusOr<NativeCode> native = load_native(plan);
     if (!native.ok()) return native.status();
     // The mapping is all that is called; a large program's objects are megabytes.
     Plan linked = plan;
@@ -48,6 +47,11 @@ Device& cpu_device() {
 }
 
 void set_native_loader(NativeLoader loader) { native_loader = loader; }
+
+absl::StatusOr<NativeCode> load_native(const Plan& plan) {
+  if (native_loader == nullptr) return absl::UnimplementedError("there is no loader of native code");
+  return native_loader(plan);
+}
 
 void HostQueue::native(const Loaded& loaded, void* const* inputs, void* const* outputs) {
   CT_CHECK(loaded.entry() != nullptr);

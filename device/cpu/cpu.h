@@ -10,6 +10,7 @@ Device& cpu_device();
 // Links a plan's ELF codes and maps them. `device` has no linker of its own: jit/llvm/load.cc registers LLVM's.
 using NativeLoader = absl::StatusOr<NativeCode> (*)(const Plan& plan);
 void set_native_loader(NativeLoader loader);
+absl::StatusOr<NativeCode> load_native(const Plan& plan);
 
 // For memory of the host: runs native code, host functions, copies, loops and branches; kernels are an error.
 class HostQueue : public Queue {

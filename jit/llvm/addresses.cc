@@ -16,6 +16,7 @@ void Addresses::begin_function() {
   is_shared_ = are_known = false;
   table_ = nullptr;
   table_entries_.clear();
+  pointer_registers_.clear();
 }
 
 void Addresses::use_table(llvm::Value* table, absl::Span<const BufferId> arrays) {
@@ -31,6 +32,17 @@ void Addresses::set_swapping(absl::Span<const BufferId> buffers) {
   for (BufferId id : buffers) {
     if (outline_.pointer_slots.contains(id)) swapping_.push_back(id);
   }
+}
+
+void Addresses::keep_in_register(BufferId id, llvm::Value* is) {
+  llvm::Value* slot = pointer_registers_[id] = code_.new_register(code_.b.getPtrTy());
+  code_.b.CreateStore(is, slot);
+  swapping_.push_back(id);
+}
+
+llvm::Value* Addresses::pointer_slot(BufferId id) {
+  const auto kept = pointer_registers_.find(id);
+  return kept != pointer_registers_.end() ? kept->second : code_.arena_at(outline_.pointer_slots.at(id));
 }
 
 // Where a buffer is before any swap.
@@ -50,8 +62,7 @@ void Addresses::set_base(BufferId id, llvm::Value* is) {
 llvm::Value* Addresses::base(BufferId id) {
   if (bases_[id] != nullptr) return bases_[id];
   if (program_.buffers[id].kind == BufferKind::kConstant) return constant(id);
-  if (const auto slot = outline_.pointer_slots.find(id); slot != outline_.pointer_slots.end())
-    return code_.b.CreateLoad(code_.b.getPtrTy(), code_.arena_at(slot->second));
+  if (swaps(id)) return code_.b.CreateLoad(code_.b.getPtrTy(), pointer_slot(id));
   return table_ == nullptr ? original_base(id) : base_by_table(id);
 }
 
@@ -78,8 +89,8 @@ llvm::Value* Addresses::element_pointer(BufferId buffer, llvm::Value* index) {
 
 void Addresses::swap(BufferId a, BufferId b) {
   llvm::Value *of_a = base(a), *of_b = base(b);
-  code_.b.CreateStore(of_b, code_.arena_at(outline_.pointer_slots.at(a)));
-  code_.b.CreateStore(of_a, code_.arena_at(outline_.pointer_slots.at(b)));
+  code_.b.CreateStore(of_b, pointer_slot(a));
+  code_.b.CreateStore(of_a, pointer_slot(b));
 }
 
 // Where each statement of a function begins, and not where the function does: there are more arrays than registers.
@@ -87,10 +98,7 @@ BufferIds Addresses::know_bases(const loop::Statement& statement) {
   BufferIds found;
   const auto look = [&](const loop::Statement& s) {
     loop::visit_buffers(program_, s, [&](BufferId id, bool) {
-      if (bases_[id] != nullptr || program_.buffers[id].kind == BufferKind::kConstant ||
-          outline_.pointer_slots.contains(id)) {
-        return;
-      }
+      if (bases_[id] != nullptr || program_.buffers[id].kind == BufferKind::kConstant || swaps(id)) return;
       set_base(id, base(id));
       found.push_back(id);
     });

@@ -28,6 +28,8 @@ class Addresses {
   // A part of the program finds its arrays in a table (table_of).
   void use_table(llvm::Value* table, absl::Span<const loop::BufferId> arrays);
   void set_swapping(absl::Span<const loop::BufferId> buffers);
+  // Of a buffer that swaps in this function only: its pointer is in a register.
+  void keep_in_register(loop::BufferId buffer, llvm::Value* is);
 
   llvm::Value* base(loop::BufferId buffer);
   llvm::Value* original_base(loop::BufferId buffer);  // before any swap
@@ -54,7 +56,13 @@ class Addresses {
   FunctionBuilder& code_;
   bool is_shared_ = false;  // the function
   std::vector<llvm::Value*> bases_;
+  bool swaps(loop::BufferId buffer) const {
+    return outline_.pointer_slots.contains(buffer) || pointer_registers_.contains(buffer);
+  }
+  llvm::Value* pointer_slot(loop::BufferId buffer);
+
   std::vector<loop::BufferId> known_, swapping_;  // buffers of this function
+  llvm::DenseMap<loop::BufferId, llvm::Value*> pointer_registers_;
   llvm::Value* table_ = nullptr;
   llvm::DenseMap<loop::BufferId, uint64_t> table_entries_;  // where the part's arrays are in it
   std::vector<llvm::GlobalVariable*> constants_;

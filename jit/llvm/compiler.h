@@ -3,7 +3,7 @@
 //   auto plan = emit_object(program, "step", {});       // relocatable bytes and one native step
 //   auto loaded = cpu_device().load(*plan);             // in well under a millisecond
 //   auto both = compile(program, {});
-//   auto kernels = emit_ptx(program, "sm_90");          // one kernel step per top-level statement
+//   auto kernels = emit_kernels(program, "sm_90");      // kernel steps
 //
 // Plans made here say nothing of the types of inputs and outputs: whoever has the graph adds them.
 //
@@ -41,6 +41,7 @@ struct TargetOptions {
   std::string triple;  // empty: this machine. "x86_64-linux-gnu", "aarch64-linux-gnu" for emit_object
   std::string cpu;  // empty: this machine's (or the triple's baseline). "x86-64-v2" is the least for x86, then -v3, -v4
   int vector_bits = 0;  // 0: what the cpu does best
+  bool emulates_kernels = false;  // of a GPU, on this machine: programs are made as for that one
 };
 
 // The machines that programs are exported for (export_targets.cc), and the options for one of these that a user named
@@ -73,9 +74,10 @@ struct BoundedInput {
 absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_view name,
                                    const TargetOptions& options = {}, absl::Span<const BoundedInput> bounded = {});
 
-// Kernels of element-wise and reduction loops, to be launched in order; a program with Gemm or Swap is kUnimplemented.
-// Their arguments: one pointer per input, one per output (in order of position), then the arena.
-absl::StatusOr<Plan> emit_ptx(const loop::Program& program, std::string_view sm);
+// Kernels, to be launched in order, for an architecture ("sm_80", "sm_90", ...), or, kEmulated, for the device of that
+// name. What the host would have to do is kUnimplemented.
+inline constexpr std::string_view kEmulated = "emulated";
+absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture);
 
 // LLVM IR and assembly for people (`ct.explain`) and tests.
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options = {});

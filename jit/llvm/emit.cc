@@ -80,6 +80,10 @@ void emit_host_call(CpuEmission& e, const loop::HostCall& call) {
 }  // namespace
 
 void emit_block(CpuEmission& e, BlockId id) {
+  if (e.scope != nullptr) {
+    for (const Statement& s : e.program.blocks[id].statements) e.scope->statement(s);
+    return;
+  }
   emit_statements(e, id, 0, static_cast<uint32_t>(e.program.blocks[id].statements.size()), e.outline.calls_in(id));
 }
 

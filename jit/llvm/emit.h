@@ -15,6 +15,13 @@
 
 namespace ct::jit {
 
+// Runs the statements of blocks in another way than one after the other by one thread (block_scope.h).
+class StatementScope {
+ public:
+  virtual ~StatementScope() = default;
+  virtual void statement(const loop::Statement& statement) = 0;
+};
+
 struct CpuEmission : Emission {
   CpuEmission(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module,
               bool has_pool);
@@ -24,6 +31,7 @@ struct CpuEmission : Emission {
   Stops stops;
   std::map<std::pair<unsigned, std::vector<uint64_t>>, llvm::Function*> rare_functions;  // by lanes and form
   int loop_depth = 0;
+  StatementScope* scope = nullptr;
 };
 
 // The functions of the outline that are in one of its modules, or, without a number, all. The entry has type EntryPoint

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "device/cpu/cpu.h"
+#include "device/emulated/block.h"
 #include "device/host_call.h"
 #include "jit/llvm/code_memory.h"
 #include "jit/llvm/debuggers.h"
@@ -45,6 +46,7 @@ const void* find_function(std::string_view name) {
   if (name == kHostCallSymbol) return known(&call_host);
   if (name == kGoOnSymbol) return known(&go_on);
   if (name == kParallelSymbol) return known(&run_parallel);
+  if (const void* emulated = find_emulated(name)) return emulated;
   return find_ready(name);
 }
 

@@ -75,11 +75,13 @@ bool has_feature(const llvm::TargetMachine& machine, const char* name) {
   return machine.getMCSubtargetInfo()->checkFeatures(std::string("+") + name);
 }
 
+constexpr TargetFacts kKernelFacts{TargetFacts::Arch::kNvptx, 0, 0, false, false, true, true, true};
+
 TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& options) {
   const llvm::Triple& triple = machine.getTargetTriple();
   TargetFacts facts{};
   if (triple.isNVPTX()) {
-    facts = {TargetFacts::Arch::kNvptx, 0, 0, false, false, true, true, true};
+    facts = kKernelFacts;
   } else if (triple.isAArch64()) {
     facts = {TargetFacts::Arch::kAArch64, 128, 32, false, false, true, true, true};
   } else {
@@ -149,7 +151,8 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
                                                           llvm::CodeGenOptLevel::Default));
   if (target->machine_ == nullptr) return absl::InvalidArgumentError("cannot generate code for " + triple.str());
   target->new_context();
-  target->facts_ = find_facts(*target->machine_, options);
+  target->machine_facts_ = target->facts_ = find_facts(*target->machine_, options);
+  if (options.emulates_kernels) target->facts_ = kKernelFacts;
   return target;
 }
 
@@ -201,7 +204,7 @@ std::unique_ptr<Target::Pipeline> Target::build_pipeline(bool as_text, std::vect
   // First of all, so that no pass asks a default machine: that one has no masked loads, and takes them apart.
   pipeline->passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
   pipeline->passes.add(llvm::createEarlyCSEPass());
-  PassFilter filter(pipeline->passes, facts_);
+  PassFilter filter(pipeline->passes, machine_facts_);
   bool failed = machine_->addPassesToEmitFile(
       filter, pipeline->stream, nullptr,
       as_text ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true);
@@ -242,7 +245,8 @@ struct TargetPool {
     return pool;
   }
   static std::string key_of(const TargetOptions& options) {
-    return options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits);
+    return options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits) +
+           (options.emulates_kernels ? "|kernels" : "");
   }
 };
 

@@ -62,7 +62,8 @@ class Target {
   std::unique_ptr<llvm::LLVMContext> context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<Pipeline> object_pipeline_;
-  TargetFacts facts_;
+  TargetFacts facts_;          // what programs are made for
+  TargetFacts machine_facts_;  // what they run on
   int modules_ = 0;  // since the context was made
   bool abandoned_ = false;
 };

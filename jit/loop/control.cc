@@ -216,14 +216,18 @@ void product_loops(Builder& builder, const Gemm& gemm) {
   };
   builder.for_each(gemm.rows, {.parallel = true}, [&](const Index& row) {
     builder.for_each(gemm.columns, {.vectorize = true, .parallel = true}, [&](const Index& column) {
-      const Scalar zero = builder.constant(builder.buffer_dtype(gemm.c.buffer), 0);
+      const DType dtype = builder.buffer_dtype(gemm.c.buffer), wide = is_half(dtype) ? DType::kFloat32 : dtype;
+      const auto load = [&](const Matrix& matrix, const Index& index) {
+        return builder.convert(builder.load(matrix.buffer, index), wide);
+      };
+      const Scalar zero = builder.constant(wide, 0);
       Scalar sum = builder.reduce(gemm.steps, {}, ScalarOp::kAdd, zero, [&](const Index& inner) {
-        return builder.apply(ScalarOp::kMul, builder.load(gemm.a.buffer, at(gemm.a, row, inner)),
-                             builder.load(gemm.b.buffer, at(gemm.b, inner, column)));
+        return builder.apply(ScalarOp::kMul, load(gemm.a, at(gemm.a, row, inner)),
+                             load(gemm.b, at(gemm.b, inner, column)));
       });
       const Index target = at(gemm.c, row, column);
-      if (gemm.accumulate) sum = builder.apply(ScalarOp::kAdd, builder.load(gemm.c.buffer, target), sum);
-      builder.store(gemm.c.buffer, target, sum);
+      if (gemm.accumulate) sum = builder.apply(ScalarOp::kAdd, load(gemm.c, target), sum);
+      builder.store(gemm.c.buffer, target, builder.convert(sum, dtype));
     });
   });
 }

@@ -260,7 +260,7 @@ class Product {
     const loop::Matrix a{lhs_.place.buffer, lhs_at_, row_.lhs, inner_.lhs};
     const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
     const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
-    if (!frame_.options().machine.one_function && is_complex(aval_.dtype())) {
+    if (!frame_.options().machine.one_function) {
       return loop::product_loops(b_, {row_.size, column_.size, inner_.size, a, b, c, accumulate});
     }
     b_.gemm({row_.size, column_.size, inner_.size, a, b, c, accumulate, count(row_), count(column_), count(inner_)});

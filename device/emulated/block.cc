@@ -1,0 +1,232 @@
+#include "device/emulated/block.h"
+
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "runtime/error.h"
+#include "runtime/interrupt.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define CT_ANNOTATE_FIBERS 1
+#else
+#define CT_ANNOTATE_FIBERS 0
+#endif
+
+namespace ct {
+namespace {
+
+constexpr size_t kStackBytes = 64 << 10;
+
+std::atomic<ThreadOrder> thread_order = ThreadOrder::kForward;
+
+class Block;
+thread_local Block* running = nullptr;
+
+// A stack and where it stopped. Made once, it runs one thread of a block after the other.
+class Fiber {
+ public:
+  explicit Fiber(std::byte* stack) : stack_(stack) {
+    getcontext(&context_);
+    context_.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = kStackBytes};
+    context_.uc_link = nullptr;
+    makecontext(&context_, &Fiber::begin, 0);
+  }
+
+  // On the scheduler's stack.
+  void resume();
+  // On the fiber's.
+  void pause();
+
+  bool done = true;
+
+ private:
+  static void begin();
+
+  std::byte* stack_;
+  ucontext_t context_;
+  bool begun_ = false;
+  jmp_buf here_, scheduler_;
+  void* fake_stack_ = nullptr;
+  const void* scheduler_stack_ = nullptr;
+  size_t scheduler_bytes_ = 0;
+};
+
+// The fibers of one thread of the host.
+class Block {
+ public:
+  Block() = default;
+  ~Block() {
+    if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  void run(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32_t blocks, uint32_t threads,
+           uint32_t shared_bytes);
+
+  EmulatedKernel kernel = nullptr;
+  void* const* arguments = nullptr;
+  uint32_t block = 0, blocks = 0, thread = 0, threads = 0;
+  std::unique_ptr<std::byte[]> shared;
+  Fiber* current = nullptr;
+
+ private:
+  void make_fibers(uint32_t count);
+  // Whether all threads came to their end; else all are at a barrier.
+  bool round();
+
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<uint32_t> order_;
+  std::byte* stacks_ = nullptr;
+  size_t stack_bytes_ = 0;
+  std::minstd_rand random_;
+};
+
+void Fiber::begin() {
+  Block* block = running;
+  Fiber* self = block->current;
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_finish_switch_fiber(nullptr, &self->scheduler_stack_, &self->scheduler_bytes_);
+#endif
+  for (;;) {
+    block->kernel(block->arguments);
+    self->done = true;
+    self->pause();
+    block = running;
+  }
+}
+
+void Fiber::resume() {
+#if CT_ANNOTATE_FIBERS
+  void* scheduler_fake = nullptr;
+  __sanitizer_start_switch_fiber(&scheduler_fake, stack_, kStackBytes);
+#endif
+  if (_setjmp(scheduler_) == 0) {
+    if (!begun_) {
+      begun_ = true;
+      setcontext(&context_);
+    }
+    _longjmp(here_, 1);
+  }
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_finish_switch_fiber(scheduler_fake, nullptr, nullptr);
+#endif
+}
+
+void Fiber::pause() {
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_start_switch_fiber(&fake_stack_, scheduler_stack_, scheduler_bytes_);
+#endif
+  if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_, &scheduler_bytes_);
+#endif
+}
+
+// Below each stack a page that nobody may touch.
+void Block::make_fibers(uint32_t count) {
+  if (fibers_.size() >= count) return;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t each = kStackBytes + page;
+  fibers_.clear();
+  if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
+  stack_bytes_ = each * count;
+  void* memory = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  stacks_ = memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+  if (stacks_ == nullptr) throw std::bad_alloc();
+  for (uint32_t i = 0; i < count; ++i) {
+    std::byte* stack = stacks_ + i * each;
+    mprotect(stack, page, PROT_NONE);
+    fibers_.push_back(std::make_unique<Fiber>(stack + page));
+  }
+}
+
+bool Block::round() {
+  uint32_t ended = 0;
+  for (uint32_t next : order_) {
+    thread = next;
+    current = fibers_[next].get();
+    current->resume();
+    ended += current->done;
+  }
+  if (ended != 0 && ended != threads) {
+    fibers_.clear();  // they are in the middle of something
+    throw Error(ErrorKind::kInternal, "some threads of a block wait at a barrier that others never come to");
+  }
+  return ended == threads;
+}
+
+void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_arguments, uint32_t given_blocks,
+                uint32_t given_threads, uint32_t shared_bytes) {
+  if (running != nullptr) throw Error(ErrorKind::kInternal, "a kernel cannot launch another one");
+  kernel = given_kernel;
+  arguments = given_arguments.data();
+  blocks = given_blocks;
+  threads = given_threads;
+  shared = std::make_unique<std::byte[]>(shared_bytes);
+  make_fibers(threads);
+  order_.resize(threads);
+  std::iota(order_.begin(), order_.end(), 0);
+  const ThreadOrder wanted = thread_order.load();
+  if (wanted == ThreadOrder::kReverse) std::ranges::reverse(order_);
+  struct Running {
+    explicit Running(Block* block) { running = block; }
+    ~Running() { running = nullptr; }
+  } const scope(this);
+  for (block = 0; block < blocks; ++block) {
+    for (uint32_t i = 0; i < threads; ++i) fibers_[i]->done = false;
+    for (bool ended = false; !ended;) {
+      if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);
+      ended = round();
+      if (ended || go_on()) continue;
+      fibers_.clear();  // the computation is to stop
+      return;
+    }
+  }
+}
+
+// ---- what kernels call ----------------------------------------------------------------------------------------------
+
+uint32_t thread_number() { return running->thread; }
+uint32_t thread_count() { return running->threads; }
+uint32_t block_number() { return running->block; }
+uint32_t block_count() { return running->blocks; }
+void* shared_memory() { return running->shared.get(); }
+void wait_at_barrier(uint32_t) { running->current->pause(); }
+void wait_for_all() { running->current->pause(); }
+
+}  // namespace
+
+void set_thread_order(ThreadOrder order) { thread_order = order; }
+
+void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32_t blocks, uint32_t threads,
+                uint32_t shared_bytes) {
+  thread_local Block block;
+  block.run(kernel, arguments, blocks, threads, shared_bytes);
+}
+
+const void* find_emulated(std::string_view name) {
+  const auto known = [](auto* function) { return reinterpret_cast<const void*>(function); };
+  if (name == "ct_emulated.read.ptx.sreg.tid.x") return known(&thread_number);
+  if (name == "ct_emulated.read.ptx.sreg.ntid.x") return known(&thread_count);
+  if (name == "ct_emulated.read.ptx.sreg.ctaid.x") return known(&block_number);
+  if (name == "ct_emulated.read.ptx.sreg.nctaid.x") return known(&block_count);
+  if (name == "ct_emulated.barrier.cta.sync.aligned.all") return known(&wait_at_barrier);
+  if (name == "ct_emulated.barrier0") return known(&wait_for_all);
+  if (name == kEmulatedShared) return known(&shared_memory);
+  return nullptr;
+}
+
+}  // namespace ct

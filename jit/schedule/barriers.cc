@@ -1,0 +1,235 @@
+#include "jit/schedule/barriers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "jit/loop/visit.h"
+
+namespace ct::jit {
+
+using loop::BlockId;
+using loop::Buffer;
+using loop::BufferId;
+using loop::BufferKind;
+using loop::For;
+using loop::Statement;
+using loop::StatementKind;
+
+namespace {
+
+// Shorter loops that hold longer ones, or folds, run these together instead.
+constexpr int64_t kFewItems = 64;
+// Shorter folds each thread computes for itself.
+constexpr int64_t kShortFold = 16;
+
+bool combines(const For& loop) {
+  return !loop.carries.empty() && (loop.options.parallel || loop.options.vectorize) &&
+         std::ranges::all_of(loop.carries, [](const loop::Carry& carry) { return carry.combine.has_value(); });
+}
+
+bool is_long(const For& loop, int64_t least) {
+  return !loop.extent.is_constant() || loop.extent.constant() >= least;
+}
+
+template <typename Holds>
+bool any_inside(const loop::Program& program, const Statement& s, const Holds& holds) {
+  bool found = false;
+  loop::visit_blocks_of(program, s, [&](BlockId block) {
+    loop::visit_statements(program, block, [&](const Statement& inner) { found = found || holds(inner); });
+  });
+  return found;
+}
+
+bool is_range(const Statement& s) { return s.kind == StatementKind::kFill || s.kind == StatementKind::kCopy; }
+
+// What is worth sharing out by itself.
+bool is_shareable(const loop::Program& program, const Statement& s) {
+  if (is_range(s)) return true;
+  if (s.kind != StatementKind::kFor) return false;
+  const For& loop = program.fors[s.detail];
+  return (is_independent(loop) || combines(loop)) && is_long(loop, kFewItems);
+}
+
+int64_t items_of(const loop::Program& program, const For& loop) {
+  int64_t items = 1;
+  for (const For* level : nest_of(program, loop)) {
+    if (!level->extent.is_constant()) return INT64_MAX;
+    items = std::min<int64_t>(items * std::max<int64_t>(level->extent.constant(), 1), INT32_MAX);
+  }
+  return items;
+}
+
+bool writes_memory(const Statement& s) { return s.kind == StatementKind::kStore || is_range(s); }
+
+Share share_of_control(const loop::Program& program, const Statement& s) {
+  bool yields = false;
+  loop::visit_results(program, s, [&](loop::Value) { yields = true; });
+  const bool swaps = any_inside(program, s, [](const Statement& inner) { return inner.kind == StatementKind::kSwap; });
+  const bool shares = any_inside(program, s, [&](const Statement& inner) { return is_shareable(program, inner); });
+  if (yields || swaps || shares || !any_inside(program, s, writes_memory)) return Share::kAlike;
+  return Share::kFirst;
+}
+
+}  // namespace
+
+bool is_independent(const For& loop) {
+  return loop.carries.empty() && (loop.options.parallel || loop.options.vectorize);
+}
+
+std::vector<const For*> nest_of(const loop::Program& program, const For& outer) {
+  std::vector<const For*> nest = {&outer};
+  for (;;) {
+    const std::vector<Statement>& body = program.blocks[nest.back()->body].statements;
+    if (body.empty() || body.back().kind != StatementKind::kFor) return nest;
+    const For& inner = program.fors[body.back().detail];
+    if (!std::all_of(body.begin(), body.end() - 1, loop::is_instruction)) return nest;
+    if (!is_independent(inner) || !inner.extent.is_constant()) return nest;
+    nest.push_back(&inner);
+  }
+}
+
+Share share_of(const loop::Program& program, const Statement& s) {
+  if (loop::is_instruction(s) || s.kind == StatementKind::kSwap) return Share::kAlike;
+  if (s.kind == StatementKind::kStore) return Share::kFirst;
+  if (is_range(s)) return Share::kItems;
+  if (s.kind != StatementKind::kFor) return share_of_control(program, s);
+  const For& loop = program.fors[s.detail];
+  if (is_independent(loop)) {
+    const bool inner_is_longer = items_of(program, loop) < kFewItems && any_inside(program, s, [&](const Statement& t) {
+                                   return is_shareable(program, t);
+                                 });
+    return inner_is_longer ? Share::kAlike : Share::kItems;
+  }
+  if (combines(loop) && is_long(loop, kShortFold)) return Share::kFold;
+  return share_of_control(program, s);
+}
+
+// ---- barriers -------------------------------------------------------------------------------------------------------
+
+// Buffers that are exchanged anywhere have one place.
+Barriers::Barriers(const loop::Program& program) : program_(program), place_of_(program.buffers.size()) {
+  std::iota(place_of_.begin(), place_of_.end(), 0);
+  const auto root = [&](uint32_t id) {
+    while (place_of_[id] != id) id = place_of_[id];
+    return id;
+  };
+  for (const loop::Block& block : program.blocks) {
+    for (const Statement& s : block.statements) {
+      if (s.kind == StatementKind::kSwap) place_of_[root(s.buffer)] = root(s.other);
+    }
+  }
+  buffers_at_.resize(program.buffers.size());
+  for (BufferId id = 0; id < program.buffers.size(); ++id) buffers_at_[root(id)].push_back(id);
+  for (uint32_t place = 0; place < buffers_at_.size(); ++place) {
+    for (BufferId id : buffers_at_[place]) place_of_[id] = place;
+  }
+}
+
+void Barriers::place(absl::Span<const Statement* const> statements) {
+  Accesses since;
+  for (const Statement* s : statements) walk(*s, since);
+}
+
+bool Barriers::overlap(uint32_t a, uint32_t b) const {
+  if (a == b) return true;
+  const auto range = [&](BufferId id) {
+    const Buffer& buffer = program_.buffers[id];
+    return std::pair(buffer.position, buffer.position + buffer.elements * dtype_size(buffer.dtype));
+  };
+  for (BufferId x : buffers_at_[a]) {
+    if (program_.buffers[x].kind != BufferKind::kTemporary) continue;
+    const auto [x_begin, x_end] = range(x);
+    for (BufferId y : buffers_at_[b]) {
+      if (program_.buffers[y].kind != BufferKind::kTemporary) continue;
+      const auto [y_begin, y_end] = range(y);
+      if (x_begin < y_end && y_begin < x_end) return true;
+    }
+  }
+  return false;
+}
+
+bool Barriers::conflict(const Accesses& since, const Accesses& next) const {
+  for (const Access& a : since) {
+    for (const Access& b : next) {
+      if (!(a.writes || b.writes) || (a.by_first && b.by_first)) continue;
+      if (overlap(a.place, b.place)) return true;
+    }
+  }
+  return false;
+}
+
+Barriers::Accesses Barriers::accesses_of(const Statement& s, bool by_first) const {
+  Accesses found;
+  const auto look = [&](const Statement& one) {
+    loop::visit_buffers(program_, one, [&](BufferId id, bool writes) {
+      if (program_.buffers[id].kind != BufferKind::kConstant) found.push_back({place_of_[id], writes, by_first});
+    });
+  };
+  look(s);
+  loop::visit_blocks_of(program_, s, [&](BlockId block) { loop::visit_statements(program_, block, look); });
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+namespace {
+
+template <typename List>
+List union_of(const List& a, const List& b) {
+  List all;
+  std::ranges::set_union(a, b, std::back_inserter(all));
+  return all;
+}
+
+}  // namespace
+
+void Barriers::walk(const Statement& s, Accesses& since) {
+  const Share share = share_of(program_, s);
+  if (share == Share::kAlike) {
+    if (s.kind == StatementKind::kSwap) return;  // of pointers, which each thread has
+    if (s.kind == StatementKind::kWhile) return walk_while(program_.whiles[s.detail], since);
+    if (s.kind == StatementKind::kIf) {
+      Accesses other = since;
+      walk(program_.ifs[s.detail].then_block, since);
+      walk(program_.ifs[s.detail].else_block, other);
+      since = union_of(since, other);
+      return;
+    }
+    if (s.kind == StatementKind::kFor) {
+      // What one iteration leaves meets the next one.
+      for (Accesses before; before != since;) {
+        before = since;
+        Accesses after = since;
+        walk(program_.fors[s.detail].body, after);
+        since = union_of(since, after);
+      }
+      return;
+    }
+  }
+  const Accesses own = accesses_of(s, share == Share::kFirst);
+  if (placed_.contains(&s)) {
+    since.clear();
+  } else if (conflict(since, own)) {
+    placed_.insert(&s);
+    since.clear();
+  }
+  since = share == Share::kFold ? Accesses() : union_of(since, own);
+}
+
+void Barriers::walk(BlockId block, Accesses& since) {
+  for (const Statement& s : program_.blocks[block].statements) walk(s, since);
+}
+
+void Barriers::walk_while(const loop::While& loop, Accesses& since) {
+  for (Accesses before; before != since;) {
+    before = since;
+    Accesses after = since;
+    walk(loop.condition_block, after);
+    since = union_of(since, after);
+    walk(loop.body, after);
+    since = union_of(since, after);
+  }
+}
+
+}  // namespace ct::jit

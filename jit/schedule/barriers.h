@@ -1,0 +1,65 @@
+// How the threads of a block run a program together, and where they have to wait for each other.
+//
+// All threads run the same code. What is the same for all of them (scalars, serial loops, branches) each computes for
+// itself; independent iterations are shared out; folds are shared out and combined; scalars are stored by the first
+// thread. A barrier stands before a statement that reads what another thread may have written since the last barrier,
+// or that writes what another thread may have read or written since. Start at `share_of`.
+#pragma once
+
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
+#include "jit/loop/loop.h"
+
+namespace ct::jit {
+
+inline constexpr int64_t kBlockThreads = 256;
+
+enum class Share : uint8_t {
+  kAlike,  // by all threads, with the same numbers
+  kItems,  // each thread takes some of the iterations, or of the elements of a range
+  kFold,   // each folds some of the iterations; combining what they have they meet at barriers
+  kFirst,  // by the first thread
+};
+Share share_of(const loop::Program& program, const loop::Statement& statement);
+
+// Iterations may run in any order, and hand nothing on.
+bool is_independent(const loop::For& loop);
+// Loops directly inside one another, with nothing but instructions before the inner one, are one range of items: from
+// `outer` inwards.
+std::vector<const loop::For*> nest_of(const loop::Program& program, const loop::For& outer);
+
+class Barriers {
+ public:
+  explicit Barriers(const loop::Program& program);
+
+  // For a block that runs these statements of the entry block. What other blocks and kernels do is behind it.
+  void place(absl::Span<const loop::Statement* const> statements);
+  bool before(const loop::Statement& statement) const { return placed_.contains(&statement); }
+  size_t count() const { return placed_.size(); }
+
+ private:
+  struct Access {
+    uint32_t place;  // of buffers that may be the same memory
+    bool writes;
+    bool by_first;  // the thread that has it is known
+    bool operator==(const Access&) const = default;
+    auto operator<=>(const Access&) const = default;
+  };
+  using Accesses = std::vector<Access>;  // sorted
+
+  void walk(const loop::Statement& statement, Accesses& since);
+  void walk(loop::BlockId block, Accesses& since);
+  void walk_while(const loop::While& loop, Accesses& since);
+  Accesses accesses_of(const loop::Statement& statement, bool by_first) const;
+  bool conflict(const Accesses& since, const Accesses& next) const;
+  bool overlap(uint32_t a, uint32_t b) const;
+
+  const loop::Program& program_;
+  std::vector<uint32_t> place_of_;                       // by buffer
+  std::vector<std::vector<loop::BufferId>> buffers_at_;  // by place
+  absl::flat_hash_set<const loop::Statement*> placed_;
+};
+
+}  // namespace ct::jit
