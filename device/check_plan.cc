@@ -73,9 +73,8 @@ class Checker {
     expect(!step.symbol.empty() && elf, "a native step without its code");
   }
   void check(const KernelStep& step) {
-    expect(
-        step.code < plan_.codes.size() && !step.symbol.empty(),
-        "a kernel in code ", step.code, " of ", plan_.codes.size());
+    expect(step.code < plan_.codes.size() && !step.symbol.empty(), "a kernel in code ", step.code, " of ",
+           plan_.codes.size());
     expect(step.blocks > 0 && step.threads > 0, "a kernel of no threads");
     for (const Where& where : step.arguments) place(where, 0, "kernel's argument");
   }

@@ -14,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "device/emulated/races.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
 
@@ -29,7 +30,13 @@ namespace {
 
 constexpr size_t kStackBytes = 64 << 10;
 
-std::atomic<ThreadOrder> thread_order = ThreadOrder::kForward;
+ThreadOrder order_from_environment() {
+  const char* order = std::getenv("CT_THREAD_ORDER");
+  if (order == nullptr || order == std::string_view("forward")) return ThreadOrder::kForward;
+  return order == std::string_view("reverse") ? ThreadOrder::kReverse : ThreadOrder::kRandom;
+}
+
+std::atomic<ThreadOrder> thread_order = order_from_environment();
 
 class Block;
 thread_local Block* running = nullptr;
@@ -81,6 +88,7 @@ class Block {
   uint32_t block = 0, blocks = 0, thread = 0, threads = 0;
   std::unique_ptr<std::byte[]> shared;
   Fiber* current = nullptr;
+  Races* races = nullptr;
 
  private:
   void make_fibers(uint32_t count);
@@ -143,7 +151,8 @@ void Block::make_fibers(uint32_t count) {
   fibers_.clear();
   if (stacks_ != nullptr) munmap(stacks_, stack_bytes_);
   stack_bytes_ = each * count;
-  void* memory = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   stacks_ = memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
   if (stacks_ == nullptr) throw std::bad_alloc();
   for (uint32_t i = 0; i < count; ++i) {
@@ -185,16 +194,21 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
     explicit Running(Block* block) { running = block; }
     ~Running() { running = nullptr; }
   } const scope(this);
+  Races found;
+  races = &found;
   for (block = 0; block < blocks; ++block) {
+    found.begin_block(block);
     for (uint32_t i = 0; i < threads; ++i) fibers_[i]->done = false;
     for (bool ended = false; !ended;) {
       if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);
       ended = round();
+      found.pass_barrier();
       if (ended || go_on()) continue;
       fibers_.clear();  // the computation is to stop
       return;
     }
   }
+  if (!found.problem().empty()) throw Error(ErrorKind::kInternal, "a race: " + found.problem());
 }
 
 // ---- what kernels call ----------------------------------------------------------------------------------------------
@@ -206,6 +220,9 @@ uint32_t block_count() { return running->blocks; }
 void* shared_memory() { return running->shared.get(); }
 void wait_at_barrier(uint32_t) { running->current->pause(); }
 void wait_for_all() { running->current->pause(); }
+void note_access(const void* address, uint64_t bytes, bool writes) {
+  running->races->access(address, bytes, writes, running->thread);
+}
 
 }  // namespace
 
@@ -225,6 +242,7 @@ const void* find_emulated(std::string_view name) {
   if (name == "ct_emulated.read.ptx.sreg.nctaid.x") return known(&block_count);
   if (name == "ct_emulated.barrier.cta.sync.aligned.all") return known(&wait_at_barrier);
   if (name == "ct_emulated.barrier0") return known(&wait_for_all);
+  if (name == kEmulatedAccess) return known(&note_access);
   if (name == kEmulatedShared) return known(&shared_memory);
   return nullptr;
 }

@@ -217,8 +217,7 @@ void BlockScope::fold(const For& loop) {
 void BlockScope::combine(const loop::Carry& carry, llvm::Value* partial, uint32_t offset) {
   const DType dtype = program_.values[carry.init].dtype;
   // float16 and bfloat16 are kept as the float32 that registers hold.
-  llvm::Type* type =
-      is_float(dtype) ? register_type(e_.code.context, dtype) : memory_type(e_.code.context, dtype);
+  llvm::Type* type = is_float(dtype) ? register_type(e_.code.context, dtype) : memory_type(e_.code.context, dtype);
   llvm::Value *id = thread(), *shared = shared_memory(offset, kPartialBytes);
   const auto at = [&](llvm::Value* index) { return b_.CreateInBoundsGEP(type, shared, index); };
   const auto store = [&](llvm::Value* value) {

@@ -40,7 +40,7 @@ namespace ct::jit {
 struct TargetOptions {
   std::string triple;  // empty: this machine. "x86_64-linux-gnu", "aarch64-linux-gnu" for emit_object
   std::string cpu;  // empty: this machine's (or the triple's baseline). "x86-64-v2" is the least for x86, then -v3, -v4
-  int vector_bits = 0;  // 0: what the cpu does best
+  int vector_bits = 0;            // 0: what the cpu does best
   bool emulates_kernels = false;  // of a GPU, on this machine: programs are made as for that one
 };
 

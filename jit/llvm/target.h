@@ -64,7 +64,7 @@ class Target {
   std::unique_ptr<Pipeline> object_pipeline_;
   TargetFacts facts_;          // what programs are made for
   TargetFacts machine_facts_;  // what they run on
-  int modules_ = 0;  // since the context was made
+  int modules_ = 0;            // since the context was made
   bool abandoned_ = false;
 };
 

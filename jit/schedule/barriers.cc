@@ -28,9 +28,7 @@ bool combines(const For& loop) {
          std::ranges::all_of(loop.carries, [](const loop::Carry& carry) { return carry.combine.has_value(); });
 }
 
-bool is_long(const For& loop, int64_t least) {
-  return !loop.extent.is_constant() || loop.extent.constant() >= least;
-}
+bool is_long(const For& loop, int64_t least) { return !loop.extent.is_constant() || loop.extent.constant() >= least; }
 
 template <typename Holds>
 bool any_inside(const loop::Program& program, const Statement& s, const Holds& holds) {
@@ -96,9 +94,8 @@ Share share_of(const loop::Program& program, const Statement& s) {
   if (s.kind != StatementKind::kFor) return share_of_control(program, s);
   const For& loop = program.fors[s.detail];
   if (is_independent(loop)) {
-    const bool inner_is_longer = items_of(program, loop) < kFewItems && any_inside(program, s, [&](const Statement& t) {
-                                   return is_shareable(program, t);
-                                 });
+    const bool inner_is_longer = items_of(program, loop) < kFewItems &&
+                                 any_inside(program, s, [&](const Statement& t) { return is_shareable(program, t); });
     return inner_is_longer ? Share::kAlike : Share::kItems;
   }
   if (combines(loop) && is_long(loop, kShortFold)) return Share::kFold;

@@ -298,9 +298,14 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
         const Value m = carries[0];
         const Value column = part(m, p, 1), other = part(m, q, 1);
         const Value beside = part(other, p, 1);  // m[p, q]
-        const Value length = is_complex(m.dtype())
-                                 ? sqrt(add(mul(real(beside), real(beside)), mul(imag(beside), imag(beside))))
-                                 : abs(beside);
+        // Squares of what is nearly zero already would be zero: the phase has to be of length 1 all the same.
+        const Value largest = is_complex(m.dtype()) ? max(abs(real(beside)), abs(imag(beside))) : abs(beside);
+        const Value scale = select(gt(largest, zeros_like(largest)), largest, full_like(largest, 1));
+        const Value scaled = div(beside, to_dtype(scale, beside));
+        const Value modulus = is_complex(m.dtype())
+                                  ? sqrt(add(mul(real(scaled), real(scaled)), mul(imag(scaled), imag(scaled))))
+                                  : abs(scaled);
+        const Value length = mul(largest, modulus);
         const Value turns = bit_and(broadcast_scalar(lt(p, q), length.shape()), gt(length, zeros_like(length)));
         const Value safe = select(turns, length, full_like(length, 1));
         const Value gap = sub(real_part(part(other, q, 1)), real_part(part(column, p, 1)));
@@ -311,7 +316,8 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
         const Value cosine = div(full_like(tangent, 1), sqrt(add(mul(tangent, tangent), full_like(tangent, 1))));
         const Value c = to_dtype(select(turns, cosine, full_like(cosine, 1)), beside);
         const Value s = to_dtype(zero_unless(turns, mul(tangent, cosine)), beside);
-        const Value phase = select(turns, div(beside, to_dtype(safe, beside)), full_like(beside, 1));
+        const Value phase = select(turns, div(scaled, to_dtype(select(turns, modulus, full_like(modulus, 1)), beside)),
+                                   full_like(beside, 1));
         // [c, s; -s conj(phase), c conj(phase)] on the right of columns p and q; its adjoint on the left of rows.
         const auto rotated = [&](Value x, Value turn, int from_end) {
           const Value first = part(x, p, from_end), second = part(x, q, from_end);

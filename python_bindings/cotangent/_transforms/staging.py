@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -323,11 +324,13 @@ def _trace_jit(
 
 
 def _platform(backend: str | None, device: Any) -> str:
-    """The compiler for what JAX calls a backend or a device: this machine's processor is the only one."""
+    """The compiler for what JAX calls a backend or a device; where none is named, for that of the variable ``CT_DEVICE``."""
     if device is not None and not isinstance(device, str):
         device = getattr(device, "platform", "cpu")
     chosen = backend if backend is not None else device
-    return "llvm" if chosen in (None, "cpu") else str(chosen)
+    if chosen is None:
+        chosen = os.environ.get("CT_DEVICE") or "cpu"
+    return "llvm" if chosen == "cpu" else str(chosen)
 
 
 @overload
@@ -398,7 +401,8 @@ def jit(
         donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
         keep_unused: whether unused arguments are part of the compiled program; unused arguments cost nothing.
         device: accepted for compatibility: programs run on this machine's processor.
-        backend: ``"llvm"`` (also called ``"cpu"``) or ``"interpreter"``.
+        backend: ``"llvm"`` (also called ``"cpu"``), ``"interpreter"``, or ``"cuda-emulated"``: the kernels of a GPU, run on the host for tests.
+            The environment variable ``CT_DEVICE`` names the one of functions that name none.
         inline: whether calls of it are inlined; calls are always inlined before compiling.
         in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.
         compiler_options: must be empty.
