@@ -17,6 +17,7 @@
 #include "device/emulated/races.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
+#include "runtime/text.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -94,6 +95,7 @@ class Block {
   void make_fibers(uint32_t count);
   // Whether all threads came to their end; else all are at a barrier.
   bool round();
+  [[noreturn]] static void report(const Races& races, absl::Span<void* const> arguments);
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<uint32_t> order_;
@@ -208,7 +210,19 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
       return;
     }
   }
-  if (!found.problem().empty()) throw Error(ErrorKind::kInternal, "a race: " + found.problem());
+  if (!found.problem().empty()) report(found, given_arguments);
+}
+
+void Block::report(const Races& races, absl::Span<void* const> given_arguments) {
+  std::string where = "in memory of the block";
+  uintptr_t nearest = 0;
+  for (size_t i = 0; i < given_arguments.size(); ++i) {
+    const auto begin = reinterpret_cast<uintptr_t>(given_arguments[i]);
+    if (begin > races.address() || begin < nearest || races.address() - begin > (uintptr_t{1} << 32)) continue;
+    nearest = begin;
+    where = concat("at byte ", races.address() - begin, " of argument ", i);
+  }
+  throw Error(ErrorKind::kInternal, concat("a race: ", races.problem(), ", ", where));
 }
 
 // ---- what kernels call ----------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ void Races::access(const void* address, uint64_t bytes, bool writes, uint32_t th
     const bool in_block = granule.by_thread[at % kBytes].use(thread, writes);
     const bool in_grid = granule.by_block[at % kBytes].use(block_, writes);
     if (!problem_.empty() || (!in_block && !in_grid)) continue;
+    address_ = at;
     problem_ = concat("thread ", thread, " of block ", block_, writes ? " writes" : " reads", " what another ",
                       in_block ? "thread of the block" : "block", " uses, without a barrier between them");
   }

@@ -17,6 +17,7 @@ class Races {
   void access(const void* address, uint64_t bytes, bool writes, uint32_t thread);
   // The first that was found; empty if there was none.
   const std::string& problem() const { return problem_; }
+  uintptr_t address() const { return address_; }  // of the problem
 
  private:
   static constexpr int kBytes = 8;
@@ -36,6 +37,7 @@ class Races {
   uint32_t block_ = 0;
   absl::flat_hash_map<uintptr_t, Granule> granules_;
   std::string problem_;
+  uintptr_t address_ = 0;
 };
 
 }  // namespace ct

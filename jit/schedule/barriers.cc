@@ -195,12 +195,13 @@ void Barriers::walk(const Statement& s, Accesses& since) {
     }
     if (s.kind == StatementKind::kFor) {
       // What one iteration leaves meets the next one.
-      for (Accesses before; before != since;) {
+      Accesses before;
+      do {
         before = since;
         Accesses after = since;
         walk(program_.fors[s.detail].body, after);
         since = union_of(since, after);
-      }
+      } while (before != since);
       return;
     }
   }
@@ -219,14 +220,15 @@ void Barriers::walk(BlockId block, Accesses& since) {
 }
 
 void Barriers::walk_while(const loop::While& loop, Accesses& since) {
-  for (Accesses before; before != since;) {
+  Accesses before;
+  do {
     before = since;
     Accesses after = since;
     walk(loop.condition_block, after);
     since = union_of(since, after);
     walk(loop.body, after);
     since = union_of(since, after);
-  }
+  } while (before != since);
 }
 
 }  // namespace ct::jit
