@@ -153,6 +153,12 @@ void register_compiled(py::module_& module) {
         return ExecutableHandle{graph, *loaded, options.products};
       },
       py::arg("graph"), py::arg("backend") = "llvm", py::arg("cpu") = "", py::arg("use_disk_cache") = true);
+  // Its kernels in PTX, for an architecture.
+  module.def("ptx", [](const GraphHandle& handle, const std::string& architecture) {
+    const absl::StatusOr<Plan> plan = compile_kernels(handle.graph, architecture);
+    if (!plan.ok()) throw_status(plan.status(), "compiling");
+    return plan->codes[0].bytes;
+  });
 }
 
 }  // namespace ct::python

@@ -57,6 +57,7 @@ llvm::Value* BlockScope::special(llvm::Intrinsic::ID id) {
 llvm::Value* BlockScope::thread() { return special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x); }
 
 void BlockScope::barrier() {
+  if (barriers_emitted_++ == without_barrier_) return;
 #if LLVM_VERSION_MAJOR >= 22
   b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b_.getInt32(0)});
 #else
@@ -209,8 +210,6 @@ void BlockScope::fold(const For& loop) {
   for (size_t c = 0; c < loop.carries.size(); ++c) {
     combine(loop.carries[c], partials[c], static_cast<uint32_t>(c) * kPartialBytes);
   }
-  // Nobody writes there again before all have read.
-  barrier();
 }
 
 // Halves of the block against each other until one is left: the same tree for every number of iterations.

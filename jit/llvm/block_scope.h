@@ -8,7 +8,8 @@ namespace ct::jit {
 
 class BlockScope final : public StatementScope {
  public:
-  BlockScope(CpuEmission& e, const Barriers& barriers) : e_(e), b_(e.b), program_(e.program), barriers_(barriers) {}
+  BlockScope(CpuEmission& e, const Barriers& barriers, int64_t without_barrier)
+      : e_(e), b_(e.b), program_(e.program), barriers_(barriers), without_barrier_(without_barrier) {}
 
   void begin_function();
   // For the statements of the kernel and of the blocks inside them: by the one block that there is.
@@ -40,6 +41,8 @@ class BlockScope final : public StatementScope {
   llvm::IRBuilder<>& b_;
   const loop::Program& program_;
   const Barriers& barriers_;
+  const int64_t without_barrier_;
+  int64_t barriers_emitted_ = 0;
   uint32_t shared_bytes_ = 0;
 };
 

@@ -77,7 +77,9 @@ absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_vie
 // Kernels, to be launched in order, for an architecture ("sm_80", "sm_90", ...), or, kEmulated, for the device of that
 // name. What the host would have to do is kUnimplemented.
 inline constexpr std::string_view kEmulated = "emulated";
-absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture);
+// `without_barrier`: leaves out the one with that number, for tests.
+absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
+                                  int64_t without_barrier = -1);
 
 // LLVM IR and assembly for people (`ct.explain`) and tests.
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options = {});

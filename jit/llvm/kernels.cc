@@ -107,8 +107,8 @@ std::set<BufferId> buffers_of(const loop::Program& program, absl::Span<const Sta
 
 class KernelEmitter {
  public:
-  explicit KernelEmitter(CpuEmission& e)
-      : e_(e), b_(e.b), program_(e.program), barriers_(e.program), scope_(e, barriers_) {}
+  KernelEmitter(CpuEmission& e, int64_t without_barrier)
+      : e_(e), b_(e.b), program_(e.program), barriers_(e.program), scope_(e, barriers_, without_barrier) {}
 
   void emit(Plan& plan);
 
@@ -289,7 +289,7 @@ void KernelEmitter::emit(Plan& plan) {
   plan.arena_bytes = arena_bytes_;
 }
 
-absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture) {
+absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture, int64_t without_barrier) {
   const bool emulated = architecture == kEmulated;
   absl::StatusOr<TargetHandle> target = borrow_target({.triple = emulated ? "" : "nvptx64-nvidia-cuda",
                                                        .cpu = emulated ? "" : std::string(architecture),
@@ -303,7 +303,7 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
   try {
     const Outline none;  // kernels are cut out another way
     CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
-    KernelEmitter(emission).emit(plan);
+    KernelEmitter(emission, without_barrier).emit(plan);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -112,6 +113,12 @@ const llvm::Triple& registry_key(const llvm::Triple& triple) { return triple; }
 const std::string& registry_key(const llvm::Triple& triple) { return triple.str(); }
 #endif
 
+// The least that knows the architecture: older drivers read no newer one.
+std::string ptx_version(const std::string& architecture) {
+  const int number = std::atoi(architecture.c_str() + std::min<size_t>(architecture.size(), 3));
+  return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : "+ptx78";
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& options) {
@@ -140,8 +147,7 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
       return absl::InvalidArgumentError("the cpu \"" + cpu + "\" has no 64-bit mode");
   }
   if (is_host) features = host_features_unlike(*known);
-  // sm_90 needs PTX ISA 7.8; sm_80 alone would already do with 7.0.
-  if (triple.isNVPTX()) features = "+ptx78";
+  if (triple.isNVPTX()) features = ptx_version(cpu);
   llvm::TargetOptions machine_options;
   // A multiply and an add stay two roundings unless the program says fma: tiers agree, targets agree.
   machine_options.AllowFPOpFusion = llvm::FPOpFusion::Strict;

@@ -116,7 +116,7 @@ Barriers::Barriers(const loop::Program& program) : program_(program), place_of_(
       if (s.kind == StatementKind::kSwap) place_of_[root(s.buffer)] = root(s.other);
     }
   }
-  buffers_at_.resize(program.buffers.size());
+  buffers_at_.resize(program.buffers.size() + 1);
   for (BufferId id = 0; id < program.buffers.size(); ++id) buffers_at_[root(id)].push_back(id);
   for (uint32_t place = 0; place < buffers_at_.size(); ++place) {
     for (BufferId id : buffers_at_[place]) place_of_[id] = place;
@@ -146,21 +146,75 @@ bool Barriers::overlap(uint32_t a, uint32_t b) const {
   return false;
 }
 
+// Element by element: one array may take another one's place.
+bool Barriers::is_same_array(uint32_t a, uint32_t b) const {
+  if (a == b) return true;
+  const Buffer &x = program_.buffers[buffers_at_[a][0]], &y = program_.buffers[buffers_at_[b][0]];
+  return x.kind == BufferKind::kTemporary && y.kind == BufferKind::kTemporary && x.position == y.position &&
+         dtype_size(x.dtype) == dtype_size(y.dtype);
+}
+
 bool Barriers::conflict(const Accesses& since, const Accesses& next) const {
   for (const Access& a : since) {
     for (const Access& b : next) {
       if (!(a.writes || b.writes) || (a.by_first && b.by_first)) continue;
+      if (a.mapping != 0 && a.mapping == b.mapping && is_same_array(a.place, b.place)) continue;
       if (overlap(a.place, b.place)) return true;
     }
   }
   return false;
 }
 
-Barriers::Accesses Barriers::accesses_of(const Statement& s, bool by_first) const {
+// Items of nests of equal extents are shared out alike; an index that names each element at most once, and is the same
+// function of the item, is the same thread's.
+uint32_t Barriers::mapping_of(absl::Span<const For* const> nest, const Statement& access) {
+  if (access.kind != StatementKind::kLoad && access.kind != StatementKind::kStore) return 0;
+  if (buffers_at_[place_of_[access.buffer]].size() != 1) return 0;
+  const int64_t parts = is_complex(program_.buffers[access.buffer].dtype) ? 2 : 1;
+  std::vector<int64_t> key = {access.index.constant() / parts};
+  std::vector<std::pair<int64_t, int64_t>> strides;  // and how many steps there are
+  size_t known = 0;
+  for (const For* level : nest) {
+    if (!level->extent.is_constant()) return 0;
+    const int64_t coefficient = access.index.coefficient_of(level->variable), extent = level->extent.constant();
+    if (coefficient % parts != 0) return 0;
+    known += coefficient != 0;
+    key.push_back(extent);
+    key.push_back(coefficient / parts);
+    if (extent > 1) strides.emplace_back(std::abs(coefficient / parts), extent - 1);
+  }
+  if (known != access.index.terms().size()) return 0;
+  // A multiple of the item's number is that whatever loops it is made of.
+  int64_t items = 1, step = 0;
+  bool counts = true;
+  for (size_t level = nest.size(); level-- > 0;) {
+    const int64_t extent = key[2 * level + 1], coefficient = key[2 * level + 2];
+    if (extent == 1) continue;
+    if (step == 0) step = coefficient;
+    counts = counts && coefficient == step * items;
+    items *= extent;
+  }
+  if (counts) key = {key[0], step};
+  std::ranges::sort(strides);
+  int64_t reached = 0;
+  for (const auto& [stride, steps] : strides) {
+    if (stride <= reached) return 0;
+    reached += stride * steps;
+  }
+  return mappings_.try_emplace(key, static_cast<uint32_t>(mappings_.size() + 1)).first->second;
+}
+
+Barriers::Accesses Barriers::accesses_of(const Statement& s, bool by_first) {
   Accesses found;
+  std::vector<const For*> nest;
+  if (s.kind == StatementKind::kFor && !by_first && is_independent(program_.fors[s.detail])) {
+    nest = nest_of(program_, program_.fors[s.detail]);
+  }
   const auto look = [&](const Statement& one) {
+    const uint32_t mapping = nest.empty() ? 0 : mapping_of(nest, one);
     loop::visit_buffers(program_, one, [&](BufferId id, bool writes) {
-      if (program_.buffers[id].kind != BufferKind::kConstant) found.push_back({place_of_[id], writes, by_first});
+      if (program_.buffers[id].kind == BufferKind::kConstant) return;
+      found.push_back({place_of_[id], writes, by_first, mapping});
     });
   };
   look(s);
@@ -205,14 +259,17 @@ void Barriers::walk(const Statement& s, Accesses& since) {
       return;
     }
   }
-  const Accesses own = accesses_of(s, share == Share::kFirst);
+  Accesses own = accesses_of(s, share == Share::kFirst);
+  if (share == Share::kFold) own.push_back({.place = partials(), .writes = true, .by_first = false});
   if (placed_.contains(&s)) {
     since.clear();
   } else if (conflict(since, own)) {
     placed_.insert(&s);
     since.clear();
   }
-  since = share == Share::kFold ? Accesses() : union_of(since, own);
+  // Combining what they have, all threads have met; last of all they read the result.
+  since = share == Share::kFold ? Accesses{{.place = partials(), .writes = false, .by_first = false}}
+                                : union_of(since, own);
 }
 
 void Barriers::walk(BlockId block, Accesses& since) {

@@ -3,9 +3,11 @@
 // All threads run the same code. What is the same for all of them (scalars, serial loops, branches) each computes for
 // itself; independent iterations are shared out; folds are shared out and combined; scalars are stored by the first
 // thread. A barrier stands before a statement that reads what another thread may have written since the last barrier,
-// or that writes what another thread may have read or written since. Start at `share_of`.
+// or that writes what another thread may have read or written since; none where each thread only comes back to the
+// elements that were its own. Start at `share_of`.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -44,22 +46,29 @@ class Barriers {
     uint32_t place;  // of buffers that may be the same memory
     bool writes;
     bool by_first;  // the thread that has it is known
+    // Which thread touches which element; equal numbers: the same one. 0: any may touch any.
+    uint32_t mapping = 0;
     bool operator==(const Access&) const = default;
     auto operator<=>(const Access&) const = default;
   };
   using Accesses = std::vector<Access>;  // sorted
 
+  // What threads hand each other in folds is behind the buffers.
+  uint32_t partials() const { return static_cast<uint32_t>(program_.buffers.size()); }
   void walk(const loop::Statement& statement, Accesses& since);
   void walk(loop::BlockId block, Accesses& since);
   void walk_while(const loop::While& loop, Accesses& since);
-  Accesses accesses_of(const loop::Statement& statement, bool by_first) const;
+  Accesses accesses_of(const loop::Statement& statement, bool by_first);
+  uint32_t mapping_of(absl::Span<const loop::For* const> nest, const loop::Statement& access);
   bool conflict(const Accesses& since, const Accesses& next) const;
   bool overlap(uint32_t a, uint32_t b) const;
+  bool is_same_array(uint32_t a, uint32_t b) const;
 
   const loop::Program& program_;
   std::vector<uint32_t> place_of_;                       // by buffer
   std::vector<std::vector<loop::BufferId>> buffers_at_;  // by place
   absl::flat_hash_set<const loop::Statement*> placed_;
+  std::map<std::vector<int64_t>, uint32_t> mappings_;  // from the nest and the index to the number
 };
 
 }  // namespace ct::jit

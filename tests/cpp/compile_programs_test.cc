@@ -518,32 +518,5 @@ TEST(CompilePrograms, ChoicesAreNotStoredUnderMasksWhereTheseAreSlow) {
   EXPECT_EQ(code->find("vmaskmov"), std::string::npos);
 }
 
-// ---- PTX ------------------------------------------------------------------------------------------------------------
-
-TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
-  const Aval x(DType::kFloat32, {64, 100});
-  const GraphPtr graph = build_graph({x, Aval(DType::kFloat32, {})}, [](Builder&, const Values& v) {
-    const Value e = exp(v[0] * broadcast_scalar(v[1] * v[1], v[0].shape()));
-    const Value sum = reduce_sum(e, {1});
-    return Values{e / broadcast(sum, v[0].shape(), {0}), reduce_max(v[0], {0, 1})};
-  });
-  auto module = compile_kernels(graph, "sm_80");
-  ASSERT_TRUE(module.ok()) << module.status().message();
-  EXPECT_GE(module->blocks[0].size(), 2u);
-  EXPECT_NE(module->codes[0].bytes.find(".entry"), std::string::npos);
-  const std::string ptxas = std::getenv("CT_PTXAS") != nullptr ? std::getenv("CT_PTXAS") : "/usr/local/cuda/bin/ptxas";
-  if (!std::filesystem::exists(ptxas)) GTEST_SKIP() << "ptxas is not installed";
-  const auto path = std::filesystem::temp_directory_path() / ("ct_ptx_test_" + std::to_string(getpid()) + ".ptx");
-  std::ofstream(path) << module->codes[0].bytes;
-  EXPECT_EQ(std::system((ptxas + " -arch=sm_80 -o /dev/null " + path.string()).c_str()), 0);
-  std::filesystem::remove(path);
-  EXPECT_FALSE(compile_kernels(build_graph({x, x},
-                                           [](Builder&, const Values& v) {
-                                             return Values{dot_general(v[0], v[1], {{1}, {1}, {}, {}})};
-                                           }),
-                               "sm_80")
-                   .ok());
-}
-
 }  // namespace
 }  // namespace ct

@@ -568,58 +568,6 @@ TEST(Objects, CompileFromManyThreads) {
   EXPECT_THAT(failures, ElementsAre(0, 0, 0, 0));
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// ptx
-
-std::string find_ptxas() {
-  for (const char* path : {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"}) {
-    if (std::ifstream(path).good()) return path;
-  }
-  return "";
-}
-
-TEST(Ptx, AssemblesElementwiseAndReductionLoops) {
-  Builder b;
-  BufferId in = b.input(DType::kFloat32, 6400), out = b.output(DType::kFloat32, 6400),
-           total = b.output(DType::kFloat32, 1), rows = b.output(DType::kBFloat16, 64),
-           wide = b.output(DType::kComplex128, 100);
-  b.for_each(64, {.parallel = true}, [&](Index i) {
-    b.for_each(100, kVector, [&](Index j) {
-      b.store(out, i * 100 + j, b.apply(ScalarOp::kSin, b.apply(ScalarOp::kTanh, b.load(in, i * 100 + j))));
-    });
-  });
-  Scalar zero = b.constant(DType::kFloat32, 0);
-  b.for_each(64, kVector, [&](Index i) {
-    Scalar sum = b.reduce(100, kVector, ScalarOp::kAdd, zero, [&](Index j) { return b.load(in, i * 100 + j); });
-    b.store(rows, i, b.convert(sum, DType::kBFloat16));
-  });
-  b.store(total, 0, b.reduce(6400, kVector, ScalarOp::kAdd, zero, [&](Index j) { return b.load(out, j); }));
-  b.for_each(100, kVector,
-             [&](Index i) { b.store(wide, i, b.apply(ScalarOp::kExp, b.convert(b.load(in, i), DType::kComplex128))); });
-  b.fill(out, 0, 100, zero);
-  auto module = jit::emit_ptx(b.finish(), "sm_90");
-  ASSERT_TRUE(module.ok()) << module.status().ToString();
-  const std::vector<Step>& steps = module->blocks[0];
-  ASSERT_EQ(steps.size(), 5u);
-  EXPECT_EQ(std::get<KernelStep>(steps[0]).blocks, 25u);
-  EXPECT_EQ(std::get<KernelStep>(steps[0]).arguments.size(), 6u);  // input, outputs, arena
-  EXPECT_EQ(std::get<KernelStep>(steps[2]).blocks, 1u);
-  std::string ptxas = find_ptxas();
-  if (ptxas.empty()) GTEST_SKIP() << "no ptxas";
-  std::string path = testing::TempDir() + "/loops.ptx";
-  std::ofstream(path) << module->codes[0].bytes;
-  EXPECT_EQ(std::system((ptxas + " -arch=sm_90 " + path + " -o " + path + ".cubin").c_str()), 0);
-  std::remove(path.c_str());
-  std::remove((path + ".cubin").c_str());
-}
-
-TEST(Ptx, RefusesWhatItCannotDo) {
-  Builder b;
-  BufferId x = b.input(DType::kFloat32, 4), y = b.output(DType::kFloat32, 4);
-  b.gemm(2, 2, 2, {x, 0, 2, 1}, {x, 0, 2, 1}, {y, 0, 2, 1}, false);
-  EXPECT_EQ(jit::emit_ptx(b.finish(), "sm_80").status().code(), absl::StatusCode::kUnimplemented);
-}
-
 // -------------------------------------------------------------------------------------------------------------------
 // check
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import functools
-import os
 import inspect
 import operator
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -136,12 +136,19 @@ class Lowered(_Stage):
     """A program that is ready to be compiled: ``jit(f).lower(*args)``."""
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text, in the form that `ct.ir.parse` reads.
+        """The program as text.
+
+        Args:
+            dialect: None or ``"cotangent"``: the form that `ct.ir.parse` reads; ``"ptx"``, or with another architecture than the
+                oldest ``"ptx:sm_90"``: the kernels that are made of it for GPUs.
 
         Raises:
-            ValueError: for any ``dialect`` but None and ``"cotangent"``: programs are not translated to those of other compilers.
+            ValueError: for any other ``dialect``: programs are not translated to those of other compilers.
+            NotImplementedError: no kernel can be made of the program: it calls the host.
         """
         del debug_info
+        if dialect is not None and dialect.partition(":")[0] == "ptx":
+            return _core.ptx(self._call.captured.graph, dialect.partition(":")[2] or "sm_80")
         _check_dialect(dialect, "as_text")
         return self._call.captured.graph.text()
 

@@ -1,0 +1,198 @@
+// Programs as kernels of a GPU, on the device that emulates one: results, launches, and what barriers are for.
+#include <gmock/gmock.h>
+
+#include "device/emulated/block.h"
+#include "device/emulated/emulated.h"
+#include "device/emulated/races.h"
+#include "tests/cpp/compile_testing.h"
+#include "transforms/higher_order/higher_order.h"
+
+namespace ct {
+namespace {
+
+using testing::HasSubstr;
+
+// Before anything asks for it.
+const bool races_are_checked = setenv("CT_CHECK_RACES", "1", 1) == 0;
+
+struct Case {
+  const char* name;
+  Avals inputs;
+  Body body;
+  size_t kernels = 1;
+};
+
+Value product(Value a, Value b) { return dot_general(a, b, {{1}, {0}, {}, {}}); }
+
+// Gradient descent on a network of one hidden layer, by hand.
+Values descend(Value w, Value v, Value x, Value y) {
+  const Value hidden = tanh(product(x, w));
+  const Value residual = sub(product(hidden, v), y);
+  const Value one = full_like(hidden, 1), rate = full_like(v, 0.01), rate_w = full_like(w, 0.01);
+  const Value dv = product(transpose(hidden, {1, 0}), residual);
+  const Value dhidden = mul(product(residual, transpose(v, {1, 0})), sub(one, mul(hidden, hidden)));
+  return {sub(w, mul(rate_w, product(transpose(x, {1, 0}), dhidden))), sub(v, mul(rate, dv))};
+}
+
+const Aval kRows(DType::kFloat32, {64, 100}), kW(DType::kFloat32, {20, 16}), kV(DType::kFloat32, {16, 4}),
+    kX(DType::kFloat32, {32, 20}), kY(DType::kFloat32, {32, 4});
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  all.push_back({"element by element", {kRows}, [](Builder&, const Values& v) { return Values{tanh(exp(v[0]))}; }});
+  all.push_back({"a sum of all", {kRows}, [](Builder&, const Values& v) {
+                   return Values{sub(v[0], broadcast_scalar(reduce_sum(v[0], {0, 1}), v[0].shape()))};
+                 }});
+  all.push_back({"two sums, one of the other", {kRows}, [](Builder&, const Values& v) {
+                   const Value first = broadcast_scalar(reduce_max(v[0], {0, 1}), v[0].shape());
+                   return Values{reduce_sum(exp(sub(v[0], first)), {0, 1}), first};
+                 }});
+  all.push_back({"a softmax of rows", {kRows}, [](Builder&, const Values& v) {
+                   const Value most = broadcast(reduce_max(v[0], {1}), v[0].shape(), {0});
+                   const Value e = exp(sub(v[0], most));
+                   return Values{div(e, broadcast(reduce_sum(e, {1}), v[0].shape(), {0}))};
+                 }});
+  all.push_back({"sums down columns", {kRows}, [](Builder&, const Values& v) { return Values{reduce_sum(v[0], {0})}; }});
+  all.push_back({"a step of descent", {kW, kV, kX, kY}, [](Builder&, const Values& v) {
+                   return descend(v[0], v[1], v[2], v[3]);
+                 }});
+  all.push_back({"steps of descent", {kW, kV, kX, kY}, [](Builder& b, const Values& v) {
+                   const GraphPtr step = build_graph({kX, kY, kW, kV}, [](Builder&, const Values& s) {
+                     return descend(s[2], s[3], s[0], s[1]);
+                   });
+                   return scan(b, {step, 2, 2, 20}, {v[2], v[3], v[0], v[1]});
+                 }});
+  return all;
+}
+
+std::vector<Tensor> arguments(const Case& one) {
+  std::mt19937 generator(7);
+  std::vector<Tensor> made;
+  for (const Aval& aval : one.inputs) made.push_back(random_tensor(aval, generator, -1, 1));
+  return made;
+}
+
+absl::StatusOr<Plan> plan_of(const GraphPtr& graph, std::string_view architecture, int64_t without = -1) {
+  absl::StatusOr<Plan> plan =
+      jit::emit_kernels(lower_prepared(*prepare(graph, kGpu), "test", kGpu), architecture, without);
+  if (!plan.ok()) return plan;
+  plan->inputs = Avals(graph->input_avals().begin(), graph->input_avals().end());
+  plan->outputs = graph->output_avals();
+  plan->donations.assign(plan->outputs.size(), -1);
+  return plan;
+}
+
+std::vector<Tensor> run(const GraphPtr& graph, absl::Span<const Tensor> inputs, int64_t without = -1) {
+  const absl::StatusOr<Plan> plan = plan_of(graph, jit::kEmulated, without);
+  EXPECT_TRUE(plan.ok()) << plan.status().message();
+  const absl::StatusOr<LoadedPtr> loaded = emulated_device().load(*plan);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return (**loaded)(inputs);
+}
+
+int64_t count_of(std::string_view text, std::string_view part) {
+  int64_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Gpu, ComputesWhatTheInterpreterDoes) {
+  for (const Case& one : cases()) {
+    const GraphPtr graph = build_graph(one.inputs, one.body);
+    const std::vector<Tensor> inputs = arguments(one), expected = evaluate(*graph, inputs);
+    std::vector<std::vector<Tensor>> found;
+    for (ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kReverse, ThreadOrder::kRandom}) {
+      set_thread_order(order);
+      found.push_back(run(graph, inputs));
+    }
+    set_thread_order(ThreadOrder::kForward);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      std::string difference;
+      EXPECT_TRUE(near(found[0][i], expected[i], 1e-4, &difference)) << one.name << ": " << difference;
+      const auto bytes = static_cast<size_t>(expected[i].aval().bytes());
+      EXPECT_EQ(std::memcmp(found[0][i].data(), found[1][i].data(), bytes), 0) << one.name;
+      EXPECT_EQ(std::memcmp(found[0][i].data(), found[2][i].data(), bytes), 0) << one.name;
+    }
+  }
+}
+
+TEST(Gpu, SmallProgramsAreOneLaunch) {
+  for (const Case& one : cases()) {
+    const absl::StatusOr<Plan> plan = plan_of(build_graph(one.inputs, one.body), "sm_90");
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->blocks[0].size(), one.kernels) << one.name << "\n" << to_string(*plan);
+    EXPECT_EQ(count_of(plan->codes[0].bytes, ".entry"), static_cast<int64_t>(one.kernels)) << one.name;
+  }
+}
+
+TEST(Gpu, LargeLoopsAreKernelsOfTheGrid) {
+  const Aval large(DType::kFloat32, {1000, 1000});
+  const GraphPtr graph = build_graph({large}, [](Builder&, const Values& v) {
+    const Value total = reduce_sum(v[0], {0, 1});
+    return Values{mul(tanh(v[0]), broadcast_scalar(total, v[0].shape())), total};
+  });
+  const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90");
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->blocks[0].size(), 2u) << to_string(*plan);
+  EXPECT_THAT(to_string(*plan), HasSubstr("of 3907 x 256 threads"));
+  std::mt19937 generator(3);
+  const std::vector<Tensor> inputs = {random_tensor(large, generator)}, expected = evaluate(*graph, inputs);
+  const std::vector<Tensor> found = run(graph, inputs);
+  std::string difference;
+  EXPECT_TRUE(near(found[0], expected[0], 1e-3, &difference)) << difference;
+}
+
+// Each barrier is there for a reason: without it two threads meet.
+TEST(Gpu, EveryBarrierIsNeeded) {
+  int64_t removed = 0;
+  for (const Case& one : cases()) {
+    const GraphPtr graph = build_graph(one.inputs, one.body);
+    const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90");
+    ASSERT_TRUE(plan.ok());
+    const int64_t barriers = count_of(plan->codes[0].bytes, "bar.sync") + count_of(plan->codes[0].bytes, "barrier.sync");
+    const std::vector<Tensor> inputs = arguments(one);
+    for (int64_t number = 0; number < barriers; ++number) {
+      try {
+        run(graph, inputs, number);
+        ADD_FAILURE() << one.name << ": nobody misses barrier " << number << " of " << barriers;
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("a race: thread ")) << one.name;
+      }
+      ++removed;
+    }
+  }
+  EXPECT_GE(removed, 39);
+}
+
+TEST(Gpu, RacesBetweenThreadsAndBlocks) {
+  int numbers[4] = {};
+  Races races;
+  races.begin_block(0);
+  races.access(&numbers[0], 4, true, 0);
+  races.access(&numbers[0], 4, false, 0);
+  races.access(&numbers[1], 4, false, 1);
+  races.access(&numbers[1], 4, false, 2);
+  EXPECT_EQ(races.problem(), "");
+  races.pass_barrier();
+  races.access(&numbers[0], 4, true, 1);
+  races.begin_block(1);
+  races.access(&numbers[2], 4, true, 0);
+  EXPECT_EQ(races.problem(), "");
+  races.access(&numbers[1], 4, true, 0);
+  EXPECT_THAT(races.problem(), HasSubstr("thread 0 of block 1 writes what another block uses"));
+  Races within;
+  within.begin_block(0);
+  within.access(&numbers[3], 4, false, 5);
+  within.access(reinterpret_cast<char*>(&numbers[3]) + 3, 1, true, 6);
+  EXPECT_THAT(within.problem(), HasSubstr("thread 6 of block 0 writes what another thread of the block uses"));
+}
+
+TEST(Gpu, RefusesWhatTheHostHasToDo) {
+  loop::Builder b;
+  const loop::BufferId x = b.input(DType::kFloat32, 4), y = b.output(DType::kFloat32, 4);
+  b.host_call({.function = 0, .name = "f", .inputs = {{x, 0, 4}}, .outputs = {{y, 0, 4}}});
+  EXPECT_EQ(jit::emit_kernels(b.finish(), "sm_80").status().code(), absl::StatusCode::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace ct

@@ -1,0 +1,141 @@
+"""Programs as kernels of a GPU, without one: their results on the device that emulates it, and what ptxas says of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from op_records import RECORDS
+from record_checks import operands
+
+TESTS = Path(__file__).resolve().parent
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+# Programs that are kernels of more registers than a thread has, by what they are made of.
+SPILLS: dict[str, str] = {}
+
+
+def ptxas() -> Path | None:
+    """The assembler: of the test environment's packages, or of an installed CUDA Toolkit."""
+    package = importlib.util.find_spec("nvidia")
+    places = [Path(place) / "cu13" / "bin" / "ptxas" for place in (package.submodule_search_locations or [])] if package else []
+    places += [Path("/usr/local/cuda/bin/ptxas")]
+    return next((place for place in places if place.exists()), None)
+
+
+@pytest.mark.parametrize(
+    ("file", "chosen"),
+    [
+        ("test_ops.py", "test_value or test_vmap or test_mask or test_special"),
+        ("test_laws.py", "test_laws"),
+        ("test_control_flow.py", ""),
+        ("test_mask.py", ""),
+        ("test_random_bits.py", ""),
+        ("test_nn.py", ""),
+    ],
+)
+def test_the_suite_passes_on_an_emulated_gpu(file: str, chosen: str) -> None:
+    """Threads in random order, and no two of them at one place without a barrier between them."""
+    environment = {**os.environ, "CT_DEVICE": "cuda-emulated", "CT_CHECK_RACES": "1", "CT_THREAD_ORDER": "random"}
+    environment |= {"CT_LAWS_PROGRAMS": "400"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", TESTS / file, *(["-k", chosen] if chosen else [])],
+        env=environment, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout[-6000:]
+    assert int(re.findall(r"(\d+) passed", ended.stdout)[-1]) > 10
+
+
+def _is_for_the_host(record: Any) -> bool:
+    return record.name in ("host_callback", "debug_print", "custom_call")
+
+
+def test_kernels_of_the_records_are_assembled(tmp_path: Path) -> None:
+    assembler = ptxas()
+    if assembler is None:
+        pytest.skip("ptxas is not installed")
+    kernels, spills = 0, {}
+    by_architecture: dict[str, list[Path]] = {architecture: [] for architecture in ARCHITECTURES}
+    for number, record in enumerate(RECORDS):
+        architecture = ARCHITECTURES[number % len(ARCHITECTURES)]
+        try:
+            text = ct.jit(record).lower(*operands(record, record.dtypes[0])).as_text(f"ptx:{architecture}")
+        except NotImplementedError:
+            assert _is_for_the_host(record), record.id
+            continue
+        file = tmp_path / f"{number}-{record.name}.ptx"
+        file.write_text(text)
+        by_architecture[architecture].append(file)
+    for architecture, files in by_architecture.items():
+        for file in files:
+            ended = subprocess.run(
+                [assembler, "-v", f"-arch={architecture}", file, "-o", os.devnull], capture_output=True, text=True, check=False
+            )
+            assert ended.returncode == 0, (file.name, ended.stderr[-2000:])
+            kernels += ended.stderr.count("Compiling entry function")
+            if spilled := [n for n in re.findall(r"(\d+) bytes spill stores", ended.stderr) if int(n)]:
+                spills[file.name] = spilled
+    print(f"{kernels} kernels assembled, spills: {spills}")
+    assert kernels > 300
+    assert not {name.partition("-")[2].removesuffix(".ptx") for name in spills} - set(SPILLS), spills
+
+
+def plan(f: Any, *args: Any) -> str:
+    text = ct.jit(f, backend="cuda-emulated").lower(*args).compile().as_text()
+    return text[: text.index("graph (")]
+
+
+def test_a_thousand_steps_of_training_are_one_launch() -> None:
+    rng = np.random.default_rng(0)
+    params = [rng.normal(size=shape).astype(np.float32) * 0.1 for shape in [(64, 32), (32,), (32, 10), (10,)]]
+    x = rng.normal(size=(32, 64)).astype(np.float32)
+    y = np.eye(10, dtype=np.float32)[rng.integers(0, 10, 32)]
+
+    def loss(p: Any) -> Any:
+        hidden = cnp.tanh(x @ p[0] + p[1])
+        return -cnp.mean(cnp.sum(ct.nn.log_softmax(hidden @ p[2] + p[3]) * y, 1))
+
+    def step(p: Any) -> Any:
+        return ct.tree.map(lambda a, g: a - 0.1 * g, p, ct.grad(loss)(p))
+
+    def train(p: Any, steps: int) -> Any:
+        return ct.lax.fori_loop(0, steps, lambda i, p: step(p), p)
+
+    assert plan(step, params).count("kernel kernel") == 1
+    assert plan(lambda p: train(p, 1000), params).count("kernel kernel") == 1
+    on_gpu = ct.jit(lambda p: train(p, 20), backend="cuda-emulated")(params)
+    for found, expected in zip(on_gpu, ct.jit(lambda p: train(p, 20))(params), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+
+
+def test_what_has_no_kernel_is_a_step_of_the_host() -> None:
+    def f(x: Any) -> Any:
+        return ct.pure_callback(lambda v: np.asarray(v) * 2, x, x) + 1
+
+    x = np.arange(3.0, dtype=np.float32)
+    assert "host interpreted" in plan(f, x) or "host " in plan(f, x)
+    assert ct.jit(f, backend="cuda-emulated")(x).tolist() == [1.0, 3.0, 5.0]
+    with pytest.raises(NotImplementedError, match=r"runs (in this process|on the host)"):
+        ct.jit(f).lower(x).as_text("ptx")
+
+
+def test_text_of_kernels() -> None:
+    text = ct.jit(lambda x: cnp.tanh(x)).lower(np.ones(8, np.float32)).as_text("ptx:sm_90")
+    assert ".target sm_90" in text and ".entry kernel0" in text
+    with pytest.raises(ValueError, match="unknown cpu"):
+        ct.jit(lambda x: x).lower(1.0).as_text("ptx:sm_12345")
+
+
+@pytest.mark.parametrize("name", ["llvm", "cuda-emulated"])
+def test_a_device_is_named_in_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CT_DEVICE", name)
+    text = ct.jit(lambda x: x * 2).lower(np.ones(3, np.float32)).compile().as_text()
+    assert ("kernel kernel0" in text) == (name == "cuda-emulated")
