@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "runtime/interrupt.h"
+
 namespace ct {
 namespace {
 
@@ -66,7 +68,8 @@ std::vector<bool> moved_results(const Primitive& primitive, absl::Span<const Ava
     } else if (primitive.expand) {
       return by_expansion(primitive, operands, moving, attrs);
     }
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    rethrow_stop(error);
     // A primitive without the derivative, or a rule of the user's that fails: differentiating says so in its time.
   }
   return inexact;

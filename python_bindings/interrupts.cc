@@ -113,8 +113,16 @@ bool check(std::exception_ptr* reason) {
   return false;
 }
 
+// KeyboardInterrupt, SystemExit and the like are no errors.
+bool stops(const std::exception& error) {
+  const auto* raised = dynamic_cast<const py::error_already_set*>(&error);
+  if (raised == nullptr) return false;
+  const WithInterpreter gil;
+  return !raised->matches(PyExc_Exception);
+}
+
 }  // namespace
 
-InterruptHooks interrupt_hooks() { return {begin, check, end}; }
+InterruptHooks interrupt_hooks() { return {begin, check, end, stops}; }
 
 }  // namespace ct::python

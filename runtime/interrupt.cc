@@ -53,6 +53,11 @@ const std::atomic<bool>* interrupt_flag() { return current != nullptr ? current-
 HelpsComputation::HelpsComputation(const std::atomic<bool>* flag) : enclosing_(helped) { helped = flag; }
 HelpsComputation::~HelpsComputation() { helped = enclosing_; }
 
+void rethrow_stop(const std::exception& error) {
+  const auto stops = runtime().interrupts.stops;
+  if (stops != nullptr && stops(error)) throw;  // NOLINT: of the caller's handler
+}
+
 void spend(int64_t nanoseconds) {
   spent += nanoseconds;
   if (spent < kBetweenQuestions) return;

@@ -54,6 +54,10 @@ class HelpsComputation {
   const std::atomic<bool>* enclosing_;
 };
 
+// For code that goes on without what an error has kept it from: throws again what is no error, but the wish to stop.
+// In the handler of the exception.
+void rethrow_stop(const std::exception& error);
+
 // For code in C++: counts estimated time, and every now and then throws if the computation is to stop, and lets others
 // fork and the process end.
 void spend(int64_t nanoseconds);

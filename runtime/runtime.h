@@ -13,11 +13,13 @@
 namespace ct {
 
 // `begin` and `end` come on the thread of a computation that has gone on for some milliseconds, and enclose every
-// `check` of it, which returns false after storing what is to be thrown (interrupt.h).
+// `check` of it, which returns false after storing what is to be thrown (interrupt.h). `stops`: whether an exception
+// that functions of the front end have thrown is the wish to stop, and no error.
 struct InterruptHooks {
   void (*begin)() = nullptr;
   bool (*check)(std::exception_ptr* reason) = nullptr;
   void (*end)() = nullptr;
+  bool (*stops)(const std::exception& error) = nullptr;
 };
 
 // A discrete Fourier transform (ir/ops/fft.cc).

@@ -5,6 +5,7 @@
 
 #include "ir/lengths.h"
 #include "runtime/error.h"
+#include "runtime/interrupt.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/rules.h"
@@ -83,7 +84,8 @@ GraphPtr captured_to(const Graph& graph, int depth) {
       const Flags moving = inexact_flags(avals_of(operands));
       try {
         return captured_to(*rule_maker_of(attrs->opaque("rule")).make(moving), depth + 1);
-      } catch (const std::exception&) {
+      } catch (const std::exception& error) {
+        rethrow_stop(error);
         return nullptr;  // the program runs all the same, and has no derivative here
       }
     });

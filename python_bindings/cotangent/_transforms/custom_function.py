@@ -7,6 +7,7 @@ import functools
 import gc
 import inspect
 import math
+import threading
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -84,7 +85,8 @@ class Rule:
     """The derivative rule of one recorded call: captured when a derivative asks for it, without values.
 
     What the rule closes over must be known by then: arrays, and those traced values that the equation has as operands. These are
-    the arguments, what the function itself closes over, and what `reachable_values` has found.
+    the arguments, what the function itself closes over, and what `reachable_values` has found. Inside of a mask they are as ragged as
+    they were at the call.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Rule:
         self.call = call
         self.operands = operands
         self.axes = _core.named_axes()
+        self.sizes = Sizes(operands)
         self.graphs: dict[tuple[bool, ...], Graph] = {}
         self.error = error
 
@@ -113,28 +116,23 @@ class Rule:
         """With the axes that collectives could name where the function was called."""
         if not axes:
             return self._capture(moving)
-        made: list[Graph] = []
-
-        def run(_: list[Array]) -> tuple[list[Any], None]:
-            made.append(self._in_axes(axes[:-1], moving))
-            return [], None
-
-        _core.capture(run, [], [], "batch", self.call.name, None, None, axes[-1])
-        return made[0]
+        return _made_within(lambda: self._in_axes(axes[:-1], moving), "batch", self.call.name, axes[-1])
 
     def _capture(self, moving: list[bool]) -> Graph:
-        count = len(self.operands)
+        count, sizes = len(self.operands), self.sizes.count
         avals = [aval_of(x) for x in self.operands]
         inexact = [i for i, aval in enumerate(avals) if is_inexact_dtype(aval[1])]
+        name = f"the rule of {self.call.name}"
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
+            inputs = self.sizes.among(inputs[sizes:], inputs[:sizes])
             for given, outside in zip(inputs, self.operands, strict=False):
                 if _core.is_traced(outside):
                     _core.stand_in(given, outside)
             leaves = inputs[: len(self.call.leaves)]
             tangents = dict(zip(inexact, inputs[count:], strict=True))
             call = self.call.of(leaves)
-            graph, closure = self.function.capture_rules(call, moving)
+            graph, closure = rules_of(call, moving)
             values, places = list(leaves), list(range(len(leaves)))
             for x in closure:
                 place = self._place(x, inputs[:count])
@@ -146,16 +144,103 @@ class Rule:
                     values.append(tangents[place] if place >= 0 else _core.full(shape, 0.0, dtype))
             return _core.apply_graph(graph, values), None
 
-        name = f"the rule of {self.call.name}"
-        graph, closure, _ = _core.capture(run, [*avals, *(avals[i] for i in inexact)], [], "jit", name)
-        assert not closure
-        return graph
+        given = [*avals, *(avals[i] for i in inexact)]
+        if not sizes:
+            graph, closure, _ = _core.capture(run, given, [], "jit", name)
+            assert not closure
+            return graph
+        ragged: list[dict[int, int]] = [{}] * sizes + self.sizes.axes + [self.sizes.axes[i] for i in inexact]
+
+        def within() -> Graph:
+            graph, closure, _ = _core.capture(
+                run, [((), "int32", False)] * sizes + given, [], "mask", name, None, ragged
+            )
+            assert not closure
+            return graph
+
+        # A derivative can be taken of what the rule makes.
+        graph = _made_within(within, "jit", name)
+        return rewire(graph, given, lambda xs: self.sizes.of(xs) + xs)
 
     def _place(self, x: Array, inputs: list[Array]) -> int | None:
         """Which operand the closed-over value is; None for an array that is none of them."""
         if _core.is_traced(x):
             return next(i for i, value in enumerate(inputs) if _core.same_value(x, value))
         return next((i for i, value in enumerate(self.operands) if _core.same_value(x, value)), None)
+
+
+def _made_within(make: Callable[[], Graph], mode: str, name: str, axis: tuple[str, int] | None = None) -> Graph:
+    """A graph that is captured with another capture around, of which nothing is kept."""
+    made: list[Graph] = []
+
+    def run(_: list[Array]) -> tuple[list[Any], None]:
+        made.append(make())
+        return [], None
+
+    _core.capture(run, [], [], mode, name, None, None, axis)
+    return made[0]
+
+
+class Sizes:
+    """The ragged axes of the operands of a call, and which of them have one size: for a capture when the mask's own has ended.
+
+    How sizes that are not equal depend on each other is not kept.
+    """
+
+    def __init__(self, operands: Sequence[Array]) -> None:
+        self.places: list[tuple[int, int]] = []  # of each size an operand and an axis that has it
+        self.axes: list[dict[int, int]] = []  # of each operand: axis -> number of the size
+        known: list[Array] = []
+        for number, operand in enumerate(operands):
+            axes: dict[int, int] = {}
+            self.axes.append(axes)
+            for axis in _core.ragged_axes(operand):
+                length = _core.length_of(operand, axis)
+                assert length is not None
+                axes[axis] = _which_size(known, length)
+                if axes[axis] == len(known):
+                    known.append(length)
+                    self.places.append((number, axis))
+        self.count = len(known)
+        # Operands that are sizes themselves.
+        self.values = {
+            number: _which_size(known, operand)
+            for number, operand in enumerate(operands)
+            if known and operand.dtype == np.int32 and operand.ndim == 0
+        }
+
+    def of(self, operands: Sequence[Array]) -> list[Array]:
+        """The sizes."""
+        return [primitives.dimension_size(operands[number], axis=axis) for number, axis in self.places]
+
+    def among(self, operands: list[Array], sizes: Sequence[Array]) -> list[Array]:
+        """The operands, with sizes for those that are sizes."""
+        found = {number: sizes[size] for number, size in self.values.items() if size < len(sizes)}
+        return [found.get(number, operand) for number, operand in enumerate(operands)]
+
+
+def _which_size(known: Sequence[Array], size: Array) -> int:
+    """The number of an equal size; past the last if there is none."""
+    return next((i for i, other in enumerate(known) if _core.same_length(size, other)), len(known))
+
+
+class _Rules(threading.local):
+    """Whether rules are being captured, in this thread."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+
+_rules = _Rules()
+
+
+def rules_of(call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+    """See `CustomFunction.capture_rules`."""
+    _rules.depth += 1
+    try:
+        return call.function.capture_rules(call, moving)
+    finally:
+        _rules.depth -= 1
 
 
 def constant(x: Array) -> Array:
@@ -289,17 +374,18 @@ class CustomFunction:
         """Binds the equation of a call; the leaves of the output."""
         levels = [_core.dependence(leaf) for leaf in call.leaves]
         asking = 1 << (max(levels).bit_length() - 1) if any(levels) else 0
-        ragged = any(_core.ragged_axes(leaf) for leaf in call.leaves)
+        # Lengths are known now. Inside of a rule nothing says how many derivatives there will be, so those are on demand.
+        ragged = not _rules.depth and any(_core.ragged_axes(leaf) for leaf in call.leaves)
         error: Exception | None = None
         if asking or ragged:
-            # The derivative that asks is being taken, so the rules may look at values that it knows; and lengths are known now.
+            # The derivative that asks is being taken, so the rules may look at values that it knows.
             moving = (
                 [bool(level & asking) for level in levels]
                 if asking
                 else [is_inexact_dtype(x.dtype) for x in call.leaves]
             )
             try:
-                rule, closure = self.capture_rules(call, moving)
+                rule, closure = rules_of(call, moving)
             except Exception as raised:  # it matters when the derivative is really taken of this
                 error = raised
             else:
