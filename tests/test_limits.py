@@ -315,3 +315,10 @@ def test_a_length_by_hand_may_be_negative_where_windows_have_a_step() -> None:
             want = np.where(inside, np.tanh(X)[::2] + np.tanh(X)[1::2], 0.0)
             np.testing.assert_allclose(pairs, want, rtol=1e-5, atol=1e-6)
             np.testing.assert_allclose(first, np.tanh(X)[:3].sum(), rtol=1e-5)
+
+
+def test_what_is_filled_twice_is_filled_once() -> None:
+    """Behind the length pooling sees the initial value, whatever the padding was before."""
+    f = ct.jit(ct.mask(lambda x: ct.lax.reduce_window(x, -np.inf, ct.lax.max, (3, 1), (2, 1), "VALID")))
+    text = f.lower(padded(3)).compile().as_text()
+    assert text.count("float32 = select") == 3, text
