@@ -109,3 +109,9 @@ def test_factorisations_over_memory_of_nan() -> None:
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_factor_is_written_where_it_leaves() -> None:
+    """Filled along two axes, one after the other."""
+    text = ct.jit(ct.mask(PROGRAMS["cholesky"])).lower(ct.Ragged(padded(3), {0: 3})).compile().as_text()
+    assert re.search(r'"cholesky" \(out0\[0\]', text), text
