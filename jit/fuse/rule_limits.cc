@@ -129,6 +129,13 @@ IndexPlace anywhere_along(const IndexPlace& place, const Shape& shape) {
   return {true, -1, floor_div(place.least, place.over), floor_div(place.most + last, place.over)};
 }
 
+// How many, if no place is behind the first few elements of an axis of this size; else 0.
+int64_t first_elements(const IndexPlace& place, const Shape& shape, int64_t size) {
+  if (!place.known || place.end) return 0;
+  const int64_t end = anywhere_along(place, shape).most + 1;
+  return end > 0 && end < size && (end <= kFew || end * kFew <= size) ? end : 0;
+}
+
 // Of an element rule the axes are those of the result; of a loop rule, those of its loops.
 class FormBuilder final : public LoopBuilder {
  public:
@@ -173,7 +180,10 @@ class FormBuilder final : public LoopBuilder {
                                       : AxisOf{});
     }
     add_own_limits(position, read);
-    add_first_elements(position, read);
+    for (size_t i = 0; i < position.size(); ++i) {
+      const int64_t count = first_elements(places_[position[i].id], shape_, operand_aval(operand).shape()[i]);
+      if (count > 0) read.first.push_back({static_cast<int>(i), kNoVar, count});
+    }
     Number number{mapped(limits_.form(graph_, operands_[operand]), read.axes), static_cast<int>(reads_.size())};
     reads_.push_back(std::move(read));
     return make(std::move(number), operand_aval(operand).dtype());
@@ -382,17 +392,6 @@ class FormBuilder final : public LoopBuilder {
   Scalar make(Number number, DType dtype) {
     numbers_.push_back(std::move(number));
     return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
-  }
-
-  void add_first_elements(absl::Span<const Index> position, Read& read) const {
-    for (size_t i = 0; i < position.size(); ++i) {
-      const IndexPlace& place = places_[position[i].id];
-      if (!place.known || place.end) continue;
-      const int64_t end = anywhere_along(place, shape_).most + 1;
-      const int64_t size = operand_aval(read.operand).shape()[i];
-      if (end > 0 && end < size && (end <= kFew || end * kFew <= size))
-        read.first.push_back({static_cast<int>(i), kNoVar, end});
-    }
   }
 
   // Negative indices are not read at: nobody may, without a guard.
