@@ -116,6 +116,8 @@ struct ReferenceInput {
   const RunGraph& run_graph;  // evaluates a sub-graph
   // Memory that the caller wants the results in, by output: what a rule returns may be these tensors. Empty: none.
   absl::Span<const Tensor> places = {};
+  // Those of results behind which nobody reads: nothing need be written there.
+  absl::Span<const structures::HostCall::SizedAxis> unread = {};
 
   Tensor result(size_t i) const { return places.empty() ? Tensor(output_avals[i]) : places[i]; }
 };

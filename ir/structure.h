@@ -8,12 +8,16 @@
 // (jit/fuse/lowering.h).
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "ir/scalar_op.h"
 #include "runtime/dtype.h"
 
 namespace ct {
+
+class Attrs;
 
 struct Structure {
   Structure() = default;
@@ -67,7 +71,21 @@ struct Branches final : Structure {};
 
 // `reference` runs it, outside of generated code: a library (sorting, LAPACK, FFT) or Python. An `expand` rule is for
 // programs that must do without.
-struct HostCall final : Structure {};
+struct HostCall final : Structure {
+  // How long an axis of an operand or a result is, if operand `size` is given: int32 numbers, of the shape of the axes
+  // that matrices are batches along. What lies behind is not read of operands, and 0 in results.
+  struct SizedAxis {
+    bool of_result;
+    size_t index;
+    int from_last;  // 0: the last axis
+    size_t size;
+  };
+  using SizedAxes = std::vector<SizedAxis>;
+
+  HostCall() = default;
+  explicit HostCall(std::function<SizedAxes(const Attrs& attrs)> sized_axes) : sized_axes(std::move(sized_axes)) {}
+  std::function<SizedAxes(const Attrs& attrs)> sized_axes;  // null: none
+};
 
 }  // namespace structures
 }  // namespace ct

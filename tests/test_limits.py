@@ -237,3 +237,88 @@ def test_no_loop_of_a_gradient_of_a_convolution_goes_over_the_bound() -> None:
     text = ct.jit(ct.mask(ct.grad(convolution_loss, 1))).lower(padded(3), KERNEL).compile().as_text()
     assert not [n for n in LOOPS.findall(text) if int(n) % BOUND == 0], text
     assert len(PRODUCT.findall(text)) == text.count("gemm "), text
+
+
+def largest(x: Any) -> Any:
+    return ct.lax.reduce_window(cnp.tanh(x), -np.inf, ct.lax.max, (3, 1), (2, 1), "SAME")
+
+
+def every_third(x: Any) -> Any:
+    return cnp.exp(x)[1::3] @ W
+
+
+def strided(x: Any) -> Any:
+    return ct.lax.conv_general_dilated(cnp.tanh(x).T[None], KERNEL, (2,), "SAME")[0].T
+
+
+def scanned(x: Any) -> Any:
+    def compose(a: Any, b: Any) -> Any:
+        return a[0] * b[0], b[0] * a[1] + b[1]
+
+    return ct.lax.associative_scan(compose, (cnp.tanh(x), x))[1]
+
+
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "pooling": largest,
+    "slice": every_third,
+    "halves": lambda x: cnp.tanh(x)[: x.shape[0] // 2 * 2].reshape(-1, 2, WIDTH).sum(1) @ W,
+    "convolution": strided,
+    "transposed convolution": lambda x: ct.lax.conv_transpose(cnp.tanh(x)[None], KERNEL.T, (2,), "SAME")[0],
+    "dilated convolution": lambda x: ct.lax.conv_general_dilated(x.T[None], KERNEL, (1,), "SAME", None, (3,))[0].T,
+    "scan": scanned,
+    "scan from the end": lambda x: ct.lax.associative_scan(cnp.add, cnp.tanh(x), reverse=True),
+    "first elements": lambda x: (cnp.tanh(x) + cnp.sum(cnp.tanh(x)[:3], 0)) @ W,
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_lengths_divided_by_a_step(name: str) -> None:
+    f = STEPS[name]
+    compiled, batched = ct.jit(ct.mask(f)), ct.jit(ct.vmap(ct.mask(f)))
+    lengths = [BOUND, 3, 17, 40, 4, 95]
+    for n in lengths:
+        assert_same(compiled(padded(n)), f(cnp.array(X[:n])))
+    rows = batched(ct.Ragged(np.stack([padded(n).data for n in lengths]), {1: np.array(lengths, np.int32)}))
+    for row, n in enumerate(lengths):
+        assert_same(rows[row], f(cnp.array(X[:n])))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_gradients_of_lengths_divided_by_a_step(name: str) -> None:
+    def loss(x: Any) -> Any:
+        return cnp.sum(cnp.sin(STEPS[name](x)))
+
+    compiled = ct.jit(ct.mask(ct.grad(loss)))
+    for n in (BOUND, 3, 17, 40):
+        assert_same(compiled(padded(n)), ct.grad(loss)(cnp.array(X[:n])))
+
+
+@pytest.mark.parametrize("name", ["pooling", "slice", "scan"])
+def test_no_loop_goes_over_a_bound_divided_by_a_step(name: str) -> None:
+    text = ct.jit(ct.mask(STEPS[name])).lower(padded(3)).compile().as_text()
+    assert not [n for n in LOOPS.findall(text) if int(n) > 2 * WIDTH], text
+    assert len(PRODUCT.findall(text)) == text.count("gemm "), text
+
+
+def test_a_length_by_hand_may_be_negative_where_windows_have_a_step() -> None:
+    def by_hand(x: Any, n: Any) -> Any:
+        y = cnp.tanh(x)
+        pairs = cnp.where((cnp.arange(BOUND // 2) < n)[:, None], y[::2] + y[1::2], 0.0)
+        return pairs, cnp.sum(y[:3])
+
+    compiled = ct.jit(by_hand)
+    for dtype in (np.int32, np.int64):
+        for n in (-5, 0, 7, BOUND, np.iinfo(dtype).max, np.iinfo(dtype).min):
+            with ct.enable_x64():
+                pairs, first = compiled(X, dtype(n))
+            inside = (np.arange(BOUND // 2) < n)[:, None]
+            want = np.where(inside, np.tanh(X)[::2] + np.tanh(X)[1::2], 0.0)
+            np.testing.assert_allclose(pairs, want, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(first, np.tanh(X)[:3].sum(), rtol=1e-5)
+
+
+def test_what_is_filled_twice_is_filled_once() -> None:
+    """Behind the length pooling sees the initial value, whatever the padding was before."""
+    f = ct.jit(ct.mask(lambda x: ct.lax.reduce_window(x, -np.inf, ct.lax.max, (3, 1), (2, 1), "VALID")))
+    text = f.lower(padded(3)).compile().as_text()
+    assert text.count("float32 = select") == 3, text

@@ -49,6 +49,28 @@ def convolution(library: Any) -> Program:
     return lambda x, w: convolve(x.T[None], w, (1,), "SAME")[0].T
 
 
+def pooling(library: Any) -> Program:
+    """The largest of each three rows, every two rows."""
+    reduce_window, largest = library.lax.reduce_window, library.lax.max
+    return lambda x: reduce_window(x, -np.inf, largest, (3, 1), (2, 1), "VALID")
+
+
+def strided_convolution(library: Any) -> Program:
+    convolve = library.lax.conv_general_dilated
+    return lambda x, w: convolve(x.T[None], w, (2,), "SAME")[0].T
+
+
+def solve(library: Any) -> Program:
+    """A system of as many equations as there are rows."""
+    xp = library.xp
+    return lambda x: xp.linalg.solve(x @ x.T + 10.0 * xp.eye(x.shape[0]), x)
+
+
+def associative_scan(library: Any) -> Program:
+    scan = library.lax.associative_scan
+    return lambda x: scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (library.xp.tanh(x), x))[1]
+
+
 # Name -> the program for an exact array, and what it takes besides.
 PROGRAMS: dict[str, tuple[Callable[[Any], Program], list[np.ndarray]]] = {
     "tanh(x) * exp(x)": (lambda library: lambda x: library.xp.tanh(x) * library.xp.exp(x), []),
@@ -59,6 +81,10 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Program], list[np.ndarray]]] = {
     "convolution of width 5": (convolution, [normal(COLUMNS, COLUMNS, 5, scale=(5 * COLUMNS) ** -0.5)]),
     "sort": (lambda library: lambda x: library.xp.sort(x, axis=0), []),
     "sum": (lambda library: lambda x: library.xp.sum(x, axis=0), []),
+    "max pooling": (pooling, []),
+    "convolution of stride 2": (strided_convolution, [normal(COLUMNS, COLUMNS, 5, scale=(5 * COLUMNS) ** -0.5)]),
+    "solve of x @ x.T + 10": (solve, []),
+    "associative scan": (associative_scan, []),
     "cumulative sum": (lambda library: lambda x: library.xp.cumsum(x, axis=0), []),
 }
 

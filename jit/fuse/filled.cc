@@ -28,10 +28,14 @@ std::vector<Var> find_filled(const GraphFacts& facts, const Fusion& fusion) {
     for (Var var : step.elements) {
       const Limits limits = filled_limits(fusion.limits, var);
       if (limits.empty() || facts.size_of(var) <= 1) continue;
-      const Equation& equation = facts.equation_of(var);
-      const auto output = static_cast<int>(var - equation.first_output);
-      const Lowering& lowering = *facts.lowering[facts.definition[var]];
-      const Var source = lowering.shown(fusion.limits, graph, equation, output, limits);
+      // An axis at a time, through selects that are not in memory.
+      Var source = var;
+      do {
+        const Equation& equation = facts.equation_of(source);
+        const auto output = static_cast<int>(source - equation.first_output);
+        const Lowering& lowering = *facts.lowering[facts.definition[source]];
+        source = lowering.shown(fusion.limits, graph, equation, output, limits);
+      } while (source != kNoVar && !facts.is_input(source) && !fusion.stored[source]);
       if (source == kNoVar || facts.is_input(source) || !fusion.stored[source] || taken[source]) continue;
       if (fusion.transposed[source] != kNoVar) continue;
       const Limits& wanted = fusion.limits.wanted(source);

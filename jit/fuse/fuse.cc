@@ -33,7 +33,7 @@ Fusion fuse(const Graph& graph, const FusionOptions& options) {
   Storage storage(graph.num_vars());
   ProductViews products(facts, fusion.limits, storage);
   decide_storage(facts, storage, products);
-  fusion.steps = schedule(facts, storage, products.transposed, options);
+  fusion.steps = schedule(facts, storage, products.transposed, fusion.limits, options);
   fusion.definition = facts.definition;
   fusion.stored = std::move(storage.stored);
   fusion.reasons = std::move(storage.reasons);

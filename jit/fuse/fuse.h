@@ -65,7 +65,7 @@ Limits filled_limits(const ElementLimits& limits, Var var);
 // Of these, the steps (schedule.cc), once it is decided what is stored (storage.cc).
 struct Storage;
 std::vector<Step> schedule(const GraphFacts& facts, const Storage& storage, absl::Span<const Var> transposed,
-                           const FusionOptions& options);
+                           const ElementLimits& limits, const FusionOptions& options);
 
 // What `var` is a reshape of, through any number of them; `var` itself when it is none.
 Var alias_base(const Graph& graph, absl::Span<const uint32_t> definition, Var var);

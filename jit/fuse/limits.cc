@@ -1,12 +1,17 @@
 #include "jit/fuse/limits.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "jit/fuse/graph_facts.h"
 #include "runtime/float_types.h"
 
 namespace ct::jit {
 namespace {
+
+constexpr int64_t kLargestStep = int64_t{1} << 20;  // keeps calculations far from overflow
+
+int64_t ceil_div(int64_t x, int64_t divisor) { return x >= 0 ? (x + divisor - 1) / divisor : -(-x / divisor); }
 
 bool is_integer_or_bool(DType dtype) { return is_integer(dtype) || is_bool(dtype); }
 
@@ -29,7 +34,9 @@ std::optional<Bound> mapped(const std::optional<Bound>& bound, const AxisMap& ma
 
 }  // namespace
 
-bool are_alike(const Limit& a, const Limit& b) { return a.axis == b.axis && a.source == b.source && a.axes == b.axes; }
+bool are_alike(const Limit& a, const Limit& b) {
+  return a.axis == b.axis && a.source == b.source && a.axes == b.axes && a.factor == b.factor && a.step == b.step;
+}
 
 bool contains(const Limits& limits, const Limit& limit) {
   return std::ranges::any_of(limits,
@@ -50,7 +57,15 @@ void keep_common(Limits& limits, const Limits& other) {
 std::optional<Limit> mapped(const Limit& limit, const AxisMap& map) {
   const AxisOf& along = map[limit.axis];
   if (along.axis < 0) return std::nullopt;
-  Limit result{along.axis, limit.source, limit.offset - along.least, {}};
+  // step * index < factor * source + offset, with over * index = times * p + something, at least `least`.
+  Limit result{along.axis, limit.source, along.over * limit.offset - limit.step * along.least, {}};
+  result.factor = along.over * limit.factor;
+  result.step = along.times * limit.step;
+  if (std::max(result.factor, result.step) > kLargestStep) return std::nullopt;
+  const int64_t common = std::gcd(result.factor, result.step);
+  result.factor /= common;
+  result.step /= common;
+  result.offset = ceil_div(result.offset, common);
   for (int axis : limit.axes) {
     if (axis >= 0 && (!map[axis].is_same() || map[axis].axis == along.axis)) return std::nullopt;
     result.axes.push_back(axis < 0 ? -1 : map[axis].axis);
@@ -61,9 +76,10 @@ std::optional<Limit> mapped(const Limit& limit, const AxisMap& map) {
 ElementForm mapped(const ElementForm& form, const AxisMap& map) {
   ElementForm result;
   result.constant = form.constant;
+  result.never_negative = form.never_negative;
   if (form.index_axis >= 0) {
     const AxisOf& along = map[form.index_axis];
-    if (along.axis >= 0 && along.least == along.most) {
+    if (along.is_shifted()) {
       result.index_axis = along.axis;
       result.index_offset = form.index_offset + along.least;
     }
@@ -101,7 +117,8 @@ ElementForm mapped(const ElementForm& form, const AxisMap& map) {
 AxisMap inverse(const AxisMap& map, int rank) {
   AxisMap result(rank);
   for (size_t i = 0; i < map.size(); ++i) {
-    if (map[i].axis >= 0) result[map[i].axis] = {static_cast<int>(i), -map[i].most, -map[i].least};
+    const AxisOf& of = map[i];
+    if (of.axis >= 0) result[of.axis] = {static_cast<int>(i), -of.most, -of.least, of.over, of.times};
   }
   return result;
 }
@@ -142,32 +159,67 @@ void ElementLimits::find_forms(const GraphFacts& facts, bool of_integers) {
   }
 }
 
-void ElementLimits::want(const Aval& aval, Var var, const Limits& limits) {
+std::optional<Limit> ElementLimits::either(const Limit& a, const Limit& b) const {
+  if (a.source == kNoVar && b.source != kNoVar) return either(b, a);
+  if (a.axis != b.axis) return std::nullopt;
+  Limit result = a;
+  const bool never_negative = a.source != kNoVar && forms_[a.source].never_negative;
+  if (b.source == kNoVar) {
+    if (a.source != kNoVar && !never_negative) return std::nullopt;
+    result.offset = std::max(a.offset, a.step * (b.offset - 1) + 1);
+    return result;
+  }
+  if (a.source != b.source || a.axes != b.axes || (a.factor != b.factor && !never_negative)) return std::nullopt;
+  result.factor = std::max(a.factor, b.factor);
+  result.step = std::min(a.step, b.step);
+  result.offset = std::max(a.offset, b.offset);
+  return result;
+}
+
+void ElementLimits::join(Limits& limits, const Limits& other) const {
+  Limits result;
+  for (const Limit& a : limits) {
+    for (const Limit& b : other) {
+      const std::optional<Limit> both = either(a, b);
+      if (both && !contains(result, *both)) result.push_back(*both);
+    }
+  }
+  limits = std::move(result);
+}
+
+void ElementLimits::want(Var var, const Limits& limits) {
   Wanted& wanted = wanted_[var];
-  if (wanted.any) return keep_common(wanted.limits, limits);
+  if (wanted.any) return join(wanted.limits, limits);
   wanted.any = true;
   for (const Limit& each : limits) {
     const bool first = std::none_of(wanted.limits.begin(), wanted.limits.end(),
                                     [&](const Limit& other) { return other.axis == each.axis; });
-    if (first && aval.shape()[each.axis] > 1) wanted.limits.push_back(each);
+    if (first) wanted.limits.push_back(each);
   }
 }
 
 void ElementLimits::find_wanted(const GraphFacts& facts) {
   const Graph& graph = facts.graph;
-  for (Var var : graph.outputs()) want(graph.aval(var), var, {});
+  for (Var var : graph.outputs()) want(var, {});
   const absl::Span<const Equation> equations = graph.equations();
   for (size_t i = equations.size(); i-- > 0;) {
     for (uint32_t k = 0; k < equations[i].output_count; ++k) {
       const Var var = equations[i].first_output + k;
+      std::erase_if(wanted_[var].limits, [](const Limit& limit) { return limit.source == kNoVar; });
       if (forms_[var].fillings.empty() || wanted_[var].limits.empty()) continue;
       shown_[var] = facts.lowering[i]->shown(*this, graph, equations[i], static_cast<int>(k), wanted_[var].limits);
     }
     const absl::Span<const Var> operands = graph.operands(equations[i]);
     const OperandLimits limits = facts.lowering[i]->operand_limits(*this, graph, equations[i]);
     for (size_t k = 0; k < operands.size(); ++k) {
-      if (limits[k]) want(graph.aval(operands[k]), operands[k], *limits[k]);
+      if (limits[k]) want(operands[k], *limits[k]);
     }
+  }
+  // Those along axes of one element have been passed on, and are worth no loop.
+  for (Var var = 0; var < wanted_.size(); ++var) {
+    const Shape& shape = graph.aval(var).shape();
+    std::erase_if(wanted_[var].limits,
+                  [&](const Limit& limit) { return limit.source == kNoVar || shape[limit.axis] <= 1; });
   }
 }
 

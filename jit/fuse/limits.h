@@ -4,7 +4,8 @@
 // from; and a sum of select(i < n, x, 0) has nothing to add there. Who runs loops over such elements ends them at n
 // (lower/nest.cc, lower/dot.cc), and leaves the memory of what is not wanted as it was.
 //
-// - A Limit: the elements at an index below source[...] + offset along an axis.
+// - A Limit: the elements at an index along an axis that is below (factor * source[...] + offset) / step. Factors and
+//   steps come from windows and slices with a step; mostly they are 1.
 // - An ElementForm: what is known of each element of a variable, such as that it compares its index with a length;
 //   found forwards.
 // - What is wanted of a variable: the limits behind which no element is; found backwards.
@@ -21,12 +22,14 @@
 
 namespace ct::jit {
 
-// `axes`: for each axis of `source`, the axis of the variable that it goes along; -1 where it has the size 1.
+// `axes`: for each axis of `source`, the axis of the variable that it goes along; -1 where it has the size 1. Without a
+// source, the first `offset` elements: what some of an operand's readers read of it, never the limit of a loop.
 struct Limit {
   int axis = 0;
   Var source = kNoVar;
   int64_t offset = 0;
   std::vector<int> axes = {};
+  int64_t factor = 1, step = 1;  // without a common divisor
   bool operator==(const Limit&) const = default;
 };
 using Limits = std::vector<Limit>;
@@ -58,6 +61,7 @@ struct ElementForm {
   std::vector<int> source_axes = {};
   std::optional<Bound> bound = {};
   std::optional<double> constant = {};
+  bool never_negative = false;  // known of an integer
   // A bool: where it is true, or false, the index is below all of these. `exact`: and only there is it true.
   Limits when_true = {}, when_false = {};
   bool exact = false;
@@ -73,11 +77,14 @@ struct ElementForm {
   }
 };
 
-// Which axis of one variable, plus something from `least` to `most`, an axis of another is; -1: none.
+// Which axis of one variable an axis of another goes along; -1: none. The index along the latter, `over` times, is that
+// along the former, `times` times, plus something from `least` to `most`.
 struct AxisOf {
   int axis = -1;
   int64_t least = 0, most = 0;
-  bool is_same() const { return axis >= 0 && least == 0 && most == 0; }
+  int64_t times = 1, over = 1;
+  bool is_shifted() const { return axis >= 0 && least == most && times == 1 && over == 1; }
+  bool is_same() const { return is_shifted() && least == 0; }
 };
 using AxisMap = std::vector<AxisOf>;
 // For a variable whose axes are those of `to`, what is known of one of the axes that `map` is for.
@@ -108,6 +115,8 @@ class ElementLimits {
 
   // While it is being made.
   ElementForm form(const Graph& graph, Var var) const;  // an integer of which nothing is known is an element of itself
+  // What two readers want together: keep_common, and more, as indices are never negative, nor are most lengths.
+  void join(Limits& limits, const Limits& other) const;
 
  private:
   struct Wanted {
@@ -116,7 +125,8 @@ class ElementLimits {
   };
   void find_forms(const GraphFacts& facts, bool of_integers);
   void find_wanted(const GraphFacts& facts);
-  void want(const Aval& aval, Var var, const Limits& limits);
+  std::optional<Limit> either(const Limit& a, const Limit& b) const;
+  void want(Var var, const Limits& limits);
 
   bool any_ = false;
   std::vector<ElementForm> forms_;

@@ -104,19 +104,36 @@ bool is_open_along(const Limit& limit, absl::Span<const Index> position) {
   });
 }
 
-// Where an index points: along an axis of the result, or of a loop.
+int64_t floor_div(int64_t x, int64_t divisor) { return x >= 0 ? x / divisor : -((-x - 1) / divisor + 1); }
+
+// The first elements of an axis are few if they are not more than these, or one in so many of all.
+constexpr int64_t kFew = 4;
+
+// Beyond this, nothing is known: keeps calculations far from overflow.
+constexpr int64_t kLargestFactor = int64_t{1} << 20;
+
+// Where an index points: `over` times the index is something from `least` to `most` and, unless `axis` is -1, `times`
+// the index along an axis of the result, or of a loop.
 struct IndexPlace {
   bool known = false;
-  int axis = -1;  // of the result, plus something from `least` to `most`; -1: only that
+  int axis = -1;
   int64_t least = 0, most = 0;
+  int64_t times = 1, over = 1;
   std::optional<Limit> end = {};  // of a loop; its axis will be the loop's
   std::optional<Bound> bound = {};
 };
 
 // Without its axis: all places along it.
 IndexPlace anywhere_along(const IndexPlace& place, const Shape& shape) {
-  const int64_t last = place.axis < 0 ? 0 : std::max<int64_t>(shape[place.axis] - 1, 0);
-  return {true, -1, place.least, place.most + last};
+  const int64_t last = place.axis < 0 ? 0 : place.times * std::max<int64_t>(shape[place.axis] - 1, 0);
+  return {true, -1, floor_div(place.least, place.over), floor_div(place.most + last, place.over)};
+}
+
+// How many, if no place is behind the first few elements of an axis of this size; else 0.
+int64_t first_elements(const IndexPlace& place, const Shape& shape, int64_t size) {
+  if (!place.known || place.end) return 0;
+  const int64_t end = anywhere_along(place, shape).most + 1;
+  return end > 0 && end < size && (end <= kFew || end * kFew <= size) ? end : 0;
 }
 
 // Of an element rule the axes are those of the result; of a loop rule, those of its loops.
@@ -144,7 +161,8 @@ class FormBuilder final : public LoopBuilder {
     AxisMap axes;  // of the operand, in the result
     std::optional<Limits> used = {};
     bool anywhere = false;
-    Limits own = {};  // of the operand: at indices that are known to be below these
+    Limits own = {};    // of the operand: at indices that are known to be below these
+    Limits first = {};  // the same whatever is wanted: below these numbers
   };
   absl::Span<const Read> reads() const { return reads_; }
   void use(Scalar x) { use_within(x, {}); }
@@ -158,9 +176,14 @@ class FormBuilder final : public LoopBuilder {
     Read read{operand, {}};
     for (const Index index : position) {
       const IndexPlace& place = places_[index.id];
-      read.axes.push_back(place.known ? AxisOf{place.axis, place.least, place.most} : AxisOf{});
+      read.axes.push_back(place.known ? AxisOf{place.axis, place.least, place.most, place.times, place.over}
+                                      : AxisOf{});
     }
     add_own_limits(position, read);
+    for (size_t i = 0; i < position.size(); ++i) {
+      const int64_t count = first_elements(places_[position[i].id], shape_, operand_aval(operand).shape()[i]);
+      if (count > 0) read.first.push_back({static_cast<int>(i), kNoVar, count});
+    }
     Number number{mapped(limits_.form(graph_, operands_[operand]), read.axes), static_cast<int>(reads_.size())};
     reads_.push_back(std::move(read));
     return make(std::move(number), operand_aval(operand).dtype());
@@ -181,6 +204,7 @@ class FormBuilder final : public LoopBuilder {
   Scalar constant(DType dtype, double value) override {
     ElementForm form;
     form.constant = value;
+    form.never_negative = value >= 0;
     if (is_float(dtype)) form.constant = rounded(dtype, value);
     return make({std::move(form)}, dtype);
   }
@@ -223,6 +247,10 @@ class FormBuilder final : public LoopBuilder {
     } else if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
       result = moved(op, x.dtype, shape_, a, b);
     }
+    // Sums may wrap around.
+    if (op == ScalarOp::kMin) result.never_negative = a.never_negative && b.never_negative;
+    if (op == ScalarOp::kDiv) result.never_negative = a.never_negative && b.constant && *b.constant > 0;
+    if (op == ScalarOp::kMax) result.never_negative = a.never_negative || b.never_negative;
     if (!is_bool(x.dtype) && (op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kMul)) {
       add_common_zeros(result, a, b);
     }
@@ -239,6 +267,7 @@ class FormBuilder final : public LoopBuilder {
     ElementForm result;
     if (b.constant) add_fillings(result, condition.when_true, a, *b.constant);
     if (a.constant) add_fillings(result, condition.when_false, b, *a.constant);
+    result.never_negative = a.never_negative && b.never_negative;
     const bool is_compared = condition.compared != kNoVar && condition.compared == a.source;
     if (is_compared && condition.compared_axes == a.source_axes && b.constant && *b.constant < 0) {
       result.bound = condition.compared_bound;
@@ -261,6 +290,7 @@ class FormBuilder final : public LoopBuilder {
       result.source = from.source;
       result.source_axes = from.source_axes;
       result.bound = from.bound;
+      result.never_negative = from.never_negative;
     }
     for (const Filling& each : from.fillings) {
       if (each.value == 0) result.fillings.push_back({each.limit, 0});
@@ -281,15 +311,31 @@ class FormBuilder final : public LoopBuilder {
       IndexPlace& shorter = shape_[a.axis] < shape_[b.axis] ? a : b;
       shorter = anywhere_along(shorter, shape_);
     }
-    return push({true, std::max(a.axis, b.axis), a.least + b.least, a.most + b.most});
+    const IndexPlace &along = a.axis >= 0 ? a : b, &constant = a.axis >= 0 ? b : a;
+    IndexPlace sum = along;
+    sum.end = {};
+    sum.bound = {};
+    sum.least += along.over * constant.least;
+    sum.most += along.over * constant.most;
+    return push(sum);
   }
   Index index_scale(Index x, int64_t factor) override {
     if (factor == 1 || !places_[x.id].known) return x;
-    const IndexPlace place = anywhere_along(places_[x.id], shape_);
+    IndexPlace place = places_[x.id];
+    if (factor > 0 && factor <= kLargestFactor && place.times * factor <= kLargestFactor) {
+      return push({true, place.axis, place.least * factor, place.most * factor, place.times * factor, place.over});
+    }
+    place = anywhere_along(place, shape_);
     const int64_t first = place.least * factor, last = place.most * factor;
     return push({true, -1, std::min(first, last), std::max(first, last)});
   }
-  Index index_div(Index x, int64_t divisor) override { return divisor == 1 ? x : push({}); }
+  Index index_div(Index x, int64_t divisor) override {
+    const IndexPlace& place = places_[x.id];
+    if (divisor == 1) return x;
+    if (!place.known || divisor > kLargestFactor || place.over * divisor > kLargestFactor) return push({});
+    const int64_t rest = place.over * (divisor - 1);
+    return push({true, place.axis, place.least - rest, place.most, place.times, place.over * divisor});
+  }
   Index index_mod(Index, int64_t divisor) override { return divisor == 1 ? index_constant(0) : push({}); }
   // Where an element is read from must be a place that there is, whoever reads it: an index is wanted for all elements.
   Index index_from(Scalar integer) override {
@@ -302,7 +348,7 @@ class FormBuilder final : public LoopBuilder {
   Scalar index_value(Index x, DType dtype) override {
     const IndexPlace& place = places_[x.id];
     ElementForm result;
-    const bool is_index = place.known && place.axis >= 0 && place.least == place.most;
+    const bool is_index = place.known && place.axis >= 0 && place.least == place.most && place.times * place.over == 1;
     if (is_index && fits(dtype, shape_[place.axis] + std::abs(place.least))) {
       result.index_axis = place.axis;
       result.index_offset = place.least;
@@ -373,7 +419,7 @@ class FormBuilder final : public LoopBuilder {
       for (int& other : end.axes) {
         if (other >= 0) other = places_[position[static_cast<size_t>(other)].id].axis;
       }
-      return push({true, -1, size, size, std::move(end)});
+      return push({.known = true, .least = size, .most = size, .end = std::move(end)});
     }
     return index_constant(size);
   }
@@ -481,7 +527,7 @@ Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& 
 namespace {
 
 // Adds what was read, by positions behind which no axis goes.
-void add_reads(const FormBuilder& forms, const Limits& axes, OperandLimits& result) {
+void add_reads(const ElementLimits& limits, const FormBuilder& forms, const Limits& axes, OperandLimits& result) {
   for (const FormBuilder::Read& read : forms.reads()) {
     if (!read.used) continue;
     Limits here;
@@ -494,9 +540,16 @@ void add_reads(const FormBuilder& forms, const Limits& axes, OperandLimits& resu
       }
       add(here, read.own);
     }
+    if (!read.anywhere) {
+      for (const Limit& each : read.first) {
+        if (std::ranges::none_of(here, [&](const Limit& limit) { return limit.axis == each.axis; })) {
+          here.push_back(each);
+        }
+      }
+    }
     std::optional<Limits>& all = result[read.operand];
     if (all) {
-      keep_common(*all, here);
+      limits.join(*all, here);
     } else {
       all = std::move(here);
     }
@@ -512,7 +565,7 @@ OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& grap
     if (!limits.is_wanted(var)) continue;
     FormBuilder forms(limits, graph, equation, graph.aval(var));
     forms.use(run(forms, graph, equation, static_cast<int>(k)));
-    add_reads(forms, limits.wanted(var), result);
+    add_reads(limits, forms, limits.wanted(var), result);
   }
   return result;
 }
@@ -528,7 +581,7 @@ OperandLimits loop_operand_limits(const ElementLimits& limits, const Graph& grap
   if (empty) return result;
   FormBuilder forms(limits, graph, equation);
   equation.primitive->loops(forms, graph.attrs(equation), results);
-  add_reads(forms, forms.loop_ends(), result);
+  add_reads(limits, forms, forms.loop_ends(), result);
   return result;
 }
 

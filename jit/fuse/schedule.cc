@@ -22,7 +22,8 @@ class Schedule {
         options_(options),
         step_of_(graph_.num_vars(), -1) {}
 
-  std::vector<Step> run() {
+  std::vector<Step> run(const ElementLimits& limits) {
+    add_lengths(limits);
     for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
       const Equation& equation = graph_.equations()[i];
       if (facts_.by_elements[i] && !is_written_into_memory(facts_, storage_, i)) {
@@ -37,6 +38,33 @@ class Schedule {
   }
 
  private:
+  // Lengths that are computed of lengths come first: a loop can end at those only that are there.
+  void add_lengths(const ElementLimits& limits) {
+    if (!limits.any()) return;
+    const absl::Span<const Equation> equations = graph_.equations();
+    std::vector<bool> wanted(graph_.num_vars(), false), ready(graph_.num_vars(), false);
+    for (Var var = 0; var < graph_.num_vars(); ++var) {
+      for (const Limit& limit : limits.wanted(var)) wanted[limit.source] = true;
+      for (const Filling& filling : limits.known(var).fillings) wanted[filling.limit.source] = true;
+      ready[var] = facts_.is_input(var);
+    }
+    for (size_t i = equations.size(); i-- > 0;) {
+      if (!wanted[equations[i].first_output]) continue;
+      for (Var operand : graph_.operands(equations[i])) wanted[operand] = true;
+    }
+    for (uint32_t i = 0; i < equations.size(); ++i) {
+      const Equation& equation = equations[i];
+      const Var var = equation.first_output;
+      const bool computes = equation.output_count == 1 && facts_.by_elements[i] &&
+                            (is_integer(graph_.aval(var).dtype()) || is_bool(graph_.aval(var).dtype())) &&
+                            !is_written_into_memory(facts_, storage_, i);
+      const auto is_ready = [&](Var operand) { return ready[operand]; };
+      if (!wanted[var] || !computes || !std::ranges::all_of(graph_.operands(equation), is_ready)) continue;
+      ready[var] = true;
+      add_elements(equation);
+    }
+  }
+
   // What a nest computing `var` reads from memory; `same`: only at its own position.
   using Reads = std::map<Var, bool>;
   void collect_reads(Var var, bool same, Reads& reads, std::map<Var, bool>& seen) {
@@ -181,8 +209,8 @@ class Schedule {
 }  // namespace
 
 std::vector<Step> schedule(const GraphFacts& facts, const Storage& storage, absl::Span<const Var> transposed,
-                           const FusionOptions& options) {
-  return Schedule(facts, storage, transposed, options).run();
+                           const ElementLimits& limits, const FusionOptions& options) {
+  return Schedule(facts, storage, transposed, options).run(limits);
 }
 
 }  // namespace ct::jit

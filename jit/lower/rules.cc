@@ -266,7 +266,7 @@ class RuleBuilder final : public LoopBuilder {
       for (const End& each : rule.ends_) {
         if (each.end.id != end.id) continue;
         for (const loop::Index& place : places) {
-          rule.frame_.limits().push({each.limit.source, each.limit.offset, each.source_place, place, 1, true});
+          rule.frame_.limits().push({each.limit, each.source_place, place, 1, true});
         }
       }
     }
@@ -290,7 +290,8 @@ class RuleBuilder final : public LoopBuilder {
       if (if_ready && !frame_.is_ready(limit.source)) continue;
       const loop::Index place = frame_.limits().source_place(limit, index);
       for (const End& each : ends_) {
-        const bool same = each.limit.source == limit.source && each.limit.offset == limit.offset;
+        const bool same = each.limit.source == limit.source && each.limit.offset == limit.offset &&
+                          each.limit.factor == limit.factor && each.limit.step == limit.step;
         if (same && each.source_place == place && each.size == shape[axis]) return each.end;
       }
       ends_.push_back({push(frame_.length(limit, shape[axis], index)), limit, place, shape[axis]});

@@ -42,7 +42,7 @@ class AxisLoops {
       indices_[begin] = index;
       if (ending) {
         const Limit& limit = *ends_[begin];
-        frame_.limits().push({limit.source, limit.offset, ending->source_place, index, 1, true});
+        frame_.limits().push({limit, ending->source_place, index, 1, true});
       }
       over(begin + 1, end, options, body);
     });

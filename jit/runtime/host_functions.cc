@@ -34,7 +34,8 @@ void compute(const HostFunction& target, const void* const* inputs, void* const*
     results = evaluate(*target.graph, operands);
   } else {
     const std::vector<Tensor> places = at_addresses(target.outputs, outputs);
-    results = target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner(), places});
+    results =
+        target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner(), places, target.unread});
   }
   CT_CHECK(results.size() == target.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {

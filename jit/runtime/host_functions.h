@@ -18,6 +18,7 @@ struct HostFunction {
   AttrsPtr attrs = nullptr;
   Avals inputs = {};
   Avals outputs = {};
+  std::vector<structures::HostCall::SizedAxis> unread = {};  // ReferenceInput's
   LocationId location = kNoLocation;
   GraphPtr graph = nullptr;           // instead of a primitive: a whole program, which is interpreted
   std::function<void()> action = {};  // instead of both: a clock, say

@@ -78,7 +78,7 @@ void factor_small(const T* a, T* result, int64_t n, int64_t stride, bool upper) 
 std::vector<Tensor> cholesky_reference(const ReferenceInput& input) {
   const Extent extent(input.output_avals[0]);
   const bool upper = is_upper(input.attrs);
-  Tensor result = zeroed(input.output_avals[0]);
+  Tensor result = zeroed(input, 0);
   with_scalar(result.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for (int64_t m = 0; m < extent.count; ++m) {
@@ -102,7 +102,7 @@ Primitive cholesky_primitive() {
   result.mask = cholesky_mask;
   result.reference = cholesky_reference;
   result.expand = cholesky_expand;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) { return Sized().operand(0, {{1}, {1}}).result(0, {{1}, {1}}); });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;

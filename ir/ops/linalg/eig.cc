@@ -105,8 +105,7 @@ std::vector<Masked> eig_mask(Builder& builder, absl::Span<const Masked> operands
 
 std::vector<Tensor> eig_reference(const ReferenceInput& input) {
   const Extent extent(input.operands[0].aval());
-  std::vector<Tensor> results;
-  for (const Aval& aval : input.output_avals) results.push_back(zeroed(aval));
+  const std::vector<Tensor> results = zeroed(input);
   with_scalar(input.operands[0].dtype(), [&](auto zero) {
     using T = decltype(zero);
     using C = std::complex<lapack::Real<T>>;
@@ -152,7 +151,9 @@ Primitive eig_primitive() {
   result.batch = leading_batch(self);
   result.mask = eig_mask;
   result.reference = eig_reference;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) {
+    return Sized().operand(0, {{1}, {1}}).result(0, {{1}}).result(1, {{1}, {1}}).result(2, {{1}, {1}});
+  });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";
   return result;

@@ -62,8 +62,7 @@ std::vector<Masked> eigh_mask(Builder& builder, absl::Span<const Masked> operand
 std::vector<Tensor> eigh_reference(const ReferenceInput& input) {
   const Extent extent(input.operands[0].aval());
   const bool lower = input.attrs.flag("lower"), vectors = input.attrs.flag("compute_vectors");
-  std::vector<Tensor> results;
-  for (const Aval& aval : input.output_avals) results.push_back(zeroed(aval));
+  const std::vector<Tensor> results = zeroed(input);
   with_scalar(input.operands[0].dtype(), [&](auto zero) {
     using T = decltype(zero);
     using R = lapack::Real<T>;
@@ -106,7 +105,9 @@ Primitive eigh_primitive() {
   result.mask = eigh_mask;
   result.reference = eigh_reference;
   result.expand = eigh_expand;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) {
+    return Sized().operand(0, {{1}, {1}}).result(0, {{1}}).result(1, {{1}, {1}});
+  });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, loops (jit/kernels), or expanded to rotations";
   return result;

@@ -31,12 +31,6 @@ void with_scalar(DType dtype, Body&& body) {
   }
 }
 
-inline Tensor zeroed(const Aval& aval) {
-  Tensor result(aval);
-  if (aval.bytes() != 0) std::memset(result.data(), 0, static_cast<size_t>(aval.bytes()));
-  return result;
-}
-
 // The bounds of one matrix, and how many there are.
 struct Extent {
   explicit Extent(const Aval& aval) : rows(aval.dim(aval.rank() - 2)), columns(aval.dim(aval.rank() - 1)), count(1) {
@@ -52,6 +46,14 @@ struct Extent {
 inline int64_t real_size(const ReferenceInput& input, size_t index, int64_t i, int64_t bound) {
   if (index >= input.operands.size()) return bound;
   return std::clamp<int64_t>(input.operands[index].as<int32_t>()[i], 0, bound);
+}
+
+// Result `index`, zero as far as anybody reads it.
+Tensor zeroed(const ReferenceInput& input, size_t index);
+inline std::vector<Tensor> zeroed(const ReferenceInput& input) {
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < input.output_avals.size(); ++i) results.push_back(zeroed(input, i));
+  return results;
 }
 
 template <class T>

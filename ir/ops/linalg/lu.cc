@@ -95,8 +95,7 @@ void factor(T* a, int64_t m, int64_t n, int64_t stride, int32_t* pivots, std::ve
 std::vector<Tensor> lu_reference(const ReferenceInput& input) {
   const Extent extent(input.output_avals[0]);
   const int64_t bound = std::min(extent.rows, extent.columns);
-  std::vector<Tensor> results;
-  for (const Aval& aval : input.output_avals) results.push_back(zeroed(aval));
+  const std::vector<Tensor> results = zeroed(input);
   with_scalar(results[0].dtype(), [&](auto zero) {
     using T = decltype(zero);
     lapack::Workspace<T> workspace;
@@ -131,7 +130,9 @@ Primitive lu_primitive() {
   result.mask = lu_mask;
   result.reference = lu_reference;
   result.expand = lu_expand;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) {
+    return Sized().operand(0, {{1}, {1}}).result(0, {{1}, {1}}).result(1, {{1}}).result(2, {{1}});
+  });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
@@ -232,7 +233,7 @@ std::vector<Masked> lu_solve_mask(Builder& builder, absl::Span<const Masked> ope
 std::vector<Tensor> lu_solve_reference(const ReferenceInput& input) {
   const bool transpose = input.attrs.flag("transpose_a"), conjugate = input.attrs.flag("conjugate_a");
   const Extent a_extent(input.operands[1].aval()), b_extent(input.operands[3].aval());
-  Tensor result = zeroed(input.output_avals[0]);
+  Tensor result = zeroed(input, 0);
   with_scalar(result.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::vector<T> solution;
@@ -277,7 +278,14 @@ Primitive lu_solve_primitive() {
   result.mask = lu_solve_mask;
   result.reference = lu_solve_reference;
   result.expand = lu_solve_expand;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) {
+    return Sized()
+        .operand(0, {{4}, {4}})
+        .operand(1, {{4}, {4}})
+        .operand(2, {{4}})
+        .operand(3, {{4}, {}})
+        .result(0, {{4}, {}});
+  });
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }

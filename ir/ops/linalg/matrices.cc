@@ -158,4 +158,17 @@ Value smaller_of(Value a, int64_t a_bound, Value b, int64_t b_bound) {
   return a_bound <= b_bound ? a : smaller_length(a, b_bound);
 }
 
+Sized& Sized::add(bool of_result, size_t index, std::initializer_list<Sizes> last) {
+  auto from_last = static_cast<int>(last.size());
+  for (const Sizes& sizes : last) {
+    --from_last;
+    for (size_t size : sizes) all_.push_back({of_result, index, from_last, size});
+  }
+  return *this;
+}
+
+std::shared_ptr<const Structure> host_call(std::function<structures::HostCall::SizedAxes(const Attrs& attrs)> sized) {
+  return std::make_shared<structures::HostCall>(std::move(sized));
+}
+
 }  // namespace ct::linalg

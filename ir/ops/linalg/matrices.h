@@ -57,4 +57,20 @@ Values result_lengths(const Masked& a, std::initializer_list<Value> last);
 // The smaller of two lengths of axes with these bounds; null is exact.
 Value smaller_of(Value a, int64_t a_bound, Value b, int64_t b_bound);
 
+// Which operands say how long the last axes of operands and results are: for each axis, those of which it has the
+// least.
+class Sized {
+ public:
+  using Sizes = std::initializer_list<size_t>;
+  Sized& operand(size_t index, std::initializer_list<Sizes> last) { return add(false, index, last); }
+  Sized& result(size_t index, std::initializer_list<Sizes> last) { return add(true, index, last); }
+  operator structures::HostCall::SizedAxes() const { return all_; }
+
+ private:
+  Sized& add(bool of_result, size_t index, std::initializer_list<Sizes> last);
+  structures::HostCall::SizedAxes all_;
+};
+// What LAPACK computes, of matrices with these sizes.
+std::shared_ptr<const Structure> host_call(std::function<structures::HostCall::SizedAxes(const Attrs& attrs)> sized);
+
 }  // namespace ct::linalg

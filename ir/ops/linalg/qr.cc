@@ -102,10 +102,9 @@ std::vector<Masked> qr_mask(Builder& builder, absl::Span<const Masked> operands,
 std::vector<Tensor> qr_reference(const ReferenceInput& input) {
   const Extent extent(input.operands[0].aval());
   const bool full = input.attrs.flag("full_matrices"), pivoting = input.attrs.flag("pivoting");
-  const Tensor q = zeroed(input.output_avals[0]), r = zeroed(input.output_avals[1]);
+  const std::vector<Tensor> results = zeroed(input);
+  const Tensor &q = results[0], &r = results[1];
   const Extent q_extent(q.aval()), r_extent(r.aval());
-  std::vector<Tensor> results{q, r};
-  if (pivoting) results.push_back(zeroed(input.output_avals[2]));
   with_scalar(q.dtype(), [&](auto zero) {
     using T = decltype(zero);
     lapack::Workspace<T> workspace;
@@ -144,7 +143,11 @@ Primitive qr_primitive() {
   result.mask = qr_mask;
   result.reference = qr_reference;
   result.expand = qr_expand;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs& attrs) {
+    Sized sized = Sized().operand(0, {{1}, {2}}).result(2, {{2}});
+    if (attrs.flag("full_matrices")) return sized.result(0, {{1}, {1}}).result(1, {{1}, {2}});
+    return sized.result(0, {{1}, {1, 2}}).result(1, {{1, 2}, {2}});
+  });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;

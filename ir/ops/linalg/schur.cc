@@ -28,8 +28,7 @@ std::vector<Masked> schur_mask(Builder& builder, absl::Span<const Masked> operan
 
 std::vector<Tensor> schur_reference(const ReferenceInput& input) {
   const Extent extent(input.operands[0].aval());
-  std::vector<Tensor> results;
-  for (const Aval& aval : input.output_avals) results.push_back(zeroed(aval));
+  const std::vector<Tensor> results = zeroed(input);
   with_scalar(input.operands[0].dtype(), [&](auto zero) {
     using T = decltype(zero);
     lapack::Workspace<T> workspace;
@@ -64,7 +63,9 @@ Primitive schur_primitive() {
   result.batch = leading_batch(self);
   result.mask = schur_mask;
   result.reference = schur_reference;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) {
+    return Sized().operand(0, {{1}, {1}}).result(0, {{1}, {1}}).result(1, {{1}, {1}});
+  });
   result.absent["jvp"] = "the factors jump where eigenvalues meet; sqrtm, expm and eig have derivatives";
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";

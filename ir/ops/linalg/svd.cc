@@ -109,8 +109,7 @@ std::vector<Masked> svd_mask(Builder& builder, absl::Span<const Masked> operands
 std::vector<Tensor> svd_reference(const ReferenceInput& input) {
   const Extent extent(input.operands[0].aval());
   const bool full = input.attrs.flag("full_matrices"), vectors = input.attrs.flag("compute_uv");
-  std::vector<Tensor> results;
-  for (const Aval& aval : input.output_avals) results.push_back(zeroed(aval));
+  const std::vector<Tensor> results = zeroed(input);
   const int64_t s_stride = results[0].shape().back();
   with_scalar(input.operands[0].dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -161,7 +160,11 @@ Primitive svd_primitive() {
   result.batch = leading_batch(self);
   result.mask = svd_mask;
   result.reference = svd_reference;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs& attrs) {
+    Sized sized = Sized().operand(0, {{1}, {2}}).result(0, {{1, 2}});
+    if (attrs.flag("full_matrices")) return sized.result(1, {{1}, {1}}).result(2, {{2}, {2}});
+    return sized.result(1, {{1}, {1, 2}}).result(2, {{1, 2}, {2}});
+  });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";
   return result;

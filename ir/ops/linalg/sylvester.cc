@@ -85,7 +85,7 @@ struct SchurForm {
 };
 
 std::vector<Tensor> sylvester_reference(const ReferenceInput& input) {
-  Tensor result = zeroed(input.output_avals[0]);
+  Tensor result = zeroed(input, 0);
   const Extent extent(result.aval());
   with_scalar(result.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -127,7 +127,9 @@ Primitive sylvester_primitive() {
   result.batch = leading_batch(self);
   result.mask = sylvester_mask;
   result.reference = sylvester_reference;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs&) {
+    return Sized().operand(0, {{3}, {3}}).operand(1, {{4}, {4}}).operand(2, {{3}, {4}}).result(0, {{3}, {4}});
+  });
   result.absent["element"] = "elements mix: LAPACK";
   return result;
 }

@@ -108,7 +108,7 @@ std::vector<Masked> triangular_solve_mask(Builder& builder, absl::Span<const Mas
 std::vector<Tensor> triangular_solve_reference(const ReferenceInput& input) {
   const Triangular system = system_of(input.attrs);
   const Extent a_extent(input.operands[0].aval()), b_extent(input.operands[1].aval());
-  Tensor result = zeroed(input.output_avals[0]);
+  Tensor result = zeroed(input, 0);
   with_scalar(result.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for (int64_t m = 0; m < a_extent.count; ++m) {
@@ -140,7 +140,11 @@ Primitive triangular_solve_primitive() {
   result.mask = triangular_solve_mask;
   result.reference = triangular_solve_reference;
   result.expand = triangular_solve_expand;
-  result.structure = std::make_shared<structures::HostCall>();
+  result.structure = host_call([](const Attrs& attrs) {
+    Sized sized = Sized().operand(0, {{2}, {2}});
+    if (attrs.flag("left_side")) return sized.operand(1, {{2}, {}}).result(0, {{2}, {}});
+    return sized.operand(1, {{}, {2}}).result(0, {{}, {2}});
+  });
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }

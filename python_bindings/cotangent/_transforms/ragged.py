@@ -48,16 +48,16 @@ class Ragged(Interface):
     [1.0, 2.0]
     """
 
-    __slots__ = ("_aux", "_data", "_kept", "_lengths")
+    __slots__ = ("_kept", "_parts")
 
-    _data: Any
-    _lengths: dict[int, Any]  # in the order of the axes
-    _aux: _Aux
+    _parts: tuple[
+        tuple[Any, ...], _Aux
+    ]  # data and lengths, in the order of the axes: the node, as every call takes it apart
     _kept: Any
 
     def __init__(self, data: Any, lengths: Mapping[int, Any], names: Mapping[int, str] | None = None) -> None:
-        self._data = data if isinstance(data, Array) else _core.array(data)
-        shape = self.data._bound_shape
+        data = data if isinstance(data, Array) else _core.array(data)
+        shape = data._bound_shape
         found: dict[int, Any] = {}
         for axis, length in lengths.items():
             axis = _axis_from_end(axis, shape)
@@ -67,29 +67,36 @@ class Ragged(Interface):
             checked_batch(array, axis + len(shape), shape)
             found[axis] = array
         _check_batches(found, shape)
-        self._set(found, _names_from_end(names, found, shape))
+        self._set(data, found, _names_from_end(names, found, shape))
 
-    def _set(self, lengths: dict[int, Any], names: Mapping[int, str]) -> None:
+    def _set(self, data: Any, lengths: dict[int, Any], names: Mapping[int, str]) -> None:
         axes = tuple(sorted(lengths))
-        self._lengths = {axis: lengths[axis] for axis in axes}
-        self._aux = (axes, tuple(names.get(axis, "") for axis in axes))
+        self._parts = (data, *(lengths[axis] for axis in axes)), (axes, tuple(names.get(axis, "") for axis in axes))
 
     @classmethod
     def _make(cls, data: Any, lengths: dict[int, Any], names: Mapping[int, str]) -> Ragged:
         """A node of children that may be anything: axes from the end, nothing checked."""
         result = object.__new__(cls)
-        result._data = data
-        result._set(lengths, names)
+        result._set(data, lengths, names)
         return result
 
     @property
     def data(self) -> Any:
         """The padded array. It is not replaced: lengths and names belong to it."""
-        return self._data
+        return self._parts[0][0]
 
     @data.setter
     def data(self, value: Any) -> None:
         raise AttributeError("a Ragged does not change\n  make another: ct.Ragged(data, x.lengths, x.names)")
+
+    @property
+    def _lengths(self) -> dict[int, Any]:
+        (_, *lengths), (axes, _) = self._parts
+        return dict(zip(axes, lengths, strict=True))
+
+    @property
+    def _aux(self) -> _Aux:
+        return self._parts[1]
 
     @property
     def _names(self) -> dict[int, str]:
@@ -302,14 +309,12 @@ def _batch_first(length: Any, axis: int) -> np.ndarray[Any, Any]:
 
 def _flatten_ragged(value: Ragged) -> tuple[tuple[Any, ...], _Aux]:
     note_opened()
-    return (value.data, *value._lengths.values()), value._aux
+    return value._parts
 
 
 def _unflatten_ragged(aux: _Aux, children: Iterable[Any]) -> Ragged:
     result = object.__new__(Ragged)
-    result._data, *lengths = children
-    result._lengths = dict(zip(aux[0], lengths, strict=True))
-    result._aux = aux
+    result._parts = tuple(children), aux
     return result
 
 
