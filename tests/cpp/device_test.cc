@@ -134,7 +134,7 @@ void expect_same_results(const GraphPtr& graph, uint32_t seed = 1) {
 }
 
 TEST(Backends, AreOfferedByTheirNames) {
-  EXPECT_THAT(backend_names(), testing::UnorderedElementsAre("llvm", "interpreter", "toy"));
+  EXPECT_THAT(backend_names(), testing::UnorderedElementsAre("llvm", "interpreter", "cuda-emulated", "toy"));
   EXPECT_EQ(find_backend("toy")->device, &toy());
   EXPECT_EQ(find_backend("cuda"), nullptr);
 }
@@ -242,7 +242,7 @@ TEST(RunPlan, KernelsAreCountedAndNotForTheHost) {
   const Tensor x = Tensor(kVector);
   (**counted)({x});
   EXPECT_EQ(null.counts().kernels, static_cast<int64_t>(plan->blocks[0].size()));
-  EXPECT_GE(null.counts().kernels, 2);
+  EXPECT_EQ(null.counts().kernels, 1);
   EXPECT_EQ(null.counts().allocated_bytes, plan->arena_bytes);
   EXPECT_THROW((**cpu_device().load(*plan))({x}), Error);
 }
