@@ -1,8 +1,8 @@
-// A block of threads that runs statements together, as schedule/barriers.h shares them out.
+// A block of threads that runs statements together, as loop/barriers.h shares them out.
 #pragma once
 
 #include "jit/llvm/emit.h"
-#include "jit/schedule/barriers.h"
+#include "jit/loop/barriers.h"
 
 namespace ct::jit {
 

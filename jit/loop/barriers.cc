@@ -1,4 +1,4 @@
-#include "jit/schedule/barriers.h"
+#include "jit/loop/barriers.h"
 
 #include <algorithm>
 #include <iterator>
