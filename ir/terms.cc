@@ -172,40 +172,69 @@ std::optional<Sum> Context::product(const Sum& x, const Sum& y, absl::Span<const
   return result;
 }
 
-std::optional<Sum> Context::with_leaf(const Sum& x, const Sum& y, Leaf::Kind kind) {
+std::optional<std::vector<Term>> Context::each_with_leaf(
+    const Sum& x, const Sum& y, const std::function<bool(Term& term, const Term& by)>& change) {
   if (y.terms.size() != 1 || y.terms[0].factors.size() != 1 || y.terms[0].factors[0].one_hot) return std::nullopt;
-  const bool is_quotient = kind == Leaf::Kind::kQuotient;
-  if (y.terms[0].coefficient == 0 || (!is_quotient && y.terms[0].coefficient != 1)) return std::nullopt;
-  Sum result{.mixed = x.mixed, .square = x.square && !is_quotient};
+  std::vector<Term> result;
   for (const Term& of_x : x.terms) {
     Term term = renamed(of_x), by = renamed(y.terms[0]);
     for (size_t axis = 0; axis < term.axes.size(); ++axis) {
       if (!align(term, axis, by, axis)) return std::nullopt;
     }
-    const Factor& other = by.factors[0];
-    struct Changed {
-      Factor* factor;
-      Ints places;  // of the other one's indices in it
-    };
-    std::vector<Changed> changed;
-    for (Factor& factor : term.factors) {
-      if (factor.one_hot) continue;
-      if (auto places = places_of(factor, other.indices)) changed.push_back({&factor, *std::move(places)});
-    }
-    if (changed.empty()) return std::nullopt;
-    if (is_quotient) {
-      const auto elements = [&](const Changed& one) { return num_elements(one.factor->shape); };
-      changed = {*std::ranges::min_element(changed, {}, elements)};
-      term.coefficient /= by.coefficient;
-    }
-    for (const auto& [factor, places] : changed) {
-      const Part data{.leaf = factor->leaf, .shape = factor->shape};
-      const Part second{.leaf = other.leaf, .shape = other.shape, .axes = places};
-      factor->leaf = intern({.kind = kind, .parts = {data, second}});
-    }
-    result.terms.push_back(std::move(term));
+    if (!change(term, by)) return std::nullopt;
+    result.push_back(std::move(term));
   }
   return result;
+}
+
+std::optional<Sum> Context::quotient(const Sum& x, const Sum& y) {
+  auto terms = each_with_leaf(x, y, [&](Term& term, const Term& by) {
+    const Factor& divisor = by.factors[0];
+    Factor* smallest = nullptr;
+    for (Factor& factor : term.factors) {
+      if (factor.one_hot || !places_of(factor, divisor.indices)) continue;
+      if (smallest == nullptr || num_elements(factor.shape) < num_elements(smallest->shape)) smallest = &factor;
+    }
+    if (smallest == nullptr || by.coefficient == 0) return false;
+    const Part data{.leaf = smallest->leaf, .shape = smallest->shape};
+    const Part second{.leaf = divisor.leaf, .shape = divisor.shape, .axes = *places_of(*smallest, divisor.indices)};
+    smallest->leaf = intern({.kind = Leaf::Kind::kQuotient, .parts = {data, second}});
+    term.coefficient /= by.coefficient;
+    return true;
+  });
+  if (!terms) return std::nullopt;
+  return Sum{.terms = *std::move(terms), .mixed = x.mixed};
+}
+
+std::optional<Sum> Context::gated(const Sum& x, const Sum& y, bool passing) {
+  auto terms = each_with_leaf(x, y, [&](Term& term, const Term& by) {
+    const Factor& mask = by.factors[0];
+    bool is_gated = false;
+    for (Factor& factor : term.factors) {
+      if (factor.one_hot) continue;
+      Part gate{.leaf = mask.leaf, .shape = {}}, projected{.leaf = mask.leaf, .shape = mask.shape};
+      for (size_t axis = 0; axis < mask.indices.size(); ++axis) {
+        const auto at = std::ranges::find(factor.indices, mask.indices[axis]) - factor.indices.begin();
+        if (at == static_cast<std::ptrdiff_t>(factor.indices.size())) {
+          projected.axes.push_back(static_cast<int64_t>(axis));
+          continue;
+        }
+        gate.shape.push_back(mask.shape[axis]);
+        gate.axes.push_back(at);
+      }
+      if (projected.axes.empty()) {
+        is_gated = true;
+      } else {
+        gate.leaf = intern({.kind = passing ? Leaf::Kind::kAny : Leaf::Kind::kAll, .parts = {std::move(projected)}});
+      }
+      const Part data{.leaf = factor.leaf, .shape = factor.shape};
+      factor.leaf =
+          intern({.kind = passing ? Leaf::Kind::kGate : Leaf::Kind::kInverseGate, .parts = {data, std::move(gate)}});
+    }
+    return is_gated && by.coefficient == 1;
+  });
+  if (!terms) return std::nullopt;
+  return Sum{.terms = *std::move(terms), .mixed = x.mixed, .square = x.square};
 }
 
 namespace {

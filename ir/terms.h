@@ -48,6 +48,8 @@ struct Leaf {
                      // behind the other along the last axis
     kGate,           // parts[0] where parts[1], booleans whose axis i is its axis axes[i], is true, else 0
     kInverseGate,    // and where it is false
+    kAny,            // whether parts[0], booleans, is true anywhere along its axes `axes`, which are gone
+    kAll,            // and whether it is everywhere
     kQuotient,       // parts[0] divided by parts[1], whose axis i is its axis axes[i]
     kConverted,      // parts[0] in a wider dtype
   };
@@ -119,14 +121,20 @@ class Context {
   };
   std::optional<Sum> product(const Sum& x, const Sum& y, absl::Span<const Pair> pairs,
                              const std::function<std::vector<Indices>(const Term& x, const Term& y)>& axes);
-  // x with factors that are quotients by y, or gated by it: y has to be a leaf. Of each term the smallest factor that
-  // has all of y's indices is divided; all of those are gated. None where a term has no such factor.
-  std::optional<Sum> with_leaf(const Sum& x, const Sum& y, Leaf::Kind kind);
+  // x divided by y, which has to be a leaf: of each term the smallest factor that has all of y's indices is divided.
+  // None where a term has no such factor.
+  std::optional<Sum> quotient(const Sum& x, const Sum& y);
+  // x where y, booleans, is `passing`, else 0; y has to be a leaf. Every factor is cleared where all places that use it
+  // are: zero times what is not a number would be none. None where a term has no factor with all of y's indices.
+  std::optional<Sum> gated(const Sum& x, const Sum& y, bool passing);
   // Terms that are alike but for their leaves become one, over a concatenation of these.
   void merge(Sum& sum);
 
  private:
   void append(std::vector<Part>& parts, const Part& part);
+  // The terms of x, aligned with y one by one, each changed by `change`; none where that is false.
+  std::optional<std::vector<Term>> each_with_leaf(const Sum& x, const Sum& y,
+                                                  const std::function<bool(Term& term, const Term& by)>& change);
 
   std::vector<int64_t> sizes_;
   std::vector<Leaf> leaves_;

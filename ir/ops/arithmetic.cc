@@ -100,7 +100,7 @@ std::optional<terms::Sum> terms_of_quotient(const terms::Input& input) {
     if (*by == 0 || !std::isfinite(1 / *by)) return std::nullopt;
     return terms::scaled_by(1 / *by)(input);
   }
-  return input.context.with_leaf(input.operands[0], input.operands[1], terms::Leaf::Kind::kQuotient);
+  return input.context.quotient(input.operands[0], input.operands[1]);
 }
 
 Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool negate_y) {

@@ -52,9 +52,8 @@ Value simplify_select(const SimplifyInput& m) {
 }
 
 std::optional<terms::Sum> terms_of_select(const terms::Input& input) {
-  using Kind = terms::Leaf::Kind;
-  auto result = input.context.with_leaf(input.operands[1], input.operands[0], Kind::kGate);
-  auto otherwise = input.context.with_leaf(input.operands[2], input.operands[0], Kind::kInverseGate);
+  auto result = input.context.gated(input.operands[1], input.operands[0], true);
+  auto otherwise = input.context.gated(input.operands[2], input.operands[0], false);
   if (!result || !otherwise) return std::nullopt;
   // Zeros are a sum of nothing.
   if (otherwise->terms.empty()) return result;

@@ -113,6 +113,8 @@ Value Emitter::composed(const Leaf& one) {
   parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
+  if (one.kind == Leaf::Kind::kAny) return reduce_max(parts[0], one.parts[0].axes);
+  if (one.kind == Leaf::Kind::kAll) return reduce_min(parts[0], one.parts[0].axes);
   const Value other = beside(parts[1], one.parts[1].axes, parts[0].shape());
   if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
   const Value zero = zeros_like(parts[0]);
