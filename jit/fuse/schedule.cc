@@ -104,7 +104,8 @@ class Schedule {
 
   bool join_reduction(Var var, const Shape& shape, const Ints& axes, const Reads& reads) {
     if (!options_.share_nests) return false;
-    for (int j = last_step(), end = join_from(reads); j >= end; --j) {
+    // The first one, which often makes what is reduced: that need not live on for this.
+    for (int j = join_from(reads), end = last_step(); j <= end; ++j) {
       Step& step = steps_[j];
       if (step.kind != StepKind::kNest || step.shape != shape || members(step) >= kMostMembers) continue;
       if (!(step.reductions.empty() || step.reduced == axes) || !fits(reads, j, step.elements)) continue;
