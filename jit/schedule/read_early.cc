@@ -1,6 +1,7 @@
 #include "jit/schedule/read_early.h"
 
 #include <algorithm>
+#include <ranges>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,9 +19,11 @@ using loop::StatementKind;
 
 // How far a statement may go: programs of thousands of loops are compiled in time that grows with their size only.
 constexpr size_t kMostSteps = 64;
+constexpr size_t kMostTogether = 8;
 
 // What a statement touches, with the blocks inside it.
 struct Uses {
+  size_t number = 0;  // of the statement, before anything moves
   absl::flat_hash_set<BufferId> reads, writes;
   absl::flat_hash_set<loop::Value> values;
   bool fixed = false;  // what it does is seen from outside, or it says which memory buffers are
@@ -41,25 +44,18 @@ class LastReads {
  public:
   explicit LastReads(Program& program) : program_(program), statements_(program.blocks[0].statements) {
     for (size_t i = 0; i < statements_.size(); ++i) {
-      uses_.emplace_back();
+      uses_.emplace_back().number = i;
       add_uses(program, statements_[i], uses_.back());
-      for (const auto* buffers : {&uses_.back().reads, &uses_.back().writes}) {
-        for (const BufferId id : *buffers) last_[id] = i;
-      }
+      for_touched(uses_.back(), [&](BufferId id) {
+        last_[id] = i;
+        ++count_[id];
+      });
     }
   }
 
   void run() {
     for (size_t i = 1; i < statements_.size(); ++i) {
-      if (!may_go(i)) continue;
-      size_t place = i;
-      while (place > 0 && i - place < kMostSteps && !needs(i, place - 1)) --place;
-      const auto up = [&](auto& all) {
-        const auto at = [&](size_t k) { return all.begin() + static_cast<ptrdiff_t>(k); };
-        std::rotate(at(place), at(i), at(i + 1));
-      };
-      up(statements_);
-      up(uses_);
+      if (may_go(i)) move_up(i);
     }
   }
 
@@ -72,6 +68,102 @@ class LastReads {
     if (std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); })) return false;
     return std::ranges::any_of(uses_[i].reads,
                                [&](BufferId id) { return is_temporary(id) && last_.find(id)->second == i; });
+  }
+
+  // Moves statement `i` up, and with it those right before it that make what only it reads, as well as smaller results:
+  // the memory of large ones is of use until they are made. The statements from `begin` to `end` are what moves; the
+  // one in front of them goes behind them, or joins them.
+  void move_up(size_t i) {
+    size_t begin = i, end = i + 1;
+    for (size_t steps = 0; begin > 0 && steps < kMostSteps && end - begin <= kMostTogether; ++steps) {
+      const size_t other = begin - 1;
+      const auto members = std::views::iota(begin, end);
+      if (std::ranges::any_of(members, [&](size_t k) { return needs(k, other); })) {
+        if (!may_join(begin, end, other)) return;
+        --begin;
+        continue;
+      }
+      if (end - begin > 1) {
+        if (!makes_room(begin, end)) return;
+        const bool is_smaller = makes_results(other) && bytes_written(other) < bytes_written(end - 1);
+        if (is_smaller) {
+          --begin;
+          continue;
+        }
+        if (reads_what_is_overwritten(begin, end, other)) return;
+      }
+      const auto up = [&](auto& all) {
+        const auto at = [&](size_t k) { return all.begin() + static_cast<ptrdiff_t>(k); };
+        std::rotate(at(other), at(begin), at(end));
+      };
+      up(statements_);
+      up(uses_);
+      --begin;
+      --end;
+    }
+  }
+
+  // Whether all that statement `other` makes is for these.
+  bool may_join(size_t begin, size_t end, size_t other) const {
+    const StatementKind kind = statements_[other].kind;
+    const Uses& uses = uses_[other];
+    if (uses.fixed) return false;
+    if (kind != StatementKind::kFor && kind != StatementKind::kGemm && !loop::is_instruction(statements_[other]))
+      return false;
+    return std::ranges::all_of(uses.writes, [&](BufferId id) {
+      const auto touches = [&](size_t k) { return uses_[k].reads.contains(id) || uses_[k].writes.contains(id); };
+      return is_temporary(id) && std::ranges::count_if(std::views::iota(begin, end), touches) + 1 == count_.at(id);
+    });
+  }
+
+  // Whether what these store for each other is no larger than what they are the last to read.
+  bool makes_room(size_t begin, size_t end) const {
+    int64_t stored = 0, freed = 0;
+    for (size_t k = begin; k < end; ++k) {
+      for_touched(uses_[k], [&](BufferId id) {
+        if (!is_temporary(id)) return;
+        const bool is_own = std::ranges::any_of(std::views::iota(begin, end),
+                                                [&](size_t member) { return uses_[member].writes.contains(id); });
+        if (uses_[k].writes.contains(id)) stored += bytes(id);
+        if (!is_own && last_.at(id) == uses_[k].number) freed += bytes(id);
+      });
+    }
+    return stored <= freed;
+  }
+
+  // Whether the other one reads what one of these may write in place.
+  bool reads_what_is_overwritten(size_t begin, size_t end, size_t other) const {
+    for (size_t k = begin; k < end; ++k) {
+      for (const BufferId made : uses_[k].writes) {
+        for (const BufferId read : uses_[k].reads) {
+          if (is_temporary(made) && is_temporary(read) && bytes(made) == bytes(read) &&
+              uses_[other].reads.contains(read)) {
+            return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  bool makes_results(size_t i) const {
+    return !uses_[i].writes.empty() &&
+           std::ranges::none_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); });
+  }
+
+  int64_t bytes(BufferId id) const { return program_.buffers[id].elements * dtype_size(program_.buffers[id].dtype); }
+  int64_t bytes_written(size_t i) const {
+    int64_t sum = 0;
+    for (const BufferId id : uses_[i].writes) sum += bytes(id);
+    return sum;
+  }
+
+  template <class Visit>
+  static void for_touched(const Uses& uses, Visit&& visit) {
+    for (const BufferId id : uses.reads) visit(id);
+    for (const BufferId id : uses.writes) {
+      if (!uses.reads.contains(id)) visit(id);
+    }
   }
 
   // Whether statement `i` has to stay behind the other one.
@@ -102,7 +194,8 @@ class LastReads {
   Program& program_;
   std::vector<Statement>& statements_;
   std::vector<Uses> uses_;
-  absl::flat_hash_map<BufferId, size_t> last_;  // the statement that is the last to touch it
+  absl::flat_hash_map<BufferId, size_t> last_;    // the statement that is the last to touch it
+  absl::flat_hash_map<BufferId, int64_t> count_;  // how many touch it
 };
 
 }  // namespace
