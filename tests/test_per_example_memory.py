@@ -102,3 +102,12 @@ def test_results_in_the_memory_of_donated_arrays_hold_nothing_else() -> None:
     assert before == after
     for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_sums_in_float64_do_not_slow_down_what_they_add_up() -> None:
+    """The squares of a layer are added up where its derivative is wanted, not where it is made."""
+    loss, p, x = model([300, 256, 10], 128)
+    lines = str(ct.explain(programs(loss, "norms")[0])(p, x)).splitlines()
+    nests = [line for line in lines if "FLOP: " in line and " tanh" in line]
+    assert nests
+    assert all("reduce_sum" not in line for line in nests)

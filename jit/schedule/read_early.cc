@@ -65,7 +65,7 @@ class LastReads {
   bool may_go(size_t i) const {
     const StatementKind kind = statements_[i].kind;
     if ((kind != StatementKind::kFor && kind != StatementKind::kGemm) || uses_[i].fixed) return false;
-    if (std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); })) return false;
+    if (stores(i) && !makes_room(i, i + 1)) return false;
     return std::ranges::any_of(uses_[i].reads,
                                [&](BufferId id) { return is_temporary(id) && last_.find(id)->second == i; });
   }
@@ -83,6 +83,7 @@ class LastReads {
         --begin;
         continue;
       }
+      if (stores(end - 1) && reads_the_same(begin, end, other)) return;
       if (end - begin > 1) {
         if (!makes_room(begin, end)) return;
         const bool is_smaller = makes_results(other) && bytes_written(other) < bytes_written(end - 1);
@@ -128,7 +129,21 @@ class LastReads {
         if (!is_own && last_.at(id) == uses_[k].number) freed += bytes(id);
       });
     }
-    return stored <= freed;
+    return stores(end - 1) ? stored < freed : stored <= freed;
+  }
+
+  // Whether it writes temporaries.
+  bool stores(size_t i) const {
+    return std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); });
+  }
+
+  // Whether what these are the last to read would live on for the other one.
+  bool reads_the_same(size_t begin, size_t end, size_t other) const {
+    return std::ranges::any_of(std::views::iota(begin, end), [&](size_t k) {
+      return std::ranges::any_of(uses_[k].reads, [&](BufferId id) {
+        return is_temporary(id) && last_.at(id) == uses_[k].number && uses_[other].reads.contains(id);
+      });
+    });
   }
 
   // Whether the other one reads what one of these may write in place.
