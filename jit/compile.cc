@@ -148,17 +148,19 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   run_pass("hoist_products", hoist_products, g);
   // What is made of products that are larger than their factors, norms of each example's gradient say, without these.
   if (products != Products::kOff) {
-    run_pass("contract", [&](const Graph& whole) { return contract(whole, products); }, g);
+    run_pass(
+        "contract", [&](const Graph& whole) { return contract(whole, products); }, g);
   }
   return g;
 }
 
 loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine,
-                             jit::HostFunctions* host_functions) {
+                             jit::HostFunctions* host_functions, const std::vector<bool>* donated) {
   loop::Program program;
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
   const jit::LoweringOptions options{.machine = machine, .host_functions = host_functions};
-  run_pass("lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
+  run_pass(
+      "lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
   if (machine.one_function) {
     // Sums down columns go row by row, transposes by tiles.
     run_pass("order_loops", jit::order_loops, program);
@@ -170,7 +172,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
   // What is read for the last time makes room.
   run_pass("read_early", jit::read_early, program);
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
-  run_pass("assign_buffers", jit::assign_buffers, program);
+  run_pass(
+      "assign_buffers", [&](loop::Program& made) { jit::assign_buffers(made, donated); }, program);
   return program;
 }
 
@@ -227,8 +230,8 @@ constexpr const char* kProgram = "program";
 
 absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& options,
                                  jit::HostFunctions& host_functions) {
-  const loop::Program program =
-      lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess, &host_functions);
+  const loop::Program program = lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess,
+                                               &host_functions, &options.donated);
   auto plan = jit::emit_object(program, "ct_program", {.triple = "", .cpu = options.cpu, .vector_bits = 0});
   if (!plan.ok()) return plan;
   plan->donations = jit::donations(program, options.donated);
@@ -350,8 +353,9 @@ std::string loop_text(const GraphPtr& captured, const Loaded& loaded, Products p
   const GraphPtr graph = without_rules(captured);
   if (loaded.entry() == nullptr) return to_string(loaded.plan()) + print(*graph);
   jit::HostFunctions host_functions;
+  const std::vector<bool> donated;
   return loop::to_string(
-      lower_prepared(*prepare(graph, kThisProcess, products), kProgram, kThisProcess, &host_functions));
+      lower_prepared(*prepare(graph, kThisProcess, products), kProgram, kThisProcess, &host_functions, &donated));
 }
 
 }  // namespace ct

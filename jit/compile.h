@@ -30,9 +30,10 @@ absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view arc
 // The stages by themselves, for export, `explain` and tests.
 // All graph passes.
 GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess, Products products = Products::kGram);
-// Loops and buffers. `host_functions` is as in LoweringOptions.
+// Loops and buffers. `host_functions` is as in LoweringOptions, `donated` as of `assign_buffers`.
 loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine = kThisProcess,
-                             jit::HostFunctions* host_functions = nullptr);
+                             jit::HostFunctions* host_functions = nullptr,
+                             const std::vector<bool>* donated = nullptr);
 
 // While one lives, the passes that this thread runs add their times to it.
 class StageTimes {

@@ -137,7 +137,8 @@ Description describe(const GraphPtr& graph, Products products) {
   const Contractions contractions;
   const GraphPtr prepared = prepare(graph, kThisProcess, products);
   HostFunctions functions;
-  const Program program = lower_prepared(*prepared, "program", kThisProcess, &functions);
+  const std::vector<bool> donated;
+  const Program program = lower_prepared(*prepared, "program", kThisProcess, &functions, &donated);
   Description result;
   result.contractions = contractions.found;
   result.groups = groups_of(program);

@@ -1,6 +1,7 @@
 // In which order stored variables are computed, and which of them share a nest.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "jit/fuse/fuse.h"
 #include "jit/fuse/storage.h"
@@ -10,6 +11,7 @@ namespace {
 
 constexpr size_t kMostMembers = 16;
 constexpr int kFarthestJoin = 64;
+constexpr int kCostly = 8;  // additions
 
 class Schedule {
  public:
@@ -132,14 +134,35 @@ class Schedule {
 
   bool join_reduction(Var var, const Shape& shape, const Ints& axes, const Reads& reads) {
     if (!options_.share_nests) return false;
-    for (int j = last_step(), end = join_from(reads); j >= end; --j) {
+    // The first one, which often makes what is reduced: that need not live on for this.
+    for (int j = join_from(reads), end = last_step(); j <= end; ++j) {
       Step& step = steps_[j];
       if (step.kind != StepKind::kNest || step.shape != shape || members(step) >= kMostMembers) continue;
       if (!(step.reductions.empty() || step.reduced == axes) || !fits(reads, j, step.elements)) continue;
+      if (narrows(step, var)) continue;
       step.reduced = axes;
       step.reductions.push_back(var);
       step_of_[var] = j;
       return true;
+    }
+    return false;
+  }
+
+  // Whether costly elements of the nest would be computed in vectors of as few as the reduction has in one, and not in
+  // as many as they have themselves.
+  bool narrows(const Step& step, Var reduction) const {
+    const auto size = [&](Var var) { return dtype_size(graph_.aval(var).dtype()); };
+    std::set<Var> seen;
+    return std::ranges::any_of(step.elements, [&](Var var) { return size(var) < size(reduction) && costs(var, seen); });
+  }
+  // Whether an element of the variable takes long, with what is computed for it only.
+  bool costs(Var var, std::set<Var>& seen) const {
+    if (!seen.insert(var).second) return false;
+    if (facts_.facts[var].cost > kCostly) return true;
+    const absl::Span<const Var> operands = graph_.operands(facts_.equation_of(var));
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const bool is_inside = facts_.facts[var].operands[k].reads > 0 && !storage_.stored[operands[k]];
+      if (is_inside && costs(operands[k], seen)) return true;
     }
     return false;
   }

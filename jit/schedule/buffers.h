@@ -13,8 +13,10 @@ namespace ct::jit {
 //      two carried buffers where the loop's body can update one of them in place;
 //   2. every temporary gets an offset in the arena. Two share bytes when their lifetimes do not overlap, or when one
 //      is last read by the loop nest that writes the other at exactly the elements it has just read;
+//      What is dead before a result is written may lie in the memory of the result (results.h);
 //   3. copies that are left and long become loops, for threads to share.
-void assign_buffers(loop::Program& program);
+// `donated`: which inputs are. Null: memory of results holds results only.
+void assign_buffers(loop::Program& program, const std::vector<bool>* donated = nullptr);
 
 // For each output, the donated input (by position) whose memory it may be given: same type, and no element of the
 // input is read once that element of the output has been written. -1: none. Each input is given at most once.

@@ -19,9 +19,11 @@ using loop::StatementKind;
 
 // How far a statement may go: programs of thousands of loops are compiled in time that grows with their size only.
 constexpr size_t kMostSteps = 64;
+constexpr size_t kMostTogether = 8;
 
 // What a statement touches, with the blocks inside it.
 struct Uses {
+  size_t number = 0;  // of the statement, before anything moves
   absl::flat_hash_set<BufferId> reads, writes;
   absl::flat_hash_set<loop::Value> values;
   bool fixed = false;  // what it does is seen from outside, or it says which memory buffers are
@@ -42,7 +44,7 @@ class LastReads {
  public:
   explicit LastReads(Program& program) : program_(program), statements_(program.blocks[0].statements) {
     for (size_t i = 0; i < statements_.size(); ++i) {
-      uses_.emplace_back();
+      uses_.emplace_back().number = i;
       add_uses(program, statements_[i], uses_.back());
       for_touched(uses_.back(), [&](BufferId id) {
         last_[id] = i;
@@ -63,16 +65,17 @@ class LastReads {
   bool may_go(size_t i) const {
     const StatementKind kind = statements_[i].kind;
     if ((kind != StatementKind::kFor && kind != StatementKind::kGemm) || uses_[i].fixed) return false;
-    if (std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); })) return false;
+    if (stores(i) && !makes_room(i, i + 1)) return false;
     return std::ranges::any_of(uses_[i].reads,
                                [&](BufferId id) { return is_temporary(id) && last_.find(id)->second == i; });
   }
 
-  // Moves statement `i` up, and with it those right before it that make what only it reads: first the statements from
-  // `begin` to `end` are what moves; one in front of them goes behind them, or joins them.
+  // Moves statement `i` up, and with it those right before it that make what only it reads, as well as smaller results:
+  // the memory of large ones is of use until they are made. The statements from `begin` to `end` are what moves; the
+  // one in front of them goes behind them, or joins them.
   void move_up(size_t i) {
     size_t begin = i, end = i + 1;
-    for (size_t steps = 0; begin > 0 && steps < kMostSteps; ++steps) {
+    for (size_t steps = 0; begin > 0 && steps < kMostSteps && end - begin <= kMostTogether; ++steps) {
       const size_t other = begin - 1;
       const auto members = std::views::iota(begin, end);
       if (std::ranges::any_of(members, [&](size_t k) { return needs(k, other); })) {
@@ -80,7 +83,16 @@ class LastReads {
         --begin;
         continue;
       }
-      if (end - begin > 1 && !may_pass(begin, end, other)) return;
+      if (stores(end - 1) && reads_the_same(begin, end, other)) return;
+      if (end - begin > 1) {
+        if (!makes_room(begin, end)) return;
+        const bool is_smaller = makes_results(other) && bytes_written(other) < bytes_written(end - 1);
+        if (is_smaller) {
+          --begin;
+          continue;
+        }
+        if (reads_what_is_overwritten(begin, end, other)) return;
+      }
       const auto up = [&](auto& all) {
         const auto at = [&](size_t k) { return all.begin() + static_cast<ptrdiff_t>(k); };
         std::rotate(at(other), at(begin), at(end));
@@ -105,23 +117,53 @@ class LastReads {
     });
   }
 
-  // Whether statements that store something for the last of them are better done before `other`: not if it reads what
-  // they may write in place, nor if its own result is smaller. The memory of large results is of use until they are
-  // made.
-  bool may_pass(size_t begin, size_t end, size_t other) const {
+  // Whether what these store for each other is no larger than what they are the last to read.
+  bool makes_room(size_t begin, size_t end) const {
+    int64_t stored = 0, freed = 0;
+    for (size_t k = begin; k < end; ++k) {
+      for_touched(uses_[k], [&](BufferId id) {
+        if (!is_temporary(id)) return;
+        const bool is_own = std::ranges::any_of(std::views::iota(begin, end),
+                                                [&](size_t member) { return uses_[member].writes.contains(id); });
+        if (uses_[k].writes.contains(id)) stored += bytes(id);
+        if (!is_own && last_.at(id) == uses_[k].number) freed += bytes(id);
+      });
+    }
+    return stores(end - 1) ? stored < freed : stored <= freed;
+  }
+
+  // Whether it writes temporaries.
+  bool stores(size_t i) const {
+    return std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); });
+  }
+
+  // Whether what these are the last to read would live on for the other one.
+  bool reads_the_same(size_t begin, size_t end, size_t other) const {
+    return std::ranges::any_of(std::views::iota(begin, end), [&](size_t k) {
+      return std::ranges::any_of(uses_[k].reads, [&](BufferId id) {
+        return is_temporary(id) && last_.at(id) == uses_[k].number && uses_[other].reads.contains(id);
+      });
+    });
+  }
+
+  // Whether the other one reads what one of these may write in place.
+  bool reads_what_is_overwritten(size_t begin, size_t end, size_t other) const {
     for (size_t k = begin; k < end; ++k) {
       for (const BufferId made : uses_[k].writes) {
         for (const BufferId read : uses_[k].reads) {
           if (is_temporary(made) && is_temporary(read) && bytes(made) == bytes(read) &&
               uses_[other].reads.contains(read)) {
-            return false;
+            return true;
           }
         }
       }
     }
-    const bool makes_results =
-        std::ranges::any_of(uses_[other].writes, [&](BufferId id) { return !is_temporary(id); });
-    return !makes_results || bytes_written(other) >= bytes_written(end - 1);
+    return false;
+  }
+
+  bool makes_results(size_t i) const {
+    return !uses_[i].writes.empty() &&
+           std::ranges::none_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); });
   }
 
   int64_t bytes(BufferId id) const { return program_.buffers[id].elements * dtype_size(program_.buffers[id].dtype); }

@@ -6,8 +6,9 @@
 
 namespace ct::jit {
 
-// Loops and products that write results of the program, and are the last to read some temporary, go up to behind what
-// they need. No temporary lives longer for that: what they read is there, and what they write is not in the arena.
+// Loops and products that are the last to read some temporary, and store less in others, if any, go up to behind what
+// they need: what they read is there, and is dead earlier. With them go those right before them that make what only
+// they read, where that is no more than what is dead then, and results that are smaller than theirs.
 void read_early(loop::Program& program);
 
 }  // namespace ct::jit

@@ -21,7 +21,12 @@ std::string run(const text_cases::Case& test) {
       {"order_loops", jit::order_loops},
       {"merge_loops", jit::merge_loops},
       {"split_long_sums", jit::split_long_sums},
-      {"assign_buffers", jit::assign_buffers},
+      {"assign_buffers", [](Program& program) { jit::assign_buffers(program); }},
+      {"assign_buffers_and_results",
+       [](Program& program) {
+         const std::vector<bool> donated;
+         jit::assign_buffers(program, &donated);
+       }},
   };
   Program program = parse(test.input, "input");
   EXPECT_EQ(check(program), "");
