@@ -50,14 +50,19 @@ struct PlannedTerm {
 
 struct PlannedExit {
   std::vector<PlannedTerm> terms;
+  Precision precision;
   int64_t bytes_avoided = 0;
 };
 
 // How long the equations of a region take as they are; those that are fused with others take no time of their own.
-double time_of(const Graph& graph, const Equation& equation) {
+// What was converted to a wider dtype before it was squared is stored as it was before: `most` bytes an element.
+double time_of(const Graph& graph, const Equation& equation, int64_t most) {
+  const auto bytes_of = [&](const Aval& aval) {
+    return static_cast<double>(aval.size() * std::min<int64_t>(dtype_size(aval.dtype()), most));
+  };
   const Aval& result = graph.aval(equation.first_output);
   const auto operands = graph.operands(equation);
-  const double stored = static_cast<double>(result.bytes()) * kByte;
+  const double stored = bytes_of(result) * kByte;
   if (equation.primitive->is<structures::Product>()) {
     const auto dimensions = DotDimensions::from(graph.attrs(equation));
     const Shape& lhs = graph.aval(operands[0]).shape();
@@ -78,7 +83,7 @@ double time_of(const Graph& graph, const Equation& equation) {
     return matrix_product_time(elements * k, std::min({m, n, k}), static_cast<double>(result.bytes()), result.dtype());
   }
   if (equation.primitive->is<structures::Scatter>()) return 2 * stored;
-  if (equation.primitive->is<structures::Fold>()) return static_cast<double>(graph.aval(operands[0]).bytes()) * kByte;
+  if (equation.primitive->is<structures::Fold>()) return bytes_of(graph.aval(operands[0])) * kByte;
   return 0;
 }
 
@@ -150,6 +155,19 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, 
   term.nanoseconds = in_blocks;
 }
 
+// Squares of single precision that take no product of matrices: in double precision they neither overflow nor
+// underflow, and cost next to nothing.
+bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype) {
+  if (dtype != DType::kFloat32 || !exit.sum.square) return false;
+  return std::ranges::all_of(planned.terms, [](const PlannedTerm& term) {
+    double elements = 0;
+    for (size_t k = 0; k < term.plan.term().factors.size(); ++k) {
+      elements += static_cast<double>(term.plan.elements(Subset{1} << k));
+    }
+    return !term.blocks && term.plan.step(term.plan.all()).multiply_adds <= 4 * elements;
+  });
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, Regions& regions, Products products)
@@ -163,8 +181,12 @@ class Planner {
   bool is_forced() const { return products_ == Products::kAlways || products_ == Products::kBlocks; }
 
   void consider(const Regions::Region& region) {
+    int64_t most = dtype_size(DType::kFloat64);  // bytes of an element that is stored
+    for (const size_t i : region.exits) {
+      most = std::min<int64_t>(most, dtype_size(precision_of(regions_.exits()[i]).narrow));
+    }
     double before = 0, after = 0;
-    for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i]);
+    for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i], most);
     bool is_made_again = false;  // in blocks, for one exit, and for another one: nothing is left of blocks
     std::map<Var, PlannedExit> planned;
     std::set<std::string> made = made_;
@@ -184,8 +206,10 @@ class Planner {
     for (const uint32_t i : region.equations) {
       const Var var = graph_.equations()[i].first_output;
       if (planned.contains(var)) continue;
-      avoided += graph_.aval(var).bytes();
-      largest = std::max(largest, graph_.aval(var).bytes());
+      const Aval& aval = graph_.aval(var);
+      const int64_t bytes = aval.size() * std::min<int64_t>(dtype_size(aval.dtype()), most);
+      avoided += bytes;
+      largest = std::max(largest, bytes);
     }
     double gain = avoided < kProcessor.past_caches ? kGain : 1;
     if (is_made_again) gain = kMadeAgain;
@@ -194,6 +218,27 @@ class Planner {
     planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
     made_ = std::move(made);
     planned_.merge(planned);
+  }
+
+  DType dtype_of(terms::LeafId id) const {
+    const terms::Leaf& leaf = regions_.context().leaf(id);
+    if (leaf.kind == terms::Leaf::Kind::kVariable) return graph_.aval(leaf.var).dtype();
+    return leaf.kind == terms::Leaf::Kind::kConverted ? leaf.dtype : dtype_of(leaf.parts[0].leaf);
+  }
+
+  // Squares of what was converted to double precision before. The program has made the sums that are squared in single
+  // precision, and wants that their squares neither overflow nor underflow.
+  Precision precision_of(const Exit& exit) const {
+    const DType dtype = graph_.aval(exit.var).dtype();
+    if (dtype != DType::kFloat64 || !exit.sum.square) return {dtype, dtype};
+    for (const terms::Term& term : exit.sum.terms) {
+      for (const terms::Factor& factor : term.factors) {
+        const terms::Leaf& leaf = regions_.context().leaf(factor.leaf);
+        if (factor.one_hot || leaf.kind != terms::Leaf::Kind::kConverted) continue;
+        if (dtype_size(dtype_of(leaf.parts[0].leaf)) <= dtype_size(DType::kFloat32)) return {DType::kFloat32, dtype};
+      }
+    }
+    return {dtype, dtype};
   }
 
   std::optional<PlannedExit> plan(const Exit& exit, const std::set<std::string>& made) {
@@ -210,11 +255,12 @@ class Planner {
       }
     }
     const DType dtype = graph_.aval(exit.var).dtype();
-    PlannedExit result;
+    PlannedExit result{.terms = {}, .precision = precision_of(exit)};
+    const DType planned_in = result.precision.narrow;
     for (const std::string& text : order) {
       const terms::Term& term = different.at(text);
-      auto found = Plan::of(regions_.context(), term, dtype, made),
-           alone = Plan::of(regions_.context(), term, dtype, {});
+      auto found = Plan::of(regions_.context(), term, planned_in, made),
+           alone = Plan::of(regions_.context(), term, planned_in, {});
       if (!found || !alone) return std::nullopt;
       // What is large, or tiny, is given to the factors.
       const int size = terms::exponent_of(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
@@ -222,9 +268,10 @@ class Planner {
       if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
       const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
       result.terms.push_back({.plan = *std::move(found), .coefficient = coefficient, .exponent = exponent});
-      choose_blocks(regions_.context(), result.terms.back(), *std::move(alone), dtype_size(dtype),
+      choose_blocks(regions_.context(), result.terms.back(), *std::move(alone), dtype_size(planned_in),
                     products_ == Products::kBlocks);
     }
+    if (is_made_in_double(result, exit, dtype)) result.precision = {DType::kFloat64, DType::kFloat64};
     return result;
   }
 
@@ -234,19 +281,6 @@ class Planner {
   std::set<std::string> made_;
   std::map<Var, PlannedExit> planned_;
 };
-
-// Squares of single precision that take no product of matrices: in double precision they neither overflow nor
-// underflow, and cost next to nothing.
-bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype) {
-  if (dtype != DType::kFloat32 || !exit.sum.square) return false;
-  return std::ranges::all_of(planned.terms, [](const PlannedTerm& term) {
-    double elements = 0;
-    for (size_t k = 0; k < term.plan.term().factors.size(); ++k) {
-      elements += static_cast<double>(term.plan.elements(Subset{1} << k));
-    }
-    return !term.blocks && term.plan.step(term.plan.all()).multiply_adds <= 4 * elements;
-  });
-}
 
 Value emit(Emitter& emitter, const PlannedExit& planned, const Exit& exit, const Aval& type) {
   Value total;
@@ -326,21 +360,19 @@ GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Produc
   Builder builder;
   Values values = inputs_like(builder, graph);
   values.resize(graph.num_vars());
-  std::map<DType, contraction::Emitter> emitters;
+  std::map<contraction::Precision, contraction::Emitter> emitters;
   for (const Equation& equation : graph.equations()) {
     const LocationScope scope(location_of(equation));
     if (const auto exit = exits.find(equation.first_output); exit != exits.end()) {
       const Aval& type = graph.aval(equation.first_output);
       const auto variable = [&](Var var) { return values[var]; };
       const auto& plan = planner.planned().at(equation.first_output);
-      const bool is_double = contraction::is_made_in_double(plan, *exit->second, type.dtype());
-      const DType computed = is_double ? DType::kFloat64 : type.dtype();
       contraction::Emitter& emitter =
-          emitters.try_emplace(computed, builder, regions.context(), variable, computed).first->second;
+          emitters.try_emplace(plan.precision, builder, regions.context(), variable, plan.precision).first->second;
       if (auto* wanted = Contractions::current()) {
         report(*wanted, graph, equation, plan);
       }
-      const Value made = emit(emitter, plan, *exit->second, type.with_dtype(computed));
+      const Value made = emit(emitter, plan, *exit->second, type.with_dtype(plan.precision.wide));
       values[equation.first_output] = convert(made, type.dtype());
       continue;
     }

@@ -158,13 +158,21 @@ Value Emitter::concatenated(const Leaf& one) {
   return concatenate(values, values[0].rank() - 1);
 }
 
+// A factor in `wide`, or in `narrow` where it was no more than that.
+Value Emitter::factor(const Factor& factor) {
+  if (factor.one_hot) return leaf(factor.leaf, factor.shape);
+  const Leaf& one = context_.leaf(factor.leaf);
+  if (precision_.narrow != precision_.wide && one.kind == Leaf::Kind::kConverted) {
+    const Value source = leaf(one.parts[0].leaf, factor.shape);
+    if (dtype_size(source.dtype()) <= dtype_size(precision_.narrow)) return convert(source, precision_.narrow);
+  }
+  return convert(leaf(factor.leaf, factor.shape), precision_.wide);
+}
+
 Values Emitter::factors(const terms::Term& term) {
   Values result;
   result.reserve(term.factors.size());
-  for (const Factor& factor : term.factors) {
-    const Value value = leaf(factor.leaf, factor.shape);
-    result.push_back(factor.one_hot ? value : convert(value, dtype_));
-  }
+  for (const Factor& one : term.factors) result.push_back(factor(one));
   // What has no place is dropped, and may be infinite.
   for (size_t hot = 0; hot < term.factors.size(); ++hot) {
     if (!term.factors[hot].one_hot) continue;
@@ -188,13 +196,14 @@ Values Emitter::factors(const terms::Term& term) {
 // piece of. Two equal factors may have it in different places, or one of them not at all.
 std::string Emitter::name_of(const Plan& plan, Subset subset) const {
   const Key& key = plan.key(subset);
-  if (!piece_) return key.text;
-  if (plan.has(*piece_, subset)) return concat(key.text, " piece ", place(key.order, *piece_));
+  const std::string text = concat(key.text, is_narrow(plan, subset) ? "" : " wide");
+  if (!piece_) return text;
+  if (plan.has(*piece_, subset)) return concat(text, " piece ", place(key.order, *piece_));
   for (size_t k = 0; k < plan.term().factors.size(); ++k) {
     const bool is_inside = (subset >> k & 1) != 0 && contains(plan.term().factors[k].indices, *piece_);
-    if (is_inside) return concat(key.text, " sum in ", subset);
+    if (is_inside) return concat(text, " sum in ", subset);
   }
-  return key.text;
+  return text;
 }
 
 Array Emitter::product(const Plan& plan, const Values& factors, Subset subset) {
@@ -229,6 +238,12 @@ Array Emitter::whole(const Plan& plan, const Values& factors, int exponent) {
   return result;
 }
 
+// Whether a product is part of a sum that is made whole before it is squared.
+bool Emitter::is_narrow(const Plan& plan, Subset both) const {
+  return precision_.narrow == precision_.wide ||
+         std::ranges::any_of(plan.term().whole, [&](Subset set) { return (both & ~set) == 0; });
+}
+
 Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both, int exponent) {
   if (plan.one_hot(first) != nullptr && plan.one_hot(second) != nullptr) {
     return two_comparisons(plan, factors, first, second);
@@ -237,6 +252,15 @@ Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subse
   if (plan.one_hot(first) != nullptr) return comparison(plan, factors, first, second, both);
   Array x = product(plan, factors, first), y = product(plan, factors, second);
   const auto wanted = [&](Index index) { return plan.has(index, both); };
+  const auto is_matrix_of = [&](const Array& a, const Array& b) {
+    return std::ranges::any_of(a.indices, [&](Index index) { return wanted(index) && !contains(b.indices, index); });
+  };
+  const bool sums = std::ranges::any_of(x.indices, [&](Index i) { return !wanted(i) && contains(y.indices, i); });
+  const bool is_product_of_matrices = sums && (is_matrix_of(x, y) || is_matrix_of(y, x));
+  if (x.value.dtype() != y.value.dtype() || !(is_narrow(plan, both) || is_product_of_matrices)) {
+    x.value = convert(x.value, precision_.wide);
+    y.value = convert(y.value, precision_.wide);
+  }
   x = summed_to(x, [&](Index index) { return wanted(index) || contains(y.indices, index); });
   y = summed_to(y, [&](Index index) { return wanted(index) || contains(x.indices, index); });
   x.value = scaled(x.value, exponent / 2);
@@ -280,7 +304,7 @@ Array Emitter::two_comparisons(const Plan& plan, const Values& factors, Subset f
   const Shape shape = shape_of(all, a, b);
   const Value x = spread(a, all, shape), y = spread(b, all, shape);
   const Value inside = is_inside(x, context_.size(plan.one_hot(first)->indices.back()));
-  return {convert(bit_and(eq(x, y), inside), dtype_), all};
+  return {convert(bit_and(eq(x, y), inside), precision_.narrow), all};
 }
 
 // The integers of a one-hot array read, or add to, the other one along the axis that they point at.
@@ -289,6 +313,7 @@ Array Emitter::comparison(const Plan& plan, const Values& factors, Subset hot, S
   const Index value = factor.indices.back();
   const Array integers{factors[std::countr_zero(hot)], Indices(factor.indices.begin(), factor.indices.end() - 1)};
   Array x = product(plan, factors, other);
+  if (!is_narrow(plan, both)) x.value = convert(x.value, precision_.wide);
   const auto wanted = [&](Index index) { return plan.has(index, both); };
   if (contains(x.indices, value)) {
     Indices shared;
@@ -310,7 +335,7 @@ Array Emitter::comparison(const Plan& plan, const Values& factors, Subset hot, S
   Shape shape(updates.shape().begin(), updates.shape().begin() + axis);
   shape.push_back(context_.size(value));
   shape.insert(shape.end(), updates.shape().end() - static_cast<std::ptrdiff_t>(rest.size()), updates.shape().end());
-  const Value nothing = zeros(builder_, Aval(dtype_, shape));
+  const Value nothing = zeros(builder_, Aval(x.value.dtype(), shape));
   return {scatter_add(nothing, at, updates, axis, axis), joined({batch, {value}, rest})};
 }
 
@@ -356,7 +381,7 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
     starts[axis] = start;
     body[k] = dynamic_slice(body[k], starts, part);
   }
-  Emitter emitter(inner, context_, variable_, dtype_);
+  Emitter emitter(inner, context_, variable_, precision_);
   emitter.piece_ = blocks.index;
   const Array made = emitter.whole(plan, body, exponent);
   ScanAttrs attrs;
@@ -385,6 +410,7 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
 
 Value Emitter::term(const Plan& plan, const std::optional<Blocks>& blocks, int exponent) {
   Array made = blocks ? in_blocks(plan, *blocks, exponent) : whole(plan, factors(plan.term()), exponent);
+  made.value = convert(made.value, precision_.wide);
   made = summed_to(made, [&](Index index) {
     return std::ranges::any_of(plan.term().axes, [&](const Indices& axis) { return contains(axis, index); });
   });

@@ -22,6 +22,7 @@ from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
 from cotangent._transforms.staging import jit
 from cotangent.ad_checkpoint import checkpoint
+from cotangent.custom_derivatives import custom_jvp
 from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_structure
 
@@ -168,6 +169,29 @@ def divided(sums: Array, count: Any) -> Array:
 def sum_over_axes(x: Array) -> Array:
     """The sum over all axes but the first: [b]."""
     return cnp.sum(x, axis=tuple(range(1, x.ndim)))
+
+
+@custom_jvp
+def norm(*arrays: Array) -> Array:
+    """The norm of several arrays for each place of their leading axis: [b], in float64.
+
+    Squares of float32 and their sums are made in float64, where they neither overflow nor underflow. The derivative is made in the dtypes of
+    the arrays; where all are zero, where a norm has none, it is 0.
+    """
+    root: Array = cnp.sqrt(total([sum_over_axes(cnp.square(x.astype("float64"))) for x in arrays]))
+    return root
+
+
+@norm.defjvp
+def _norm_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+    result = norm(*primals)
+
+    def slope(x: Array, tangent: Array) -> Array:
+        divisor = result.astype(x.dtype)
+        divisor = cnp.where(divisor == 0, 1, divisor).reshape((-1, *(1 for _ in x.shape[1:])))
+        return sum_over_axes(x / divisor * tangent).astype("float64")
+
+    return result, total([slope(x, tangent) for x, tangent in zip(primals, tangents, strict=True)])
 
 
 def over_chunks(

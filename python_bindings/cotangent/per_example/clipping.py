@@ -18,11 +18,11 @@ from cotangent.per_example.batches import (
     Tree,
     gradients,
     narrow,
+    norm,
     of_each,
     over_chunks,
     reduced,
     scalar,
-    sum_over_axes,
     total,
     with_stand_ins,
 )
@@ -66,19 +66,18 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
 
     def part(params: Tree, *batch: Any) -> Any:
         gradient, aux = gradients(loss, params, batch, has_aux)
-        squares = tree_map(lambda g: sum_over_axes(g * g), gradient)
-        found = tree_map(_root, squares) if per_leaf else _root(total(tree_leaves(squares)))
+
+        def norm_of(*leaves: Array) -> Array:
+            found: Array = norm(*leaves).astype(cnp.result_type(*leaves))
+            return found
+
+        found = tree_map(norm_of, gradient) if per_leaf else norm_of(*tree_leaves(gradient))
         return (), (found, aux) if has_aux else found
 
     def norms_fun(params: Tree, *batch: Any) -> Any:
         return reduced(caller, part, of_each, params, batch)
 
     return norms_fun
-
-
-def _root(square: Array) -> Any:
-    """The square root, with derivative 0 at 0, where a norm has none."""
-    return cnp.where(square == 0, 0, cnp.sqrt(cnp.where(square == 0, 1, square)))
 
 
 class Clipping:
@@ -128,14 +127,14 @@ class Clipping:
         for part, bound in zip(parts, self.bounds_of(bounds, len(parts)), strict=True):
             if not part:
                 continue
-            norm = _root(total([sum_over_axes(leaf * leaf) for leaf in part]))
+            norm_of_part = norm(*part)
             # A traced bound was not looked at before.
             known = isinstance(bound, np.float64)
-            limit = scalar(bound if known else cnp.where(bound > 0, bound, cnp.nan), norm.dtype)
-            over = ~(norm <= limit)  # NaN, too
-            scale = cnp.where(over, limit / cnp.where(over, norm, 1), 1)
+            limit = scalar(bound if known else cnp.where(bound > 0, bound, cnp.nan), norm_of_part.dtype)
+            over = ~(norm_of_part <= limit)  # NaN, too
+            scale = cnp.where(over, limit / cnp.where(over, norm_of_part, 1), 1)
             scales += [scale.astype(leaf.dtype) for leaf in part]
-            found.append(norm)
+            found.append(norm_of_part)
         return scales, found
 
 

@@ -19,9 +19,9 @@ from cotangent.per_example.batches import (
     losses,
     mean_like_params,
     narrow,
+    norm,
     over_chunks,
     reduced,
-    sum_over_axes,
     total,
     wide,
 )
@@ -242,17 +242,18 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
 
     def part(params: Tree, *batch: Any) -> Any:
         gradient = tree_leaves(gradients(loss, params, batch)[0])
-        squares = total([cnp.sum(sum_over_axes(g * g)) for g in gradient])
+        squares = cnp.sum(norm(*gradient) ** 2)
         return (squares, [cnp.sum(g, axis=0) for g in gradient]), ()
 
     def finish(found: Reduction) -> NoiseScale:
         squares, sums = found.sums
         count = cnp.asarray(found.size, squares.dtype)
         of_one = squares / count
-        mean = total([cnp.sum((s / count.astype(s.dtype)) ** 2) for s in sums])
+        mean = total([cnp.sum(cnp.square((s / count.astype(s.dtype)).astype("float64"))) for s in sums])
         trace = (of_one - mean) * count / (count - 1)
         squared_norm = (count * mean - of_one) / (count - 1)
-        return NoiseScale(trace / squared_norm, trace, squared_norm)
+        dtype = cnp.result_type(*sums)
+        return NoiseScale(*(x.astype(dtype) for x in (trace / squared_norm, trace, squared_norm)))
 
     def noise_scale_fun(params: Tree, *batch: Any) -> NoiseScale:
         size = caller.size(batch)

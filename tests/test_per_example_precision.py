@@ -1,0 +1,89 @@
+"""Quantities of `per_example` in single and half precision: nothing overflows or underflows that the result does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from contract_models import products
+
+PE = ct.per_example
+Wrap = Callable[[Any], Any]
+
+
+def linear(w: Any, x: Any) -> Any:
+    return x @ w
+
+
+def sequence(w: Any, x: Any) -> Any:
+    """A gradient that is a sum of products."""
+    return cnp.sum(cnp.sin(x @ w))
+
+
+@pytest.mark.parametrize("order", ["direct", "gram", "off", "always", "blocks"])
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["called", "jitted"])
+@pytest.mark.parametrize("chunk_size", [None, 2])
+@pytest.mark.parametrize("size", [3e19, 1e-23, 1e30, 3.0])
+def test_norms_of_tiny_and_huge_gradients(order: str, wrap: Wrap, chunk_size: int | None, size: float) -> None:
+    w, x = np.ones(2, np.float32), np.full((3, 2), size, np.float32)
+    with products(order):
+        found = wrap(PE.norms(linear, chunk_size=chunk_size))(w, x)
+        clipped = wrap(PE.clipped_sum(linear, np.float32(size / 10), chunk_size=chunk_size))(w, x)
+        each = wrap(PE.norms(lambda p, x: x @ p["w"] * p["b"], per_leaf=True))({"w": w, "b": np.float32(1)}, x)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.full(3, size * 2**0.5), rtol=1e-6)
+    np.testing.assert_allclose(clipped, np.full(2, 3 * size / 10 / 2**0.5), rtol=1e-6)
+    np.testing.assert_allclose(each["w"], np.full(3, size * 2**0.5), rtol=1e-6)
+    np.testing.assert_allclose(each["b"], np.full(3, size * 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["direct", "off", "blocks"])
+@pytest.mark.parametrize("size", [1e20, 1e-25])
+def test_norms_of_gradients_that_are_sums(order: str, size: float) -> None:
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(4, 6, 5)) * size).astype(np.float32)
+    w = np.zeros((5, 3), np.float32)
+    expected = np.sqrt(3) * np.linalg.norm(x.astype(np.float64).sum(1), axis=1)
+    with products(order):
+        np.testing.assert_allclose(ct.jit(PE.norms(sequence))(w, x), expected, rtol=1e-5)
+        clipped = ct.jit(PE.clipped_sum(sequence, np.float32(size / 100)))(w, x)
+    one = x.astype(np.float64).sum(1) / expected[:, None]
+    np.testing.assert_allclose(clipped, np.repeat((one.sum(0) * size / 100)[:, None], 3, 1), rtol=1e-4)
+
+
+def test_a_huge_noise_scale() -> None:
+    x = (np.array([[1.0, 2], [3, 4], [2, 1]]) * 1e19).astype(np.float32)
+    found = PE.noise_scale(linear)(np.ones(2, np.float32), x)
+    plain = PE.noise_scale(linear)(np.ones(2), x.astype(np.float64))
+    assert found.scale.dtype == np.float32
+    np.testing.assert_allclose(found.scale, plain.scale, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-23, 1.0, 1e19])
+def test_derivatives_of_norms(size: float) -> None:
+    w, x = np.array([0.5, 1, 2], np.float32), np.array([[1.0, 2, 3], [3, 1, 2]], np.float32)
+
+    def loss(w: Any, x: Any) -> Any:
+        return cnp.sum(x * w**2) * size
+
+    g = 2 * x * w
+    expected = (2 * x * g / np.linalg.norm(g, axis=1)[:, None]).sum(0)
+    found = ct.jit(ct.grad(lambda w: cnp.sum(PE.norms(loss)(w, x) / size)))(w)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    zero = ct.grad(lambda w: cnp.sum(PE.norms(loss)(w, 0 * x)))(w)
+    np.testing.assert_array_equal(zero, np.zeros(3))
+
+
+def test_norms_of_single_precision_store_no_gradients() -> None:
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(300, 200)).astype(np.float32), rng.normal(size=(64, 300)).astype(np.float32)
+
+    def loss(w: Any, x: Any) -> Any:
+        return cnp.sum(cnp.tanh(x @ w))
+
+    for of in (PE.norms(loss), ct.grad(lambda w, x: cnp.sum(PE.norms(loss)(w, x)))):
+        assert ct.explain(of)(w, x).scratch_bytes < 8 * 64 * (300 + 200) * 4
