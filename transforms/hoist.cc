@@ -11,6 +11,9 @@
 //   after: a product with a constant that is only a result of the step
 //     y_t = dot_general(p, w)             ->   stack p;  y = dot_general(P, w)
 //
+// Of a scan whose steps are pieces of what was divided to bound memory (ScanAttrs::pieces) only what is made of constants
+// leaves: factors of all steps would be as large as what was divided.
+//
 // Start with hoist_products at the end: `Slices` is what goes before, `Hoister` the other two.
 #include <algorithm>
 #include <map>
@@ -88,7 +91,7 @@ class Slices {
     if (length_ < 2) return;
     for (Var var = 0; var < body_.num_inputs(); ++var) {
       if (var < constants_) level_[var] = Level::kConstant;
-      if (var >= constants_ + carries_) level_[var] = Level::kSlice;
+      if (var >= constants_ + carries_ && !scan_.pieces) level_[var] = Level::kSlice;
     }
     int64_t stacked = 0;
     for (Var var = static_cast<Var>(constants_ + carries_); var < body_.num_inputs(); ++var) {
@@ -253,7 +256,7 @@ class Hoister {
       for (Var var : body_.operands(inner)) ++uses_[var];
     }
     for (Var var : body_.outputs()) ++uses_[var];
-    if (scan_.length < 2) return;
+    if (scan_.length < 2 || scan_.pieces) return;
     for (size_t c = 0; c < carries_; ++c) {
       if (auto found = accumulation(c)) found_.push_back(std::move(*found));
     }

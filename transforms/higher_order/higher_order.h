@@ -19,6 +19,7 @@ struct ScanAttrs {
   int64_t length = 0;
   bool reverse = false;
   bool counted = false;  // the number of steps is an operand
+  bool pieces = false;   // of a computation that was divided to bound memory: nothing of all steps is stored for speed
 
   static ScanAttrs from(const Attrs& attrs);
 };

@@ -31,6 +31,7 @@ AttrsPtr to_attrs(const ScanAttrs& attrs) {
                                                          {"num_constants", attrs.num_constants},
                                                          {"reverse", attrs.reverse}};
   if (attrs.counted) entries.emplace_back("counted", true);
+  if (attrs.pieces) entries.emplace_back("pieces", true);
   return Attrs::make(std::move(entries));
 }
 
@@ -478,7 +479,8 @@ Primitive scan_primitive() {
   result.name = "scan";
   result.attributes = {{"counted", AttributeKind::kFlag, kOptional}, {"graph", AttributeKind::kGraph},
                        {"length", AttributeKind::kInteger},          {"num_carries", AttributeKind::kInteger},
-                       {"num_constants", AttributeKind::kInteger},   {"reverse", AttributeKind::kFlag}};
+                       {"num_constants", AttributeKind::kInteger},   {"pieces", AttributeKind::kFlag, kOptional},
+                       {"reverse", AttributeKind::kFlag}};
   result.several_results = true;
   result.type = scan_type;
   result.jvp = scan_jvp;
@@ -500,7 +502,8 @@ const Primitive& kScan = define(scan_primitive());
 
 ScanAttrs ScanAttrs::from(const Attrs& attrs) {
   return {attrs.graph("graph"),    attrs.integer("num_constants"), attrs.integer("num_carries"),
-          attrs.integer("length"), attrs.flag("reverse"),          attrs.has("counted")};
+          attrs.integer("length"), attrs.flag("reverse"),          attrs.has("counted"),
+          attrs.has("pieces")};
 }
 
 Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands) {

@@ -6,16 +6,13 @@ its own size.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array, Graph
-from cotangent._transforms.control_flow import scan
+from cotangent._transforms.control_flow import scan_with
 from cotangent.ad_checkpoint import checkpoint
 
 
@@ -72,27 +69,14 @@ def scan_pieces(
 ) -> tuple[Any, Any]:
     """A scan over the leading axis of arrays.
 
+    What is made in a step stays there: the compiler makes no products for all steps at once, as it does for other loops.
+
     Args:
-        within_limit: whether memory goes before time. Reverse mode then computes steps again rather than keep what they leave behind, and a step
-            finds its slices by a number that it computes: of slices that a scan hands to its steps, the compiler makes products with what
-            they share for all steps at once.
+        within_limit: whether memory goes before time: reverse mode then computes steps again rather than keep what they leave behind.
     """
-    if not within_limit:
-        return scan(step, carry, list(stacked), length=length)
-
-    @functools.partial(checkpoint, prevent_cse=False)
-    def numbered(carry: Any, twice: Array) -> Any:
-        number = primitives.reduce_max(twice, axes=[0])  # a reduction, which stays in its step
-        return step(carry, [_slice_at(x, number) for x in stacked])
-
-    return scan(numbered, carry, _core.array(np.arange(length, dtype=np.int32).repeat(2).reshape(length, 2)))
-
-
-def _slice_at(x: Array, number: Array) -> Array:
-    """One slice of the leading axis."""
-    rest = x._bound_shape[1:]
-    starts = [number, *(_core.array(np.int32(0)) for _ in rest)]
-    return primitives.reshape(primitives.dynamic_slice(x, *starts, sizes=[1, *rest], batch_dims=0), shape=rest)
+    if within_limit:
+        step = checkpoint(step, prevent_cse=False)
+    return scan_with(step, carry, list(stacked), length=length, pieces=True)
 
 
 def _cut(x: Array, first: int, last: int, lead: Sequence[int], dropped: int = 1) -> Array:

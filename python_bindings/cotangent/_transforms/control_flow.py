@@ -136,6 +136,17 @@ def scan(
     """
     del _split_transpose
     _check_unroll(unroll, "scan")
+    return scan_with(f, init, xs, length=length, reverse=reverse)
+
+
+def scan_with(
+    f: Callable[..., Any], init: Any, xs: Any, *, length: int | Dim | None = None, reverse: bool = False, **flags: bool
+) -> tuple[Any, Any]:
+    """`scan` with flags that only this package sets.
+
+    Args:
+        flags: ``pieces=True`` for a loop that divides a computation to bound its memory: nothing of all steps is stored for speed.
+    """
     check_callable(f, "scan")
     name = function_name(f)
     carry, carry_structure = flatten_arguments(init, "scan's init")
@@ -178,6 +189,7 @@ def scan(
         num_carries=len(carry),
         length=steps,
         reverse=reverse,
+        **flags,
     )
     return carry_structure.unflatten(outputs[: len(carry)]), y_structure.unflatten(outputs[len(carry) :])
 
