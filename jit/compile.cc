@@ -279,7 +279,7 @@ absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& 
                                    jit::HostFunctions& host_functions) {
   auto plan = as_status([&] {
     const GraphPtr prepared = prepare(graph, kGpu, options.products);
-    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu), jit::kEmulated);
+    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu, &host_functions), jit::kEmulated);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;

@@ -199,7 +199,7 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   Races found;
   races = &found;
   for (block = 0; block < blocks; ++block) {
-    found.begin_block(block);
+    found.begin_block(block, shared.get(), shared_bytes);
     for (uint32_t i = 0; i < threads; ++i) fibers_[i]->done = false;
     for (bool ended = false; !ended;) {
       if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);

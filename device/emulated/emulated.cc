@@ -1,5 +1,7 @@
 #include "device/emulated/emulated.h"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 #include <variant>
 
@@ -11,30 +13,39 @@
 namespace ct {
 namespace {
 
-// A plan with the addresses of its kernels, by the number in their names.
+// A plan with the addresses of its kernels. The code hands them out in the order of the numbers in their names.
 class EmulatedLoaded final : public Loaded {
  public:
   EmulatedLoaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_table, NativeCode code)
       : Loaded(std::move(plan), device, std::move(host_table)), code_(std::move(code)) {
+    size_t kernels = 0;
     for (const std::vector<Step>& block : this->plan().blocks) {
       for (const Step& step : block) {
-        if (const auto* kernel = std::get_if<KernelStep>(&step)) symbols_.push_back(kernel->symbol);
+        if (const auto* kernel = std::get_if<KernelStep>(&step)) {
+          kernels = std::max(kernels, number(kernel->symbol) + 1);
+        }
       }
     }
-    kernels_.resize(symbols_.size());
+    kernels_.resize(kernels);
     if (code_.entry != nullptr) code_.entry(nullptr, kernels_.data(), nullptr);
   }
 
   EmulatedKernel kernel(std::string_view symbol) const {
-    for (size_t i = 0; i < symbols_.size(); ++i) {
-      if (symbols_[i] == symbol) return reinterpret_cast<EmulatedKernel>(kernels_[i]);
-    }
-    throw Error(ErrorKind::kInternal, concat("no kernel is called '", symbol, "'"));
+    return reinterpret_cast<EmulatedKernel>(kernels_.at(number(symbol)));
   }
 
  private:
+  static size_t number(std::string_view symbol) {
+    constexpr std::string_view kName = "kernel";
+    size_t result = 0;
+    const char* end = symbol.data() + symbol.size();
+    if (!symbol.starts_with(kName) || std::from_chars(symbol.data() + kName.size(), end, result).ptr != end) {
+      throw Error(ErrorKind::kInternal, concat("a kernel is called '", symbol, "'"));
+    }
+    return result;
+  }
+
   NativeCode code_;
-  std::vector<std::string> symbols_;
   std::vector<void*> kernels_;
 };
 

@@ -14,9 +14,11 @@ bool Races::Users::use(int64_t who, bool writes) {
   return conflicts;
 }
 
-void Races::begin_block(uint32_t block) {
+void Races::begin_block(uint32_t block, const void* own, uint64_t bytes) {
   block_ = block;
   ++interval_;
+  const auto first = reinterpret_cast<uintptr_t>(own);
+  for (uintptr_t at = first; at < first + bytes; at += kBytes) granules_.erase(at / kBytes);
 }
 
 void Races::access(const void* address, uint64_t bytes, bool writes, uint32_t thread) {

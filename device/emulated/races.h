@@ -11,7 +11,8 @@ namespace ct {
 
 class Races {
  public:
-  void begin_block(uint32_t block);
+  // `own`: memory that only this block uses, whatever used it before.
+  void begin_block(uint32_t block, const void* own = nullptr, uint64_t bytes = 0);
   // All threads of the block have come to a barrier.
   void pass_barrier() { ++interval_; }
   void access(const void* address, uint64_t bytes, bool writes, uint32_t thread);

@@ -89,9 +89,11 @@ llvm::Value* Addresses::element_pointer(BufferId buffer, llvm::Value* index) {
 
 void Addresses::swap(BufferId a, BufferId b) {
   llvm::Value *of_a = base(a), *of_b = base(b);
-  code_.b.CreateStore(of_b, pointer_slot(a));
-  code_.b.CreateStore(of_a, pointer_slot(b));
+  keep(a, of_b);
+  keep(b, of_a);
 }
+
+void Addresses::keep(BufferId buffer, llvm::Value* is) { code_.b.CreateStore(is, pointer_slot(buffer)); }
 
 // Where each statement of a function begins, and not where the function does: there are more arrays than registers.
 BufferIds Addresses::know_bases(const loop::Statement& statement) {

@@ -36,6 +36,7 @@ class Addresses {
   llvm::Value* element_pointer(loop::BufferId buffer, llvm::Value* index);
   llvm::GlobalVariable* constant(loop::BufferId buffer);
   void swap(loop::BufferId a, loop::BufferId b);
+  void keep(loop::BufferId buffer, llvm::Value* is);  // of a buffer that swaps: where it is from here on
 
   // Null: of a constant, of a buffer that swaps, or of one that is looked up at the next statement that uses it.
   llvm::Value* known_base(loop::BufferId buffer) const { return bases_[buffer]; }

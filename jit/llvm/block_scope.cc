@@ -20,12 +20,12 @@ constexpr uint32_t kPartialBytes = kBlockThreads * 8;
 
 }  // namespace
 
-void BlockScope::begin_function() { shared_bytes_ = 0; }
+void BlockScope::begin_function() {
+  shared_bytes_ = 0;
+  swapping_.clear();
+}
 
 void BlockScope::statement(const Statement& s) {
-  if (s.kind == StatementKind::kHostCall) {
-    throw Error(ErrorKind::kUnsupported, "'" + program_.host_calls[s.detail].name + "' runs on the host");
-  }
   if (barriers_.before(s)) barrier();
   switch (share_of(program_, s)) {
     case Share::kAlike:
@@ -37,17 +37,19 @@ void BlockScope::statement(const Statement& s) {
     case Share::kFirst:
       return first_thread_only([&] { alone(s); });
     case Share::kItems:
-      return items(s, {thread(), b_.getInt64(kBlockThreads)});
+      return items(s, of_block());
     case Share::kFold:
       return fold(program_.fors[s.detail]);
   }
 }
 
-void BlockScope::on_grid(const Statement& s) {
+void BlockScope::on_grid(const Statement& s) { items(s, of_grid()); }
+
+BlockScope::Stride BlockScope::of_grid() {
   llvm::Value* block_size = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
   llvm::Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   llvm::Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
-  items(s, {b_.CreateAdd(b_.CreateMul(block, block_size), thread()), b_.CreateMul(blocks, block_size)});
+  return {b_.CreateAdd(b_.CreateMul(block, block_size), thread()), b_.CreateMul(blocks, block_size)};
 }
 
 llvm::Value* BlockScope::special(llvm::Intrinsic::ID id) {
@@ -160,20 +162,69 @@ void BlockScope::range_items(const Statement& s, const Stride& stride) {
   });
 }
 
+void BlockScope::copy(llvm::Type* type, llvm::Value* to, llvm::Value* from, llvm::Value* count) {
+  strided(of_block(), count, [&](llvm::Value* i) {
+    b_.CreateStore(b_.CreateLoad(type, b_.CreateInBoundsGEP(type, from, i)), b_.CreateInBoundsGEP(type, to, i));
+  });
+}
+
+// ---- swaps ----------------------------------------------------------------------------------------------------------
+
+void BlockScope::exchange(loop::BufferId of, llvm::Value* a, llvm::Value* b, const Stride& stride) {
+  const loop::Buffer& buffer = program_.buffers[of];
+  llvm::Type* type = memory_type(e_.code.context, real_dtype(buffer.dtype));
+  strided(stride, b_.getInt64(buffer.elements * (is_complex(buffer.dtype) ? 2 : 1)), [&](llvm::Value* i) {
+    llvm::Value *at_a = b_.CreateInBoundsGEP(type, a, i), *at_b = b_.CreateInBoundsGEP(type, b, i);
+    llvm::Value *of_a = b_.CreateLoad(type, at_a), *of_b = b_.CreateLoad(type, at_b);
+    b_.CreateStore(of_b, at_a);
+    b_.CreateStore(of_a, at_b);
+  });
+}
+
+void BlockScope::exchange_on_grid(loop::BufferId a, loop::BufferId b) {
+  exchange(a, e_.addresses.base(a), e_.addresses.base(b), of_grid());
+}
+
+bool BlockScope::end_swaps() {
+  for (const Swapping& group : swapping_) end_swaps(group);
+  return !swapping_.empty();
+}
+
+// One array after the other: whoever is where it was gives way. The last one is where it was when all others are.
+void BlockScope::end_swaps(const Swapping& group) {
+  for (size_t i = 0; i + 1 < group.size(); ++i) {
+    const auto& [id, home] = group[i];
+    llvm::Value* is = e_.addresses.base(id);
+    llvm::BasicBlock* away = e_.code.new_block("away");
+    llvm::BasicBlock* join = e_.code.new_block("join");
+    b_.CreateCondBr(b_.CreateICmpNE(is, home), away, join);
+    b_.SetInsertPoint(away);
+    if (i > 0 || barriers_.is_pending(id)) barrier();
+    exchange(id, is, home, of_block());
+    for (const auto& [other, unused] : group) {
+      llvm::Value* at = e_.addresses.base(other);
+      e_.addresses.keep(other, b_.CreateSelect(b_.CreateICmpEQ(at, home), is, at));
+    }
+    e_.addresses.keep(id, home);
+    b_.CreateBr(join);
+    b_.SetInsertPoint(join);
+  }
+}
+
 // ---- folds ----------------------------------------------------------------------------------------------------------
 
 // What this thread makes of its iterations: the neutral elements if it has none.
-LlvmValues BlockScope::fold_some(const For& loop) {
+LlvmValues BlockScope::fold_some(const For& loop, const Stride& stride) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = e_.code.new_block("fold");
   llvm::BasicBlock* exit = e_.code.new_block("combine");
-  llvm::Value *id = thread(), *extent = uniform_index(e_, loop.extent);
+  llvm::Value* extent = uniform_index(e_, loop.extent);
   const auto dtype = [&](const loop::Carry& carry) { return program_.values[carry.init].dtype; };
   before = b_.GetInsertBlock();
-  b_.CreateCondBr(b_.CreateICmpSLT(id, extent), header, exit);
+  b_.CreateCondBr(b_.CreateICmpSLT(stride.first, extent), header, exit);
   b_.SetInsertPoint(header);
   llvm::PHINode* i = b_.CreatePHI(e_.code.i64, 2);
-  i->addIncoming(id, before);
+  i->addIncoming(stride.first, before);
   llvm::SmallVector<llvm::PHINode*, 4> folded;
   LlvmValues neutral, next;
   for (const loop::Carry& carry : loop.carries) {
@@ -189,7 +240,7 @@ LlvmValues BlockScope::fold_some(const For& loop) {
     const loop::Carry& carry = loop.carries[c];
     next.push_back(e_.math.apply(*carry.combine, dtype(carry), folded[c], value_of(e_, carry.next)));
   }
-  llvm::Value* incremented = b_.CreateNSWAdd(i, b_.getInt64(kBlockThreads));
+  llvm::Value* incremented = b_.CreateNSWAdd(i, stride.step);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   i->addIncoming(incremented, latch);
   for (size_t c = 0; c < folded.size(); ++c) folded[c]->addIncoming(next[c], latch);
@@ -206,39 +257,94 @@ LlvmValues BlockScope::fold_some(const For& loop) {
 }
 
 void BlockScope::fold(const For& loop) {
-  const LlvmValues partials = fold_some(loop);
+  const LlvmValues partials = fold_some(loop, of_block());
   for (size_t c = 0; c < loop.carries.size(); ++c) {
-    combine(loop.carries[c], partials[c], static_cast<uint32_t>(c) * kPartialBytes);
+    end_fold(loop.carries[c], combine(loop.carries[c], partials[c], static_cast<uint32_t>(c) * kPartialBytes));
   }
 }
 
-// Halves of the block against each other until one is left: the same tree for every number of iterations.
-void BlockScope::combine(const loop::Carry& carry, llvm::Value* partial, uint32_t offset) {
+// float16 and bfloat16 are kept as the float32 that registers hold.
+llvm::Type* BlockScope::part_type(const loop::Carry& carry) const {
   const DType dtype = program_.values[carry.init].dtype;
-  // float16 and bfloat16 are kept as the float32 that registers hold.
-  llvm::Type* type = is_float(dtype) ? register_type(e_.code.context, dtype) : memory_type(e_.code.context, dtype);
+  return is_float(dtype) ? register_type(e_.code.context, dtype) : memory_type(e_.code.context, dtype);
+}
+
+llvm::Value* BlockScope::load_part(const loop::Carry& carry, llvm::Value* address) {
+  llvm::Value* value = b_.CreateLoad(part_type(carry), address);
+  return is_bool(program_.values[carry.init].dtype) ? b_.CreateTrunc(value, b_.getInt1Ty()) : value;
+}
+
+void BlockScope::store_part(const loop::Carry& carry, llvm::Value* is, llvm::Value* address) {
+  b_.CreateStore(is_bool(program_.values[carry.init].dtype) ? b_.CreateZExt(is, part_type(carry)) : is, address);
+}
+
+// Halves of the block against each other until one is left: the same tree for every number of iterations.
+llvm::Value* BlockScope::combine(const loop::Carry& carry, llvm::Value* partial, uint32_t offset) {
   llvm::Value *id = thread(), *shared = shared_memory(offset, kPartialBytes);
-  const auto at = [&](llvm::Value* index) { return b_.CreateInBoundsGEP(type, shared, index); };
-  const auto store = [&](llvm::Value* value) {
-    b_.CreateStore(is_bool(dtype) ? b_.CreateZExt(value, type) : value, at(id));
-  };
-  const auto load = [&](llvm::Value* index) -> llvm::Value* {
-    llvm::Value* value = b_.CreateLoad(type, at(index));
-    return is_bool(dtype) ? b_.CreateTrunc(value, b_.getInt1Ty()) : value;
-  };
-  store(partial);
+  const auto at = [&](llvm::Value* index) { return b_.CreateInBoundsGEP(part_type(carry), shared, index); };
+  const auto load = [&](llvm::Value* index) { return load_part(carry, at(index)); };
+  store_part(carry, partial, at(id));
   barrier();
   for (int64_t half = kBlockThreads / 2; half > 0; half /= 2) {
     llvm::BasicBlock* inside = e_.code.new_block("half");
     llvm::BasicBlock* join = e_.code.new_block("join");
     b_.CreateCondBr(b_.CreateICmpSLT(id, b_.getInt64(half)), inside, join);
     b_.SetInsertPoint(inside);
-    store(e_.math.apply(*carry.combine, dtype, load(id), load(b_.CreateAdd(id, b_.getInt64(half)))));
+    store_part(carry, combined(carry, load(id), load(b_.CreateAdd(id, b_.getInt64(half)))), at(id));
     b_.CreateBr(join);
     b_.SetInsertPoint(join);
     barrier();
   }
-  e_.values.define(carry.result, e_.math.apply(*carry.combine, dtype, value_of(e_, carry.init), load(b_.getInt64(0))));
+  return load(b_.getInt64(0));
+}
+
+llvm::Value* BlockScope::combined(const loop::Carry& carry, llvm::Value* a, llvm::Value* b) {
+  return e_.math.apply(*carry.combine, program_.values[carry.init].dtype, a, b);
+}
+
+void BlockScope::end_fold(const loop::Carry& carry, llvm::Value* folded) {
+  e_.values.define(carry.result, combined(carry, value_of(e_, carry.init), folded));
+}
+
+// ---- folds of a grid ------------------------------------------------------------------------------------------------
+
+llvm::Value* BlockScope::part(const Parts& parts, size_t carry, llvm::Value* block) {
+  const int64_t position = parts.position + 8 * parts.blocks * static_cast<int64_t>(carry);
+  return b_.CreateInBoundsGEP(e_.code.i64, e_.code.arena_at(position), block);
+}
+
+void BlockScope::leave_parts(const Parts& parts) {
+  const For& loop = program_.fors[parts.fold->detail];
+  const LlvmValues partials = fold_some(loop, of_grid());
+  LlvmValues folded;
+  for (size_t c = 0; c < loop.carries.size(); ++c) {
+    folded.push_back(combine(loop.carries[c], partials[c], static_cast<uint32_t>(c) * kPartialBytes));
+  }
+  llvm::Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  first_thread_only([&] {
+    for (size_t c = 0; c < loop.carries.size(); ++c) store_part(loop.carries[c], folded[c], part(parts, c, block));
+  });
+}
+
+// Each thread takes one part; those without take what changes nothing.
+void BlockScope::put_together(const Parts& parts) {
+  const For& loop = program_.fors[parts.fold->detail];
+  for (size_t c = 0; c < loop.carries.size(); ++c) {
+    const loop::Carry& carry = loop.carries[c];
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* inside = e_.code.new_block("part");
+    llvm::BasicBlock* join = e_.code.new_block("join");
+    llvm::Value* neutral = e_.math.identity(*carry.combine, program_.values[carry.init].dtype);
+    b_.CreateCondBr(b_.CreateICmpSLT(thread(), b_.getInt64(parts.blocks)), inside, join);
+    b_.SetInsertPoint(inside);
+    llvm::Value* own = load_part(carry, part(parts, c, thread()));
+    b_.CreateBr(join);
+    b_.SetInsertPoint(join);
+    llvm::PHINode* partial = b_.CreatePHI(neutral->getType(), 2);
+    partial->addIncoming(neutral, before);
+    partial->addIncoming(own, inside);
+    end_fold(carry, combine(carry, partial, static_cast<uint32_t>(c) * kPartialBytes));
+  }
 }
 
 }  // namespace ct::jit

@@ -1,17 +1,13 @@
-// Loop programs as kernels of a GPU: which statements are one kernel, and what kernels hand each other.
-//
-// What is large and has independent items is a kernel on the grid. All statements between such ones are one kernel of
-// one block, which runs them together (block_scope.h), loops with all their iterations among them. So a small program
-// is one launch. Scalars of one kernel that another one uses have slots behind the arena; what is cheap is computed
-// again in each kernel.
+// Loop programs as kernels of a GPU: code for the kernels that a program is cut in (pieces.h), and the plan that has
+// them.
 #include <llvm/IR/Verifier.h>
 
 #include <algorithm>
 #include <set>
 
-#include "jit/cost/cost.h"
 #include "jit/llvm/block_scope.h"
 #include "jit/llvm/emulate.h"
+#include "jit/llvm/pieces.h"
 #include "jit/loop/visit.h"
 #include "runtime/error.h"
 
@@ -27,69 +23,6 @@ using loop::Value;
 namespace {
 
 constexpr int64_t kMostBlocks = 65535;
-// What takes one core of a host less costs a block less than another launch does.
-constexpr double kLeastOnGrid = 40'000;  // nanoseconds
-
-struct Piece {
-  bool on_grid = false;
-  std::vector<const Statement*> statements;
-};
-
-struct Cut {
-  std::vector<Piece> pieces;
-  std::vector<const Statement*> repeated;  // in order
-};
-
-// Cheap, and the same whenever it is computed.
-bool repeats(const loop::Program& program, const Statement& s, const std::set<Value>& known) {
-  if (!loop::is_instruction(s)) return false;
-  if (s.kind == StatementKind::kLoad && program.buffers[s.buffer].kind != BufferKind::kInput &&
-      program.buffers[s.buffer].kind != BufferKind::kConstant) {
-    return false;
-  }
-  bool all_known = true;
-  loop::visit_inputs(program, s, [&](Value value) { all_known = all_known && known.contains(value); });
-  return all_known;
-}
-
-Cut cut_in_kernels(const loop::Program& program) {
-  CostModel cost(program);
-  Cut cut;
-  std::set<Value> known;
-  bool open = false;
-  for (const Statement& s : program.blocks[0].statements) {
-    if (repeats(program, s, known)) {
-      cut.repeated.push_back(&s);
-      known.insert(s.result);
-      continue;
-    }
-    const bool on_grid = share_of(program, s) == Share::kItems && cost.statement(s) >= kLeastOnGrid;
-    if (on_grid || !open) cut.pieces.push_back({on_grid, {}});
-    cut.pieces.back().statements.push_back(&s);
-    open = !on_grid;
-  }
-  return cut;
-}
-
-// Every value that the statements take from outside.
-std::set<Value> values_from_outside(const loop::Program& program, absl::Span<const Statement* const> statements) {
-  std::set<Value> inside, outside;
-  const auto use = [&](Value value) {
-    if (!inside.contains(value)) outside.insert(value);
-  };
-  const auto define = [&](Value value) { inside.insert(value); };
-  const std::function<void(const Statement&)> walk = [&](const Statement& s) {
-    loop::visit_inputs(program, s, use);
-    loop::visit_arguments(program, s, define);
-    loop::visit_blocks_of(program, s, [&](loop::BlockId block) {
-      for (const Statement& inner : program.blocks[block].statements) walk(inner);
-    });
-    loop::visit_yields(program, s, use);
-    loop::visit_results(program, s, define);
-  };
-  for (const Statement* s : statements) walk(*s);
-  return outside;
-}
 
 std::set<BufferId> buffers_of(const loop::Program& program, absl::Span<const Statement* const> statements) {
   std::set<BufferId> found;
@@ -103,32 +36,72 @@ std::set<BufferId> buffers_of(const loop::Program& program, absl::Span<const Sta
   return found;
 }
 
+// Which names exchange their memory while the kernel runs.
+std::vector<std::set<BufferId>> swapping_groups(const loop::Program& program, const Kernel& kernel) {
+  std::vector<std::set<BufferId>> found;
+  if (kernel.kind == Kernel::Kind::kExchange) return found;
+  const auto look = [&](const Statement& s) {
+    if (s.kind != StatementKind::kSwap) return;
+    std::set<BufferId> group = {s.buffer, s.other};
+    std::erase_if(found, [&](std::set<BufferId>& other) {
+      const bool meets = other.contains(s.buffer) || other.contains(s.other);
+      if (meets) group.merge(other);
+      return meets;
+    });
+    found.push_back(std::move(group));
+  };
+  for (const Statement* s : kernel.statements) {
+    look(*s);
+    loop::visit_blocks_of(program, *s, [&](loop::BlockId block) { loop::visit_statements(program, block, look); });
+  }
+  return found;
+}
+
 }  // namespace
 
 class KernelEmitter {
  public:
   KernelEmitter(CpuEmission& e, int64_t without_barrier)
-      : e_(e), b_(e.b), program_(e.program), barriers_(e.program), scope_(e, barriers_, without_barrier) {}
+      : e_(e),
+        b_(e.b),
+        program_(e.program),
+        barriers_(e.program),
+        scope_(e, barriers_, without_barrier),
+        cut_(cut_in_pieces(e.program)) {}
 
   void emit(Plan& plan);
 
  private:
   void number_buffers(Plan& plan);
-  void find_slots(const Cut& cut);
-  void emit_kernel(const Cut& cut, const Piece& piece, KernelStep& step);
+  void find_slots();
+  Slot slot_of(Value value) const { return cut_.slot_of(value); }
+  Where place(Slot slot) const { return {arena_, slots_.at(slot)}; }
+  Where place(const loop::HostCall::Array& array, int64_t moved) const;
+  void add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const;
+  void emit_kernel(const Kernel& kernel, KernelStep& step);
   // Declares it; what it is given becomes known.
-  void begin_kernel(const Piece& piece, absl::Span<const Statement* const> repeated, KernelStep& step);
-  llvm::Type* slot_type(Value value) const;
+  void begin_kernel(const Kernel& kernel, const Needs& needs, KernelStep& step);
+  void end_block(const Kernel& kernel, const Needs& needs);
+  void move(const Move& move);
+  llvm::Value* assigned(const Assignment& assignment);
+  llvm::Value* load_slot(Value value);
+  void store_slot(Slot slot, llvm::Value* is);
   int64_t most_items(const Statement& s) const;
+  static uint32_t blocks_for(int64_t items) {
+    return static_cast<uint32_t>(
+        std::clamp<int64_t>(items / kBlockThreads + (items % kBlockThreads != 0), 1, kMostBlocks));
+  }
 
   CpuEmission& e_;
   llvm::IRBuilder<>& b_;
   const loop::Program& program_;
   Barriers barriers_;
   BlockScope scope_;
-  std::vector<uint32_t> plan_buffer_;     // by buffer
-  uint32_t arena_ = 0;                    // in the plan's buffers
-  llvm::DenseMap<Value, int64_t> slots_;  // bytes from the begin of the arena
+  const Cut cut_;
+  std::vector<KernelStep> kernels_;
+  std::vector<uint32_t> plan_buffer_;    // by buffer
+  uint32_t arena_ = 0;                   // in the plan's buffers
+  llvm::DenseMap<Slot, int64_t> slots_;  // bytes from the begin of the arena
   int64_t arena_bytes_ = 0;
 };
 
@@ -148,33 +121,34 @@ void KernelEmitter::number_buffers(Plan& plan) {
   plan.buffers.push_back({.kind = PlanBuffer::Kind::kArena, .position = 0, .offset = 0, .bytes = arena_bytes_});
 }
 
-void KernelEmitter::find_slots(const Cut& cut) {
-  arena_bytes_ = (program_.arena_bytes + 7) / 8 * 8;
-  std::set<Value> again;
-  for (const Statement* s : cut.repeated) again.insert(s->result);
-  std::vector<std::set<Value>> defined(cut.pieces.size());
-  for (size_t p = 0; p < cut.pieces.size(); ++p) {
-    for (const Statement* s : cut.pieces[p].statements) {
-      loop::visit_results(program_, *s, [&](Value value) { defined[p].insert(value); });
-    }
-    for (Value value : values_from_outside(program_, cut.pieces[p].statements)) {
-      if (again.contains(value) || defined[p].contains(value) || !slots_.try_emplace(value, arena_bytes_).second) {
-        continue;
-      }
-      arena_bytes_ += 8;
-    }
+void KernelEmitter::find_slots() {
+  arena_bytes_ = cut_.arena_bytes;
+  const auto add = [&](Slot slot) {
+    if (slots_.try_emplace(slot, arena_bytes_).second) arena_bytes_ += 8;
+  };
+  for (const Kernel& kernel : cut_.kernels) {
+    for (Value value : needs_of(program_, cut_, kernel).loaded) add(slot_of(value));
+    for (const Assignment& assignment : kernel.assignments) add(assignment.to);
   }
 }
 
-llvm::Type* KernelEmitter::slot_type(Value value) const {
+llvm::Value* KernelEmitter::load_slot(Value value) {
   llvm::Type* type = register_type(e_.code.context, program_.values[value].dtype);
-  return type->isIntegerTy(1) ? b_.getInt8Ty() : type;
+  llvm::Value* address = e_.code.arena_at(slots_.at(slot_of(value)));
+  if (!type->isIntegerTy(1)) return b_.CreateLoad(type, address);
+  return b_.CreateTrunc(b_.CreateLoad(b_.getInt8Ty(), address), type);
 }
 
-void KernelEmitter::begin_kernel(const Piece& piece, absl::Span<const Statement* const> repeated, KernelStep& step) {
-  std::vector<const Statement*> all(repeated.begin(), repeated.end());
-  all.insert(all.end(), piece.statements.begin(), piece.statements.end());
-  const std::set<BufferId> used = buffers_of(program_, all);
+void KernelEmitter::store_slot(Slot slot, llvm::Value* is) {
+  if (is->getType()->isIntegerTy(1)) is = b_.CreateZExt(is, b_.getInt8Ty());
+  b_.CreateStore(is, e_.code.arena_at(slots_.at(slot)));
+}
+
+void KernelEmitter::begin_kernel(const Kernel& kernel, const Needs& needs, KernelStep& step) {
+  std::vector<const Statement*> all = needs.repeated;
+  all.insert(all.end(), kernel.statements.begin(), kernel.statements.end());
+  std::set<BufferId> used = buffers_of(program_, all);
+  for (const Move& move : kernel.moves) used.insert(move.array->buffer);
   std::vector<BufferId> passed;
   for (BufferId id : used) {
     const BufferKind kind = program_.buffers[id].kind;
@@ -193,23 +167,23 @@ void KernelEmitter::begin_kernel(const Piece& piece, absl::Span<const Statement*
     step.arguments.push_back({plan_buffer_[passed[i]], 0});
   }
   step.arguments.push_back({arena_, 0});
+  const std::vector<std::set<BufferId>> groups = swapping_groups(program_, kernel);
   std::set<BufferId> swapping;
-  for (const Statement* s : piece.statements) {
-    const auto look = [&](const Statement& inner) {
-      if (inner.kind == StatementKind::kSwap) swapping.insert({inner.buffer, inner.other});
-    };
-    look(*s);
-    loop::visit_blocks_of(program_, *s, [&](loop::BlockId block) { loop::visit_statements(program_, block, look); });
-  }
+  for (const std::set<BufferId>& group : groups) swapping.insert(group.begin(), group.end());
   for (BufferId id : used) {
     const Buffer& buffer = program_.buffers[id];
     if (buffer.kind == BufferKind::kConstant) continue;
     llvm::Value* base = buffer.kind == BufferKind::kTemporary ? e_.code.arena_at(buffer.position) : bases[id];
     if (swapping.contains(id)) {
       e_.addresses.keep_in_register(id, base);
+      bases[id] = base;
     } else {
       e_.addresses.set_base(id, base);
     }
+  }
+  for (const std::set<BufferId>& group : groups) {
+    auto& arrays = scope_.swapping().emplace_back();
+    for (BufferId id : group) arrays.emplace_back(id, bases[id]);
   }
 }
 
@@ -228,46 +202,90 @@ int64_t KernelEmitter::most_items(const Statement& s) const {
   return items;
 }
 
-void KernelEmitter::emit_kernel(const Cut& cut, const Piece& piece, KernelStep& step) {
-  std::set<Value> wanted = values_from_outside(program_, piece.statements);
-  std::vector<const Statement*> repeated;
-  for (auto s = cut.repeated.rbegin(); s != cut.repeated.rend(); ++s) {
-    if (!wanted.contains((*s)->result)) continue;
-    repeated.insert(repeated.begin(), *s);
-    loop::visit_inputs(program_, **s, [&](Value value) { wanted.insert(value); });
+void KernelEmitter::move(const Move& move) {
+  const loop::HostCall::Array& array = *move.array;
+  const DType dtype = program_.buffers[array.buffer].dtype;
+  const int64_t parts = is_complex(dtype) ? 2 : 1;
+  llvm::Value* inside = e_.addresses.element_pointer(array.buffer, uniform_index(e_, array.offset * parts));
+  llvm::Value* outside = e_.code.arena_at(move.position);
+  scope_.copy(memory_type(e_.code.context, real_dtype(dtype)), move.to_array ? inside : outside,
+              move.to_array ? outside : inside, b_.getInt64(array.elements * parts));
+}
+
+llvm::Value* KernelEmitter::assigned(const Assignment& assignment) {
+  const auto value = [&] { return value_of(e_, assignment.value); };
+  const auto next = [&] { return b_.CreateNSWAdd(value(), b_.getInt64(1)); };
+  switch (assignment.what) {
+    case Assignment::What::kValue:
+    case Assignment::What::kCondition:
+      return value();
+    case Assignment::What::kZero:
+      return b_.getInt64(0);
+    case Assignment::What::kNext:
+      return next();
+    case Assignment::What::kCombine:
+      return e_.math.apply(*assignment.carry->combine, program_.values[assignment.carry->init].dtype, value(),
+                           value_of(e_, assignment.other));
+    case Assignment::What::kIsBelow:
+      return b_.CreateICmpSLT(assignment.value == loop::kNoValue ? b_.getInt64(0) : next(),
+                              uniform_index(e_, assignment.loop->extent));
+    case Assignment::What::kChoice:
+      return b_.CreateZExt(value(), b_.getInt32Ty());
   }
-  begin_kernel(piece, repeated, step);
+  return nullptr;
+}
+
+// What a block does behind its statements, for other kernels.
+void KernelEmitter::end_block(const Kernel& kernel, const Needs& needs) {
+  const bool swaps = cut_.pieces.size() > 1 && scope_.end_swaps();
+  if (std::ranges::any_of(kernel.moves,
+                          [&](const Move& each) { return swaps || barriers_.is_pending(each.array->buffer); })) {
+    scope_.barrier();
+  }
+  for (const Move& each : kernel.moves) move(each);
+  std::vector<std::pair<Slot, llvm::Value*>> stored;
+  for (Value value : needs.own) {
+    if (slots_.contains(slot_of(value))) stored.emplace_back(slot_of(value), value_of(e_, value));
+  }
+  for (const Assignment& assignment : kernel.assignments) stored.emplace_back(assignment.to, assigned(assignment));
+  // Other threads may not have read yet what the first one is about to write.
+  const bool is_read = std::ranges::any_of(needs.loaded, [&](Value value) {
+    return std::ranges::any_of(stored, [&](const auto& one) { return one.first == slot_of(value); });
+  });
+  if (is_read) scope_.barrier();
+  scope_.first_thread_only([&] {
+    for (const auto& [slot, is] : stored) store_slot(slot, is);
+  });
+}
+
+void KernelEmitter::emit_kernel(const Kernel& kernel, KernelStep& step) {
+  const Needs needs = needs_of(program_, cut_, kernel);
   scope_.begin_function();
-  for (const Statement* s : repeated) emit_statement(e_, *s);
-  std::set<Value> own;
-  for (const Statement* s : piece.statements) {
-    loop::visit_results(program_, *s, [&](Value value) { own.insert(value); });
-  }
-  for (Value value : wanted) {
-    const auto slot = slots_.find(value);
-    if (slot == slots_.end() || own.contains(value)) continue;
-    llvm::Value* is = b_.CreateLoad(slot_type(value), e_.code.arena_at(slot->second));
-    const bool is_flag = program_.values[value].dtype == DType::kBool;
-    e_.values.define(value, is_flag ? b_.CreateTrunc(is, b_.getInt1Ty()) : is);
-  }
-  barriers_.place(piece.statements);
+  begin_kernel(kernel, needs, step);
+  for (Value value : needs.loaded) e_.values.define(value, load_slot(value));
+  for (const Statement* s : needs.repeated) emit_statement(e_, *s);
+  barriers_.place(kernel.statements, !kernel.parts.empty());
   e_.scope = &scope_;
-  if (piece.on_grid) {
-    scope_.on_grid(*piece.statements[0]);
-    const int64_t items = most_items(*piece.statements[0]);
-    step.blocks = static_cast<uint32_t>(
-        std::clamp<int64_t>(items / kBlockThreads + (items % kBlockThreads != 0), 1, kMostBlocks));
-  } else {
-    for (const Statement* s : piece.statements) scope_.statement(*s);
-    scope_.first_thread_only([&] {
-      for (Value value : own) {
-        const auto slot = slots_.find(value);
-        if (slot == slots_.end()) continue;
-        llvm::Value* is = value_of(e_, value);
-        const bool is_flag = program_.values[value].dtype == DType::kBool;
-        b_.CreateStore(is_flag ? b_.CreateZExt(is, b_.getInt8Ty()) : is, e_.code.arena_at(slot->second));
-      }
-    });
+  switch (kernel.kind) {
+    case Kernel::Kind::kGrid:
+      scope_.on_grid(*kernel.statements[0]);
+      step.blocks = blocks_for(most_items(*kernel.statements[0]));
+      break;
+    case Kernel::Kind::kParts:
+      scope_.leave_parts(kernel.parts[0]);
+      step.blocks = static_cast<uint32_t>(kernel.parts[0].blocks);
+      break;
+    case Kernel::Kind::kExchange: {
+      const Statement& s = *kernel.statements[0];
+      scope_.exchange_on_grid(s.buffer, s.other);
+      step.blocks = blocks_for(program_.buffers[s.buffer].elements);
+      break;
+    }
+    case Kernel::Kind::kBlock:
+      for (const Parts& parts : kernel.parts) scope_.put_together(parts);
+      for (const Statement* s : kernel.statements) scope_.statement(*s);
+      end_block(kernel, needs);
+      break;
   }
   e_.scope = nullptr;
   b_.CreateRetVoid();
@@ -276,20 +294,71 @@ void KernelEmitter::emit_kernel(const Cut& cut, const Piece& piece, KernelStep& 
   step.shared_bytes = scope_.shared_bytes();
 }
 
-void KernelEmitter::emit(Plan& plan) {
-  const Cut cut = cut_in_kernels(program_);
-  find_slots(cut);
-  number_buffers(plan);
-  std::vector<Step>& steps = plan.blocks.emplace_back();
-  for (const Piece& piece : cut.pieces) {
-    KernelStep step{.code = 0, .symbol = "kernel" + std::to_string(steps.size()), .arguments = {}};
-    emit_kernel(cut, piece, step);
-    steps.emplace_back(std::move(step));
+Where KernelEmitter::place(const loop::HostCall::Array& array, int64_t moved) const {
+  if (moved >= 0) return {arena_, moved};
+  const Buffer& buffer = program_.buffers[array.buffer];
+  const int64_t offset = array.offset.constant() * dtype_size(buffer.dtype);
+  if (buffer.kind == BufferKind::kTemporary) return {arena_, buffer.position + offset};
+  return {plan_buffer_[array.buffer], offset};
+}
+
+void KernelEmitter::add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const {
+  const auto body = [&](const Pieces& inside) {
+    const auto number = static_cast<uint32_t>(plan.blocks.size());
+    plan.blocks.emplace_back();
+    add_steps(plan, inside, number);
+    return number;
+  };
+  for (const Piece& piece : pieces) {
+    switch (piece.kind) {
+      case Piece::Kind::kKernel:
+        plan.blocks[block].emplace_back(kernels_[piece.kernel]);
+        break;
+      case Piece::Kind::kHost: {
+        HostStep step{piece.call->function, {}, {}};
+        for (size_t i = 0; i < piece.inputs.size(); ++i) {
+          step.inputs.push_back(place(piece.call->inputs[i], piece.inputs[i]));
+        }
+        for (size_t i = 0; i < piece.outputs.size(); ++i) {
+          step.outputs.push_back(place(piece.call->outputs[i], piece.outputs[i]));
+        }
+        plan.blocks[block].emplace_back(std::move(step));
+        break;
+      }
+      case Piece::Kind::kLoop: {
+        LoopStep step{piece.count, piece.count < 0 ? place(piece.control) : Where{arena_, 0}, body(piece.bodies[0])};
+        plan.blocks[block].emplace_back(step);
+        break;
+      }
+      case Piece::Kind::kBranch: {
+        BranchStep step{place(piece.control), {}};
+        for (const Pieces& inside : piece.bodies) step.bodies.push_back(body(inside));
+        plan.blocks[block].emplace_back(std::move(step));
+        break;
+      }
+    }
   }
+}
+
+void KernelEmitter::emit(Plan& plan) {
+  find_slots();
+  number_buffers(plan);
+  size_t made = 0;
+  for (const Kernel& kernel : cut_.kernels) {
+    if (kernel.is_empty()) {
+      kernels_.emplace_back();
+      continue;
+    }
+    kernels_.push_back({.code = 0, .symbol = "kernel" + std::to_string(made++), .arguments = {}});
+    emit_kernel(kernel, kernels_.back());
+  }
+  plan.blocks.emplace_back();
+  add_steps(plan, cut_.pieces, 0);
   plan.arena_bytes = arena_bytes_;
 }
 
-absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture, int64_t without_barrier) {
+absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
+                                  int64_t without_barrier) {
   const bool emulated = architecture == kEmulated;
   absl::StatusOr<TargetHandle> target = borrow_target({.triple = emulated ? "" : "nvptx64-nvidia-cuda",
                                                        .cpu = emulated ? "" : std::string(architecture),

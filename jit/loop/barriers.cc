@@ -123,9 +123,14 @@ Barriers::Barriers(const loop::Program& program) : program_(program), place_of_(
   }
 }
 
-void Barriers::place(absl::Span<const Statement* const> statements) {
-  Accesses since;
-  for (const Statement* s : statements) walk(*s, since);
+void Barriers::place(absl::Span<const Statement* const> statements, bool has_folded) {
+  pending_.clear();
+  if (has_folded) pending_.push_back({.place = partials(), .writes = false, .by_first = false});
+  for (const Statement* s : statements) walk(*s, pending_);
+}
+
+bool Barriers::is_pending(BufferId buffer) const {
+  return std::ranges::any_of(pending_, [&](const Access& access) { return overlap(access.place, place_of_[buffer]); });
 }
 
 bool Barriers::overlap(uint32_t a, uint32_t b) const {

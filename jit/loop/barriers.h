@@ -36,8 +36,11 @@ class Barriers {
  public:
   explicit Barriers(const loop::Program& program);
 
-  // For a block that runs these statements of the entry block. What other blocks and kernels do is behind it.
-  void place(absl::Span<const loop::Statement* const> statements);
+  // For a block that runs these statements one after the other. What other blocks and kernels do is behind it; it may
+  // just have folded something.
+  void place(absl::Span<const loop::Statement* const> statements, bool has_folded = false);
+  // Whether the statements that were placed last have touched the array's memory since their last barrier.
+  bool is_pending(loop::BufferId buffer) const;
   bool before(const loop::Statement& statement) const { return placed_.contains(&statement); }
   size_t count() const { return placed_.size(); }
 
@@ -68,6 +71,7 @@ class Barriers {
   std::vector<uint32_t> place_of_;                       // by buffer
   std::vector<std::vector<loop::BufferId>> buffers_at_;  // by place
   absl::flat_hash_set<const loop::Statement*> placed_;
+  Accesses pending_;
   std::map<std::vector<int64_t>, uint32_t> mappings_;  // from the nest and the index to the number
 };
 

@@ -301,7 +301,6 @@ TEST(HostCall, IsCheckedAndPrinted) {
   EXPECT_THAT(loop::check(program({0, "f", {}, {{out, 3, 8}}})), HasSubstr("output of a host call"));
   EXPECT_THAT(loop::check(program({0, "f", {{out, 0, 2}}, {{out, 2, 2}}})),
               HasSubstr("writes to a buffer that it reads"));
-  EXPECT_EQ(jit::emit_kernels(program({0, "f", {}, {}}), "sm_80").status().code(), absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace
