@@ -40,6 +40,8 @@ void BlockScope::statement(const Statement& s) {
       return items(s, of_block());
     case Share::kFold:
       return fold(program_.fors[s.detail]);
+    case Share::kTiles:
+      return product(program_.gemms[s.detail]);
   }
 }
 

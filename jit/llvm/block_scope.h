@@ -20,6 +20,8 @@ class BlockScope final : public StatementScope {
   void statement(const loop::Statement& statement) override;
   // A statement whose items all threads of the grid share out.
   void on_grid(const loop::Statement& statement);
+  // Products of a nest, whose tiles the blocks of the grid share out.
+  void products_on_grid(const loop::Statement& statement);
   // A fold, of which each block leaves a part; and, by one block, its results.
   void leave_parts(const Parts& parts);
   void put_together(const Parts& parts);
@@ -55,6 +57,25 @@ class BlockScope final : public StatementScope {
   void loop_items(const loop::For& loop, const Stride& stride);
   void range_items(const loop::Statement& statement, const Stride& stride);
   void fold(const loop::For& loop);
+
+  // Of products (block_tiles.cc).
+  struct Operand;
+  struct Product {
+    Product(BlockScope& scope, const loop::Gemm& gemm);
+    DType wide() const { return dtype == DType::kFloat64 ? dtype : DType::kFloat32; }  // in which it is summed
+    const loop::Gemm& gemm;
+    DType dtype;
+    llvm::Type* type;
+    llvm::Value *rows, *columns, *steps;          // that there are
+    bool whole_rows, whole_columns, whole_steps;  // nothing but whole tiles
+  };
+  llvm::Value* if_true(llvm::Value* condition, llvm::Value* otherwise, llvm::function_ref<llvm::Value*()> body);
+  llvm::Value* element(const loop::Matrix& matrix, llvm::Value* row, llvm::Value* column);
+  void product(const loop::Gemm& gemm);
+  void product_tile(const Product& product, llvm::Value* number);
+  void product_tile(const Product& product, llvm::Value* first_row, llvm::Value* first_column);
+  void bring(const Product& product, const Operand& operand, llvm::Value* first_step);
+
   LlvmValues fold_some(const loop::For& loop, const Stride& stride);
   llvm::Value* combine(const loop::Carry& carry, llvm::Value* partial, uint32_t offset);
   void end_fold(const loop::Carry& carry, llvm::Value* folded);

@@ -268,8 +268,13 @@ void KernelEmitter::emit_kernel(const Kernel& kernel, KernelStep& step) {
   e_.scope = &scope_;
   switch (kernel.kind) {
     case Kernel::Kind::kGrid:
-      scope_.on_grid(*kernel.statements[0]);
-      step.blocks = blocks_for(most_items(*kernel.statements[0]));
+      if (const auto nest = product_nest(program_, *kernel.statements[0])) {
+        scope_.products_on_grid(*kernel.statements[0]);
+        step.blocks = static_cast<uint32_t>(std::min(nest->items * tiles_of(*nest->product), kMostBlocks));
+      } else {
+        scope_.on_grid(*kernel.statements[0]);
+        step.blocks = blocks_for(most_items(*kernel.statements[0]));
+      }
       break;
     case Kernel::Kind::kParts:
       scope_.leave_parts(kernel.parts[0]);

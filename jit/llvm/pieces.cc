@@ -47,7 +47,8 @@ class Cutter {
   bool repeats(const Statement& s) const;
   bool is_for_grid(const Statement& s) {
     const Share share = share_of(program_, s);
-    return (share == Share::kItems || share == Share::kFold) && cost_.statement(s) >= kLeastOnGrid;
+    const bool is_shared = share == Share::kItems || share == Share::kFold || product_nest(program_, s);
+    return is_shared && cost_.statement(s) >= kLeastOnGrid;
   }
   bool calls_host(const Statement& s) const;
   bool is_opened(const Statement& s);
@@ -155,7 +156,7 @@ int64_t Cutter::place_of(int64_t bytes) {
 }
 
 void Cutter::add_for_grid(const Statement& s, Pieces& pieces) {
-  if (share_of(program_, s) == Share::kItems) {
+  if (share_of(program_, s) != Share::kFold) {
     new_kernel(Kernel::Kind::kGrid, pieces).statements = {&s};
     return;
   }

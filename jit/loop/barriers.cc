@@ -41,9 +41,11 @@ bool any_inside(const loop::Program& program, const Statement& s, const Holds& h
 
 bool is_range(const Statement& s) { return s.kind == StatementKind::kFill || s.kind == StatementKind::kCopy; }
 
+bool is_product(const Statement& s) { return s.kind == StatementKind::kGemm; }
+
 // What is worth sharing out by itself.
 bool is_shareable(const loop::Program& program, const Statement& s) {
-  if (is_range(s)) return true;
+  if (is_range(s) || is_product(s)) return true;
   if (s.kind != StatementKind::kFor) return false;
   const For& loop = program.fors[s.detail];
   return (is_independent(loop) || combines(loop)) && is_long(loop, kFewItems);
@@ -58,7 +60,7 @@ int64_t items_of(const loop::Program& program, const For& loop) {
   return items;
 }
 
-bool writes_memory(const Statement& s) { return s.kind == StatementKind::kStore || is_range(s); }
+bool writes_memory(const Statement& s) { return s.kind == StatementKind::kStore || is_range(s) || is_product(s); }
 
 Share share_of_control(const loop::Program& program, const Statement& s) {
   bool yields = false;
@@ -91,8 +93,10 @@ Share share_of(const loop::Program& program, const Statement& s) {
   if (loop::is_instruction(s) || s.kind == StatementKind::kSwap) return Share::kAlike;
   if (s.kind == StatementKind::kStore) return Share::kFirst;
   if (is_range(s)) return Share::kItems;
+  if (is_product(s)) return Share::kTiles;
   if (s.kind != StatementKind::kFor) return share_of_control(program, s);
   const For& loop = program.fors[s.detail];
+  if (any_inside(program, s, is_product)) return Share::kAlike;
   if (is_independent(loop)) {
     const bool inner_is_longer = items_of(program, loop) < kFewItems &&
                                  any_inside(program, s, [&](const Statement& t) { return is_shareable(program, t); });
@@ -100,6 +104,23 @@ Share share_of(const loop::Program& program, const Statement& s) {
   }
   if (combines(loop) && is_long(loop, kShortFold)) return Share::kFold;
   return share_of_control(program, s);
+}
+
+std::optional<ProductNest> product_nest(const loop::Program& program, const Statement& statement) {
+  ProductNest nest;
+  const Statement* s = &statement;
+  for (; s->kind == StatementKind::kFor;) {
+    const For& loop = program.fors[s->detail];
+    const std::vector<Statement>& body = program.blocks[loop.body].statements;
+    if (!is_independent(loop) || !loop.extent.is_constant() || loop.extent.constant() <= 0 || body.empty()) return {};
+    if (!std::all_of(body.begin(), body.end() - 1, loop::is_instruction)) return {};
+    nest.loops.push_back(&loop);
+    nest.items *= loop.extent.constant();
+    s = &body.back();
+  }
+  if (!is_product(*s)) return {};
+  nest.product = &program.gemms[s->detail];
+  return nest;
 }
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
@@ -265,6 +286,7 @@ void Barriers::walk(const Statement& s, Accesses& since) {
     }
   }
   Accesses own = accesses_of(s, share == Share::kFirst);
+  if (share == Share::kTiles) return walk_product(program_.gemms[s.detail], s, std::move(own), since);
   if (share == Share::kFold) own.push_back({.place = partials(), .writes = true, .by_first = false});
   if (placed_.contains(&s)) {
     since.clear();
@@ -275,6 +297,26 @@ void Barriers::walk(const Statement& s, Accesses& since) {
   // Combining what they have, all threads have met; last of all they read the result.
   since = share == Share::kFold ? Accesses{{.place = partials(), .writes = false, .by_first = false}}
                                 : union_of(since, own);
+}
+
+// All threads meet before operands are brought to shared memory, and before they are read there.
+void Barriers::walk_product(const loop::Gemm& gemm, const Statement& s, Accesses own, Accesses& since) {
+  Accesses last = {{.place = place_of_[gemm.c.buffer], .writes = true, .by_first = false},
+                   {.place = partials(), .writes = false, .by_first = false}};
+  std::ranges::sort(last);
+  const bool meets = gemm.rows == loop::Index(gemm.m) && gemm.columns == loop::Index(gemm.n) &&
+                     gemm.steps == loop::Index(gemm.k) && gemm.k > 0;
+  if (meets) {
+    since = std::move(last);
+    return;
+  }
+  if (placed_.contains(&s)) {
+    since.clear();
+  } else if (conflict(since, own)) {
+    placed_.insert(&s);
+    since.clear();
+  }
+  since = union_of(union_of(since, own), last);
 }
 
 void Barriers::walk(BlockId block, Accesses& since) {

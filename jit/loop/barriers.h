@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -22,6 +23,7 @@ enum class Share : uint8_t {
   kAlike,  // by all threads, with the same numbers
   kItems,  // each thread takes some of the iterations, or of the elements of a range
   kFold,   // each folds some of the iterations; combining what they have they meet at barriers
+  kTiles,  // of a product: a block makes one after the other, meeting at barriers
   kFirst,  // by the first thread
 };
 Share share_of(const loop::Program& program, const loop::Statement& statement);
@@ -31,6 +33,18 @@ bool is_independent(const loop::For& loop);
 // Loops directly inside one another, with nothing but instructions before the inner one, are one range of items: from
 // `outer` inwards.
 std::vector<const loop::For*> nest_of(const loop::Program& program, const loop::For& outer);
+
+// Products are made in tiles of as many rows and columns.
+inline constexpr int64_t kProductTile = 64;
+inline int64_t tiles_across(int64_t size) { return (size + kProductTile - 1) / kProductTile; }
+inline int64_t tiles_of(const loop::Gemm& gemm) { return tiles_across(gemm.m) * tiles_across(gemm.n); }
+// Independent loops directly inside one another around a product, with nothing but instructions before what is inside.
+struct ProductNest {
+  std::vector<const loop::For*> loops;
+  int64_t items = 1;
+  const loop::Gemm* product = nullptr;
+};
+std::optional<ProductNest> product_nest(const loop::Program& program, const loop::Statement& statement);
 
 class Barriers {
  public:
@@ -60,6 +74,7 @@ class Barriers {
   uint32_t partials() const { return static_cast<uint32_t>(program_.buffers.size()); }
   void walk(const loop::Statement& statement, Accesses& since);
   void walk(loop::BlockId block, Accesses& since);
+  void walk_product(const loop::Gemm& gemm, const loop::Statement& statement, Accesses own, Accesses& since);
   void walk_while(const loop::While& loop, Accesses& since);
   Accesses accesses_of(const loop::Statement& statement, bool by_first);
   uint32_t mapping_of(absl::Span<const loop::For* const> nest, const loop::Statement& access);

@@ -256,11 +256,18 @@ class Product {
 
   // ---- products of matrices
 
+  // On a GPU, where a thread otherwise makes an element.
+  bool tiles_pay() const {
+    constexpr int64_t kLeastSide = 16, kLeastElements = 1 << 12, kLeastSteps = 32;
+    return is_float(aval_.dtype()) && dtype_size(aval_.dtype()) > 1 && inner_.size >= kLeastSteps &&
+           std::min(row_.size, column_.size) >= kLeastSide && row_.size * column_.size >= kLeastElements;
+  }
+
   void multiply(const Place& to, bool accumulate) {
     const loop::Matrix a{lhs_.place.buffer, lhs_at_, row_.lhs, inner_.lhs};
     const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
     const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
-    if (!frame_.options().machine.one_function) {
+    if (!frame_.options().machine.one_function && !tiles_pay()) {
       return loop::product_loops(b_, {row_.size, column_.size, inner_.size, a, b, c, accumulate});
     }
     b_.gemm({row_.size, column_.size, inner_.size, a, b, c, accumulate, count(row_), count(column_), count(inner_)});

@@ -36,6 +36,7 @@ Values descend(Value w, Value v, Value x, Value y) {
 }
 
 const Aval kRows(DType::kFloat32, {64, 100}), kW(DType::kFloat32, {20, 16}), kV(DType::kFloat32, {16, 4}),
+    kA(DType::kFloat32, {80, 40}), kB(DType::kFloat32, {40, 70}), kBatch(DType::kFloat32, {9, 70, 70}),
     kX(DType::kFloat32, {32, 20}), kY(DType::kFloat32, {32, 4});
 
 std::vector<Case> cases() {
@@ -58,6 +59,10 @@ std::vector<Case> cases() {
   all.push_back({"a step of descent", {kW, kV, kX, kY}, [](Builder&, const Values& v) {
                    return descend(v[0], v[1], v[2], v[3]);
                  }});
+  all.push_back({"products of tiles", {kA, kB}, [](Builder&, const Values& v) {
+                   const Value first = product(v[0], v[1]);
+                   return Values{product(tanh(first), transpose(first, {1, 0})), first};
+                 }});
   all.push_back({"steps of descent", {kW, kV, kX, kY}, [](Builder& b, const Values& v) {
                    const GraphPtr step = build_graph(
                        {kX, kY, kW, kV}, [](Builder&, const Values& s) { return descend(s[2], s[3], s[0], s[1]); });
@@ -77,6 +82,9 @@ std::vector<Case> large_cases() {
   all.push_back({"a sum of all, used by a large loop", {kLarge}, [](Builder&, const Values& v) {
                    const Value total = reduce_sum(exp(v[0]), {0, 1}), most = reduce_max(tanh(v[0]), {0, 1});
                    return Values{mul(tanh(v[0]), broadcast_scalar(div(total, most), v[0].shape()))};
+                 }});
+  all.push_back({"a batch of products", {kBatch, kBatch}, [](Builder&, const Values& v) {
+                   return Values{dot_general(v[0], tanh(v[1]), {{1}, {2}, {0}, {0}})};
                  }});
   all.push_back({"arrays that swap an odd number of times", {kSquare, kSquare, kMany}, [](Builder& b, const Values& v) {
                    const GraphPtr step = build_graph({kSquare, kSquare}, [](Builder&, const Values& s) {
