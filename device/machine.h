@@ -12,14 +12,13 @@ struct Machine {
     kNone,     // nor those: everything expands
   };
   Libraries libraries = Libraries::kProcess;
-  // The program is one function: its statements hand each other scalars in registers, and its loops are ordered, merged
-  // and cut in chunks for the caches and threads of one host. Else each statement at top level is a kernel of its own
-  // and passes nothing to others but memory.
-  bool one_function = true;
+  // Loops are ordered, merged and cut in chunks for the caches and threads of one host. Else their items are threads of
+  // their own.
+  bool chunks = true;
 };
 
 inline constexpr Machine kThisProcess{};
-inline constexpr Machine kAnyHost{.libraries = Machine::Libraries::kLoops, .one_function = true};  // of C programs
-inline constexpr Machine kGpu{.libraries = Machine::Libraries::kNone, .one_function = false};
+inline constexpr Machine kAnyHost{.libraries = Machine::Libraries::kLoops, .chunks = true};  // of C programs
+inline constexpr Machine kGpu{.libraries = Machine::Libraries::kNone, .chunks = false};
 
 }  // namespace ct

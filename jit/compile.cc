@@ -161,7 +161,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
   const jit::LoweringOptions options{.machine = machine, .host_functions = host_functions};
   run_pass(
       "lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
-  if (machine.one_function) {
+  if (machine.chunks) {
     // Sums down columns go row by row, transposes by tiles.
     run_pass("order_loops", jit::order_loops, program);
     // What one loop leaves in the cache the next one uses.

@@ -129,7 +129,8 @@ void BlockScope::items(const Statement& s, const Stride& stride) {
 void BlockScope::loop_items(const For& outer, const Stride& stride) {
   const std::vector<const For*> nest = nest_of(program_, outer);
   int64_t inner_items = 1;
-  for (size_t i = 1; i < nest.size(); ++i) inner_items *= nest[i]->extent.constant();
+  for (size_t i = 1; i < nest.size(); ++i) inner_items *= std::max<int64_t>(nest[i]->extent.constant(), 0);
+  if (inner_items == 0) return;
   llvm::Value* count = b_.CreateMul(uniform_index(e_, outer.extent), b_.getInt64(inner_items));
   strided(stride, count, [&](llvm::Value* item) {
     int64_t below = inner_items;

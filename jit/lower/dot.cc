@@ -103,9 +103,7 @@ class Product {
     inner_ = take_longest(k_);
     const int64_t products = axes_.batch * (axes_.m / row_.size) * (axes_.n / column_.size);
     const int64_t outermost = k_.empty() ? inner_.size : k_.front().size;
-    const int64_t parts = frame_.options().machine.one_function
-                              ? parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost)
-                              : 1;
+    const int64_t parts = parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost);
     if (parts > 1) return multiply_parts(out, parts);
     multiply_into(out, {.vectorize = false, .parallel = true}, !k_.empty());
   }
@@ -228,7 +226,7 @@ class Product {
     }
     int64_t each = 1;
     for (size_t i = 1; i < k_.size(); ++i) each *= k_[i].size;
-    const Chunks chunks = !k_.empty() && frame_.options().machine.one_function ? chunks_of(k_[0].size, each) : Chunks{};
+    const Chunks chunks = !k_.empty() && frame_.options().machine.chunks ? chunks_of(k_[0].size, each) : Chunks{};
     const loop::Scalar sum = chunks.count > 1 ? fold_chunks(chunks) : fold(0, lhs_at_, rhs_at_);
     frame_.set_result(result_, b_.convert(sum, aval_.dtype()));
   }
@@ -267,10 +265,10 @@ class Product {
     const loop::Matrix a{lhs_.place.buffer, lhs_at_, row_.lhs, inner_.lhs};
     const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
     const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
-    if (!frame_.options().machine.one_function && !tiles_pay()) {
-      return loop::product_loops(b_, {row_.size, column_.size, inner_.size, a, b, c, accumulate});
-    }
-    b_.gemm({row_.size, column_.size, inner_.size, a, b, c, accumulate, count(row_), count(column_), count(inner_)});
+    const loop::Gemm product{row_.size,   column_.size,   inner_.size,  a, b, c, accumulate,
+                             count(row_), count(column_), count(inner_)};
+    if (!frame_.options().machine.chunks && !tiles_pay()) return loop::product_loops(b_, product);
+    b_.gemm(product);
   }
 
   void multiply_into(const Place& to, loop::LoopOptions options, bool accumulate) {

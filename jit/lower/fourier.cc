@@ -14,7 +14,7 @@ bool emit_fourier(Frame& frame, const Equation& equation) {
   const Ints& lengths = attrs.ints("lengths");
   const Var operand = frame.operands(equation)[0], var = equation.first_output;
   const Aval& aval = frame.aval(var);
-  if (!frame.options().machine.one_function) return false;
+  if (!frame.options().machine.chunks) return false;
   if (aval.size() == 0) {
     frame.place(var);
     return true;

@@ -189,7 +189,7 @@ bool emit_library_loops(Frame& frame, const Equation& equation) {
   const Library* const library = find_library(*equation.primitive);
   if (library == nullptr) return false;
   if (library->emit == nullptr) return emit_fourier(frame, equation);
-  if (frame.options().host_functions != nullptr || !frame.options().machine.one_function) return false;
+  if (frame.options().host_functions != nullptr || !frame.options().machine.chunks) return false;
   const AttrsPtr from = library_attrs(frame.limits().known(), frame.graph(), equation);
   const Attrs& attrs = *from;
   std::vector<Aval> avals;

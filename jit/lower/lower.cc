@@ -54,7 +54,7 @@ Frame::Frame(loop::Builder& builder, const Graph& graph, std::vector<Source> inp
       inputs_(std::move(inputs)),
       wanted_(std::move(wanted)),
       options_(options),
-      fusion_(fuse(graph, {.limits = options.machine.one_function})),
+      fusion_(fuse(graph)),
       places_(graph.num_vars()),
       registers_(graph.num_vars()),
       limits_(graph, fusion_.limits),
@@ -115,7 +115,7 @@ void Frame::assign_places() {
     places_[var] = inputs_[var].place;
     registers_[var] = inputs_[var].value;
     // Scalars are read once, not in every iteration.
-    if (!registers_[var] && graph_.aval(var).size() == 1 && used[var] && options_.machine.one_function) {
+    if (!registers_[var] && graph_.aval(var).size() == 1 && used[var]) {
       registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
     }
   }
@@ -143,11 +143,7 @@ Place Frame::place(Var var) {
 }
 
 void Frame::set_result(Var var, loop::Scalar value) {
-  if (options_.machine.one_function) {
-    registers_[var] = value;
-  } else {
-    place(var);
-  }
+  registers_[var] = value;
   if (places_[var]) b_.store(places_[var]->buffer, places_[var]->offset, value);
 }
 

@@ -105,7 +105,7 @@ class Frame::Nest {
         b_(frame.b_),
         step_(step),
         groups_(group_axes(step.shape, step.reduced, cuts)),
-        chunks_(frame.options_.machine.one_function ? chunks_of(groups_, step.shape, step.reduced) : Chunks{}),
+        chunks_(frame.options_.machine.chunks ? chunks_of(groups_, step.shape, step.reduced) : Chunks{}),
         kept_size_(num_elements(kept_shape(step.shape, step.reduced))) {
     for (Var var : step.reductions) {
       const structures::Fold& fold = fold_of(var);
@@ -475,7 +475,7 @@ class Frame::SegmentedNest {
   std::optional<Segments> choose_segments() const {
     constexpr int64_t kLeastElements = 4096, kLongRun = 128;
     constexpr size_t kMostSegments = 5;
-    if (!frame_.options_.machine.one_function || !step_.reductions.empty() ||
+    if (!frame_.options_.machine.chunks || !step_.reductions.empty() ||
         num_elements(step_.shape) < kLeastElements)
       return {};
     int axis = -1;
@@ -518,7 +518,7 @@ void Frame::emit_nest(const Step& step) {
     for (Var var : step.epilogues) place(var);
     return;
   }
-  const bool to_registers = options_.machine.one_function && num_elements(kept_shape(step.shape, step.reduced)) == 1;
+  const bool to_registers = num_elements(kept_shape(step.shape, step.reduced)) == 1;
   for (Var var : step.elements) place(var);
   for (Var var : step.epilogues) place(var);
   if (!to_registers) {
