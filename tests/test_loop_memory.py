@@ -106,3 +106,43 @@ def test_a_scatter_stores_its_indices_at_most_once():
     np.testing.assert_array_equal(ct.jit(function)(x, i, v), expected)
     # Wrapping and checking them costs less as vectors than element by element; one array is all that it takes.
     assert ct.explain(function)(x, i, v).loops.count("buffer temp") <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_loops_read_stretches_of_arrays_in_place(dtype):
+    """As sequences, forwards and backwards, and as constants of loops of both kinds."""
+    x = np.arange(4000 * 6).reshape(4000, 6).astype(dtype) % 11
+    start = np.zeros(6, dtype)
+
+    def function(x):
+        def step(carry, rows):
+            return carry + rows[0] - rows[-1], cnp.sum(rows[0] * rows[1])
+
+        forwards, ahead = ct.lax.scan(step, start, x[10:3010].reshape((1000, 3, 6)))
+        backwards, behind = ct.lax.scan(step, forwards, x[1000:].reshape((1500, 2, 6)), reverse=True)
+        rows = x[7:1007].reshape((2, 500, 6))
+        several = ct.lax.fori_loop(0, 3, lambda i, s: s + cnp.sum(rows[0] - rows[1], axis=0), backwards)
+        more = ct.lax.while_loop(
+            lambda s: s[0] < 4, lambda s: (s[0] + 1, s[1] + rows[0, -1] - rows[1, 0]), (0, several)
+        )
+        return ahead, behind, more[1]
+
+    def sums(rows, carry):
+        total = carry + np.sum(rows[:, 0] - rows[:, -1], axis=0)
+        return total, np.sum(rows[:, 0] * rows[:, 1], axis=1)
+
+    carry, ahead = sums(x[10:3010].reshape(1000, 3, 6), start)
+    carry, behind = sums(x[1000:].reshape(1500, 2, 6), carry)
+    rows = x[7:1007].reshape(2, 500, 6)
+    last = carry + 3 * np.sum(rows[0] - rows[1], axis=0) + 4 * (rows[0, -1] - rows[1, 0])
+    for ours, expected in zip(ct.jit(function)(x), (ahead, behind, last), strict=True):
+        np.testing.assert_allclose(ours, expected)
+    assert ct.explain(function)(x).scratch_bytes < 2048
+
+
+def test_a_stretch_of_what_is_computed_makes_no_more_of_it():
+    x = np.linspace(0, 1, 4000).reshape(1000, 4)
+    f = lambda x: ct.lax.scan(lambda c, row: (c + row, c), cnp.zeros(4, "float64"), cnp.tanh(x)[20:30])[1]  # noqa: E731
+    expected = np.cumsum(np.tanh(x[20:30]), axis=0) - np.tanh(x[20:30])
+    np.testing.assert_allclose(ct.jit(f)(x), expected, rtol=1e-6, atol=1e-7)
+    assert ct.explain(f)(x).scratch_bytes < 2048

@@ -111,3 +111,24 @@ def test_sums_in_float64_do_not_slow_down_what_they_add_up() -> None:
     nests = [line for line in lines if "FLOP: " in line and " tanh" in line]
     assert nests
     assert all("reduce_sum" not in line for line in nests)
+
+
+@pytest.mark.parametrize("batch", [256, 1024])
+def test_chunks_need_the_memory_of_a_chunk(batch: int) -> None:
+    """Whatever the size of the batch: the examples are read where they lie."""
+    loss, p, x = model([64, 128, 10], batch)
+    clipped = ct.per_example.clipped_sum(loss, 1.0, chunk_size=16)
+    norm = lambda p, x: norms(ct.vmap(ct.grad(loss), (None, 0))(p, x[None]))[0]  # noqa: E731
+    for f in (clipped, ct.per_example.norms(loss, chunk_size=16), ct.vmap(norm, (None, 0), chunk_size=16)):
+        assert scratch(f, p, x) == scratch(f, p, x[:64])
+    whole = ct.per_example.clipped_sum(loss, 1.0)
+    for actual, expected in zip(ct.tree.leaves(ct.jit(clipped)(p, x)), ct.tree.leaves(whole(p, x)), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+    assert scratch(clipped, p, x[:-24]) <= 2 * scratch(clipped, p, x[:64])  # a last chunk of 8 examples
+
+
+def test_the_least_memory_of_a_batch_holds_no_copy_of_it() -> None:
+    loss, p, x = model([64, 128, 10], 1024)
+    f = ct.jit(ct.per_example.norms(loss), memory_limit=x.nbytes // 16)
+    assert scratch(f, p, x) <= x.nbytes // 16
+    np.testing.assert_allclose(f(p, x), ct.per_example.norms(loss)(p, x), rtol=1e-4)

@@ -39,7 +39,7 @@ struct Fusion {
   std::vector<uint32_t> definition;        // by variable: its equation, or kInput
   std::vector<bool> stored;                // by variable
   std::vector<const char*> reasons;        // by variable: why it is stored; null when it is not
-  std::vector<std::optional<View>> views;  // by variable: where a dot may read it, when it is not stored itself
+  std::vector<std::optional<View>> views;  // by variable: where products and loops read it, when it is not stored
   // By variable, of products: the transposed result that is written instead, as the product itself is used for
   // nothing else; kNoVar otherwise.
   std::vector<Var> transposed;

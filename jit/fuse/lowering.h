@@ -32,6 +32,7 @@ struct OperandReading {
     kComputed,  // element by element: it need not be in memory
     kArray,     // from memory
     kFlat,      // from memory, under any shape: what it is a reshape of will do
+    kDense,     // from memory, in order: what it is a reshape of, or of a stretch of, will do
     kView,      // from memory, in any order that strides describe
   };
   Form form = Form::kComputed;

@@ -152,6 +152,20 @@ void ProductViews::require_view(const Equation& product, int operand, const char
   views[var] = std::move(view);
 }
 
+void ProductViews::require_dense(Var var, const char* reason) {
+  const View view = view_of(var);
+  const Shape& shape = graph_.aval(var).shape();
+  const Shape dense = dense_strides(shape);
+  // What elements are computed of for nothing else is not made longer.
+  const bool in_memory = facts_.is_input(view.base) || storage_.required[view.base] || !facts_.has_elements(view.base);
+  bool is_dense = facts_.size_of(var) > 1 && (in_memory || facts_.size_of(view.base) == facts_.size_of(var));
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    is_dense = is_dense && (shape[axis] == 1 || view.strides[axis] == dense[axis]);
+  }
+  storage_.require(is_dense ? view.base : var, reason);
+  if (is_dense && view.base != var) views[var] = view;
+}
+
 // Whether a product written the other way round would fall into more products than one written as it is, each with
 // too little work to be worth it: then its result is transposed by a loop. A product of few rows takes as long as
 // reading its other operand does, and must read it in the order in which it lies.

@@ -40,10 +40,12 @@ class ProductViews {
 
   // Chooses where the product reads the operand.
   void require_view(const Equation& product, int operand, const char* reason);
+  // Chooses where what reads the variable's elements in order finds them.
+  void require_dense(Var var, const char* reason);
   // Products that are only transposed are written that way round at once.
   void transpose_results();
 
-  std::vector<std::optional<View>> views;  // by variable: where a product may read it, when it is not stored itself
+  std::vector<std::optional<View>> views;  // by variable: where products and loops read it, when it is not stored
   // By variable, of products: the transposed result that is written instead, as the product itself is used for
   // nothing else; kNoVar otherwise.
   std::vector<Var> transposed;

@@ -93,6 +93,9 @@ class StorageDecision {
           case OperandReading::Form::kFlat:
             storage_.require(alias_base(graph_, facts_.definition, operands[k]), reading.reason);
             break;
+          case OperandReading::Form::kDense:
+            products_.require_dense(operands[k], reading.reason);
+            break;
           case OperandReading::Form::kView:
             products_.require_view(equation, k, reading.reason);
             break;

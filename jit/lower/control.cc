@@ -109,7 +109,7 @@ void emit_scan(Frame& frame, const Equation& equation) {
   const std::vector<Carried> carried =
       begin_carries(frame, body, static_cast<uint32_t>(num_constants), carry_operands, registers);
   std::vector<Place> sequence_places;
-  for (Var var : sequences) sequence_places.push_back(frame.stored_place(var));
+  for (Var var : sequences) sequence_places.push_back(frame.strided(var).place);
   std::vector<Place> stacked;
   for (size_t i = num_carries; i < equation.output_count; ++i) {
     const Var var = equation.first_output + static_cast<Var>(i);
@@ -129,7 +129,7 @@ void emit_scan(Frame& frame, const Equation& equation) {
   const auto [step, arguments] = b.begin_for(steps, {}, specs);
   const loop::Index at = attrs.reverse ? steps - loop::Index(1) - step : step;
   std::vector<Source> inputs;
-  for (Var var : operands.subspan(0, num_constants)) inputs.push_back(frame.source(var));
+  for (Var var : operands.subspan(0, num_constants)) inputs.push_back(frame.in_order(var));
   for (const Source& carry : carry_sources(frame, carried, carry_operands, arguments)) inputs.push_back(carry);
   for (size_t i = 0; i < sequences.size(); ++i) {
     const int64_t size = body.aval(static_cast<Var>(inputs.size())).size();
@@ -172,6 +172,17 @@ class ScanLowering final : public Lowering {
     }
     return result;
   }
+  // What the steps only read stays where it lies: a batch that is cut into chunks is not copied first.
+  OperandReading reading(const Graph& graph, const Equation& equation, int operand) const override {
+    OperandReading reading = Lowering::reading(graph, equation, operand);
+    const ScanAttrs attrs = ScanAttrs::from(graph.attrs(equation));
+    const int64_t first_sequence = attrs.num_constants + attrs.num_carries;
+    const bool is_count = attrs.counted && operand + 1 == static_cast<int>(equation.operand_count);
+    if ((operand < attrs.num_constants || operand >= first_sequence) && !is_count) {
+      reading.form = OperandReading::Form::kDense;
+    }
+    return reading;
+  }
   void emit(Frame& frame, const Equation& equation) const override { emit_scan(frame, equation); }
 };
 const LoweringFor<structures::Scan, ScanLowering> kScanLowering;
@@ -191,7 +202,7 @@ void emit_while(Frame& frame, const Equation& equation) {
       begin_carries(frame, body, static_cast<uint32_t>(num_body), carry_operands, registers);
   auto inputs = [&](absl::Span<const Var> constants, absl::Span<const loop::Scalar> arguments) {
     std::vector<Source> sources;
-    for (Var var : constants) sources.push_back(frame.source(var));
+    for (Var var : constants) sources.push_back(frame.in_order(var));
     for (const Source& carry : carry_sources(frame, carried, carry_operands, arguments)) sources.push_back(carry);
     return sources;
   };
@@ -213,6 +224,13 @@ void emit_while(Frame& frame, const Equation& equation) {
 
 class WhileLowering final : public Lowering {
  public:
+  OperandReading reading(const Graph& graph, const Equation& equation, int operand) const override {
+    OperandReading reading = Lowering::reading(graph, equation, operand);
+    const Attrs& attrs = graph.attrs(equation);
+    const int64_t constants = attrs.integer("num_condition_constants") + attrs.integer("num_body_constants");
+    if (operand < constants) reading.form = OperandReading::Form::kDense;
+    return reading;
+  }
   void emit(Frame& frame, const Equation& equation) const override { emit_while(frame, equation); }
 };
 const LoweringFor<structures::While, WhileLowering> kWhileLowering;

@@ -106,6 +106,7 @@ class Frame {
     Shape strides;
   };
   Strided strided(Var var);  // an operand that is read as a view
+  Source in_order(Var var);  // an operand that is read in order (OperandReading::Form::kDense)
 
   // Where a result goes.
   Place place(Var var);

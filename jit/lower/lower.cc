@@ -238,6 +238,11 @@ Frame::Strided Frame::strided(Var var) {
   return {stored_place(var), dense_strides(graph_.aval(var).shape())};
 }
 
+Source Frame::in_order(Var var) {
+  if (!fusion_.stored[var] && fusion_.views[var]) return {strided(var).place, std::nullopt};
+  return source(var);
+}
+
 Var Frame::transposed(Var product) const {
   const Var transposed = fusion_.transposed[product];
   return transposed != kNoVar ? transposed : product;

@@ -383,6 +383,30 @@ TEST(CompilePrograms, TemporariesShareMemory) {
   EXPECT_LE(lower_prepared(*graph, "test").arena_bytes, 3 * x.bytes());
 }
 
+// Two loops read stretches of an input in order, and a third loop has another as a constant: none of them is copied.
+TEST(CompilePrograms, LoopsReadStretchesOfArraysInPlace) {
+  const Aval x(DType::kFloat32, {60, 7}), row(DType::kFloat32, {7}), rows(DType::kFloat32, {5, 7});
+  const GraphPtr body = build_graph({row, rows}, [](Builder&, const Values& v) {
+    const Value sum = v[0] + reduce_sum(v[1], {0});
+    return Values{sum, sum};
+  });
+  const GraphPtr with_constant = build_graph({rows, row}, [](Builder&, const Values& v) {
+    const Value sum = v[1] + reduce_sum(v[0], {0});
+    return Values{sum, sum};
+  });
+  const GraphPtr graph = build_graph({x}, [&](Builder& b, const Values& v) {
+    const Value zero = full_like(slice_axis(reshape(v[0], {420}), 0, 0, 7), 0);
+    const auto stretch = [&](int64_t first, int64_t last) { return slice_axis(v[0], 0, first, last); };
+    const Values forwards = scan(b, {body, 0, 1, 4, false}, {zero, reshape(stretch(3, 23), {4, 5, 7})});
+    const Values backwards = scan(b, {body, 0, 1, 4, true}, {forwards[0], reshape(stretch(40, 60), {4, 5, 7})});
+    const Values repeated = scan(b, {with_constant, 1, 1, 3, false}, {stretch(20, 25), backwards[0]});
+    return Values{forwards[1], backwards[1], repeated[1]};
+  });
+  std::mt19937 generator(7);
+  expect_compiles(graph, {random_tensor(x, generator)});
+  EXPECT_LE(lower_prepared(*graph, "test").arena_bytes, 8 * row.bytes());
+}
+
 TEST(CompilePrograms, DonatedInputsAreUpdatedInPlace) {
   const Aval x(DType::kFloat32, {100});
   const GraphPtr graph = build_graph({x, x}, [](Builder&, const Values& v) {
