@@ -4,6 +4,7 @@
 
 #include "ir/length_form.h"
 #include "ir/length_text.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
@@ -321,7 +322,7 @@ Masked exact(Value value) { return {value, Values(value.rank())}; }
 
 Value merge_lengths(Value a, Value b, std::string_view op, int axis) {
   if (!a) return b;
-  if (!b || same_length(a, b)) return a;
+  if (!b || same_length(a, b) || note_meeting(a, b)) return a;
   LengthNames names;
   const std::string left = names.text(a), right = names.text(b);
   const bool computed = left.size() + right.size() > 2;

@@ -46,7 +46,85 @@ std::vector<Masked> by_rule(Builder& builder, const Primitive& primitive, absl::
       .hint("take the ragged value's .data and treat its padding by hand");
 }
 
+// The inputs that each value is made of.
+std::vector<std::vector<Var>> sources_of(const Builder& builder) {
+  std::vector<std::vector<Var>> sources(builder.num_vars());
+  Var first = builder.num_vars();
+  for (const Equation& equation : builder.equations()) first = std::min(first, equation.first_output);
+  for (Var input = 0; input < first; ++input) sources[input] = {input};
+  for (const Equation& equation : builder.equations()) {
+    std::vector<Var> made_of;
+    for (const Var operand : builder.operands(equation)) {
+      for (const Var input : sources[operand]) {
+        if (std::find(made_of.begin(), made_of.end(), input) == made_of.end()) made_of.push_back(input);
+      }
+    }
+    for (uint32_t k = 0; k < equation.output_count; ++k) sources[equation.first_output + k] = made_of;
+  }
+  return sources;
+}
+
+thread_local std::vector<std::pair<Value, Value>>* meetings = nullptr;
+
+class NoteMeetings {
+ public:
+  explicit NoteMeetings(std::vector<std::pair<Value, Value>>& found) : before_(std::exchange(meetings, &found)) {}
+  ~NoteMeetings() { meetings = before_; }
+  NoteMeetings(const NoteMeetings&) = delete;
+  NoteMeetings& operator=(const NoteMeetings&) = delete;
+
+ private:
+  std::vector<std::pair<Value, Value>>* before_;
+};
+
 }  // namespace
+
+bool note_meeting(Value a, Value b) {
+  if (meetings == nullptr) return false;
+  meetings->emplace_back(a, b);
+  return true;
+}
+
+Meetings meetings_of(const Primitive& primitive, absl::Span<const Aval> operands,
+                     absl::Span<const std::vector<int>> sizes, const AttrsPtr& attrs) {
+  Builder scratch;
+  std::vector<Value> lengths(1);  // by number
+  std::vector<Masked> masked;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    masked.push_back(exact(scratch.input(operands[i])));
+    for (size_t axis = 0; axis < sizes[i].size(); ++axis) {
+      const auto number = static_cast<size_t>(sizes[i][axis]);
+      while (lengths.size() <= number) lengths.push_back(scratch.input(Aval(DType::kInt32, {})));
+      masked.back().lengths[axis] = lengths[number];
+    }
+  }
+  const auto number_of = [&](Value length) {
+    const auto at = std::find(lengths.begin() + 1, lengths.end(), length);
+    return at == lengths.end() ? 0 : static_cast<int>(at - lengths.begin());
+  };
+  Meetings result;
+  std::vector<std::pair<Value, Value>> found;
+  const NoteMeetings noted(found);
+  try {
+    const std::vector<Masked> outputs =
+        mask_equation(scratch, primitive, masked, attrs, primitive.type(operands, *attrs));
+    const std::vector<std::vector<Var>> sources = sources_of(scratch);
+    for (const Masked& output : outputs) {
+      std::vector<std::vector<int>>& axes = result.results.emplace_back();
+      for (const Value& length : output.lengths) {
+        std::vector<int>& numbers = axes.emplace_back();
+        if (!length) continue;
+        for (const Var input : sources[length.var]) numbers.push_back(number_of({&scratch, input}));
+      }
+    }
+  } catch (const Error&) {
+    result.results.clear();
+  }
+  for (const auto& [a, b] : found) {
+    if (number_of(a) != 0 && number_of(b) != 0) result.met.emplace_back(number_of(a), number_of(b));
+  }
+  return result;
+}
 
 std::vector<Masked> mask_equation(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
                                   const AttrsPtr& attrs, absl::Span<const Aval> expected) {

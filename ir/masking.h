@@ -5,6 +5,7 @@
 // alongside the user's function to know what is ragged. So all of them find the same lengths.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ir/builder.h"
@@ -23,5 +24,18 @@ std::vector<Masked> mask_inline(Builder& builder, const Graph& graph, absl::Span
 // Those of a primitive's expansion, which is masked in its place.
 std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
                                    const AttrsPtr& attrs);
+
+// Which axes have to be of one size, asked of the mask rule: `sizes` has for each axis of each operand the number of
+// its size, 0 where that is none's business. Of sizes that differ, `met` has those that should be equal; `results` has
+// the numbers of what the size of each result's axis is made of. Where the rule refuses such operands, there are no
+// results, and what has met is what the rule has found by then.
+struct Meetings {
+  std::vector<std::pair<int, int>> met;
+  std::vector<std::vector<std::vector<int>>> results;
+};
+Meetings meetings_of(const Primitive& primitive, absl::Span<const Aval> operands,
+                     absl::Span<const std::vector<int>> sizes, const AttrsPtr& attrs);
+// For merge_lengths: whether it is being asked, and does not mind that these differ.
+bool note_meeting(Value a, Value b);
 
 }  // namespace ct

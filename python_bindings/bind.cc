@@ -186,7 +186,7 @@ std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<con
   for (const Datum& operand : operands) pointers.push_back(&operand);
   const UserAxes axes(primitive, pointers, attrs);
   std::vector<Datum> results = bind(primitive, operands, attrs);
-  if (results.size() == 1) axes.note(results[0]);
+  axes.note(results);
   return results;
 }
 

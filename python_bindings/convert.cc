@@ -315,10 +315,8 @@ Datum datum_after(py::handle object, int conversions) {
 std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
   if (PyLong_CheckExact(object.ptr()) || is_python_scalar(object.ptr())) return datum_from_python(object);
-  if (array_method(object.ptr()) != nullptr) return datum_from_python(object);
-  if (py::isinstance<py::array>(object) || py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) {
-    return tensor_from_python(object);
-  }
+  if (array_method(object.ptr()) != nullptr || py::isinstance<py::array>(object)) return datum_from_python(object);
+  if (py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) return tensor_from_python(object);
   return std::nullopt;
 }
 

@@ -143,6 +143,15 @@ void agree_on_bounds(absl::Span<Operand> operands) {
   }
 }
 
+// In a function that a user has called: elements of arrays meet here, whatever is made of them.
+void check_user_sizes(absl::Span<const Operand> operands) {
+  std::vector<Datum> data;
+  for (const Operand& operand : operands) {
+    if (operand.datum != nullptr && !operand.shape.empty()) data.push_back(*operand.datum);
+  }
+  check_sizes(data, std::nullopt);
+}
+
 // Whether there may be axes that meet others of another bound, or of another length: inside of a mask.
 bool may_differ_in_bounds(absl::Span<const Operand> operands) {
   const Capture* capture = innermost_capture();
@@ -207,7 +216,10 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
     return floating && is_numpy_number(operand) ? narrowed(operand.type) : operand.type;
   };
   PromotedType type = type_of(operands[0]);
-  if (may_differ_in_bounds(operands)) agree_on_bounds(operands);
+  if (may_differ_in_bounds(operands)) {
+    check_user_sizes(operands);
+    agree_on_bounds(operands);
+  }
   Shape shape = operands[0].shape;
   for (const Operand& operand : operands.subspan(1)) {
     type = promote_types(type, type_of(operand), default_float());
@@ -230,7 +242,7 @@ Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* co
     LocationScope scope(user_location());
     const UserAxes axes(primitive, operands, attrs);
     Datum result = bind1(primitive, operands, attrs);
-    axes.note(result);
+    axes.note({&result, 1});
     return result;
   }
   Datum result = bind1(primitive, operands, attrs);

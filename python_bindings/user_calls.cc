@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/length_form.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 #include "python_bindings/array.h"
 #include "runtime/text.h"
@@ -40,7 +42,9 @@ uint64_t sized_axes(const Datum& datum) {
   return axes & ~ragged_axes(datum);
 }
 
-struct Side {
+}  // namespace
+
+struct UserCall::Side {
   const Datum* datum;
   Aval aval;
   uint64_t user = 0;
@@ -48,70 +52,18 @@ struct Side {
 };
 
 // Where an axis of one array and one of another have to be of one size.
-void check_pair(const Side& x, int64_t i, const Side& y, int64_t j, PyObject* function) {
+void UserCall::check_pair(const Side& x, int64_t i, const Side& y, int64_t j) const {
   const bool clash = (has(x.user, i) && has(y.ragged, j)) || (has(y.user, j) && has(x.ragged, i));
   if (!clash) return;
-  const Side& other = has(x.ragged, i) ? x : y;
-  const int64_t axis = has(x.ragged, i) ? i : j;
-  const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(function, "__name__"));
+  const bool x_is_ragged = has(x.ragged, i);
+  const Side &ragged = x_is_ragged ? x : y, &exact = x_is_ragged ? y : x;
+  const int64_t axis = x_is_ragged ? i : j;
+  const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(function_, "__name__"));
   if (!name) PyErr_Clear();
-  throw unequal_sizes(x.aval.dim(static_cast<int>(i)), static_cast<size_t>(other.aval.rank() - 1 - axis),
+  throw unequal_sizes(exact.aval.dim(static_cast<int>(x_is_ragged ? j : i)),
+                      static_cast<size_t>(ragged.aval.rank() - 1 - axis),
                       name ? py::cast<std::string>(name) : std::string());
 }
-
-// The axes of the result that an operand's axes become, of the same size: by number, -1 for none.
-Ints places_in_result(const Primitive& primitive, const Attrs& attrs, const Aval& operand) {
-  Ints places(static_cast<size_t>(operand.rank()), -1);
-  const auto all = [&](const std::function<int64_t(int64_t)>& place) {
-    for (size_t axis = 0; axis < places.size(); ++axis) places[axis] = place(static_cast<int64_t>(axis));
-    return places;
-  };
-  switch (primitive.arrangement) {
-    case Arrangement::kBroadcast:
-      return attrs.ints("axes");
-    case Arrangement::kTranspose: {
-      const Ints& permutation = attrs.ints("permutation");
-      for (size_t axis = 0; axis < permutation.size(); ++axis) {
-        places[static_cast<size_t>(permutation[axis])] = static_cast<int64_t>(axis);
-      }
-      return places;
-    }
-    case Arrangement::kReshape: {
-      // An axis stays where as many elements are before it as ever.
-      const Ints& shape = attrs.ints("shape");
-      return all([&](int64_t axis) -> int64_t {
-        int64_t before = 1, count = 1;
-        for (int64_t i = 0; i < axis; ++i) before *= operand.dim(static_cast<int>(i));
-        for (size_t place = 0; place < shape.size(); ++place) {
-          if (count == before && shape[place] == operand.dim(static_cast<int>(axis))) {
-            return static_cast<int64_t>(place);
-          }
-          count *= shape[place];
-        }
-        return -1;
-      });
-    }
-    case Arrangement::kSlice:
-    case Arrangement::kPad:
-    case Arrangement::kConcatenate:
-    case Arrangement::kChoice:
-      return all([](int64_t axis) { return axis; });  // where the size is the same
-    default:
-      break;
-  }
-  if (primitive.is<structures::Fold>()) {
-    const Ints& axes = attrs.ints("axes");
-    return all([&](int64_t axis) -> int64_t {
-      if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return -1;
-      return axis - std::count_if(axes.begin(), axes.end(), [&](int64_t folded) { return folded < axis; });
-    });
-  }
-  const bool in_place =
-      primitive.elementwise || primitive.is<structures::RunningFold>() || primitive.length_role == LengthRole::kFill;
-  return in_place ? all([](int64_t axis) { return axis; }) : places;
-}
-
-}  // namespace
 
 Error unequal_sizes(int64_t size, size_t from_end, std::string_view function) {
   const std::string where = function.empty() ? "" : concat(function, ": ");
@@ -173,16 +125,18 @@ void note_conversion(PyObject* object, const Datum& datum) {
   }
 }
 
+void check_sizes(absl::Span<const Datum> data, const std::optional<std::vector<int64_t>>& axes) {
+  if (innermost_call != nullptr) innermost_call->check(data, axes);
+}
+
 namespace {
 
-// Of a function that puts arrays together in another way than by one equation: throws where, counted from the last
-// axis, or at one axis of each, a user's axis meets a ragged one.
-void check_sizes(const py::sequence& arrays, const std::optional<std::vector<int64_t>>& axes) {
-  UserCall* const call = innermost_call;
-  if (call == nullptr) return;
+// Of a function that puts arrays together in another way than by one equation.
+void check_sizes_of(const py::sequence& arrays, const std::optional<std::vector<int64_t>>& axes) {
+  if (innermost_call == nullptr) return;
   std::vector<Datum> data;
   for (const py::handle& array : arrays) data.push_back(datum_from_python(array));
-  call->check(data, axes);
+  check_sizes(data, axes);
 }
 
 }  // namespace
@@ -194,18 +148,18 @@ void UserCall::check(absl::Span<const Datum> data, const std::optional<std::vect
     for (size_t j = 0; j < i; ++j) {
       const Side &x = sides[i], &y = sides[j];
       if (axes) {
-        check_pair(x, (*axes)[i], y, (*axes)[j], function_);
+        check_pair(x, (*axes)[i], y, (*axes)[j]);
         continue;
       }
       for (int from_end = 1; from_end <= std::min(x.aval.rank(), y.aval.rank()); ++from_end) {
-        check_pair(x, x.aval.rank() - from_end, y, y.aval.rank() - from_end, function_);
+        check_pair(x, x.aval.rank() - from_end, y, y.aval.rank() - from_end);
       }
     }
   }
 }
 
 void register_user_calls(py::module_& module) {
-  module.def("check_sizes", check_sizes, py::arg("arrays"), py::arg("axes") = py::none(),
+  module.def("check_sizes", check_sizes_of, py::arg("arrays"), py::arg("axes") = py::none(),
              "An error where an array that the user gave to the function that runs has a size beside a ragged axis.");
 }
 
@@ -224,66 +178,67 @@ UserAxes::UserAxes(const Primitive& primitive, absl::Span<const Datum* const> op
     call_ = nullptr;
     return;
   }
-  for (Side& side : sides) side.ragged = ragged_axes(*side.datum);
-  if (primitive.is<structures::Product>()) {
-    const DotDimensions dimensions = DotDimensions::from(*attrs);
-    const Side &x = sides[0], &y = sides[1];
-    for (size_t i = 0; i < dimensions.lhs_contract.size(); ++i) {
-      check_pair(x, dimensions.lhs_contract[i], y, dimensions.rhs_contract[i], call_->function_);
-    }
-    for (size_t i = 0; i < dimensions.lhs_batch.size(); ++i) {
-      check_pair(x, dimensions.lhs_batch[i], y, dimensions.rhs_batch[i], call_->function_);
-    }
-    int64_t place = 0;
-    const auto add = [&](const Side& side, int64_t axis) {
-      if (has(side.user, axis)) axes_ |= bit(place);
-      shape_.push_back(side.aval.dim(static_cast<int>(axis)));
-      ++place;
-    };
-    for (int64_t axis : dimensions.lhs_batch) add(x, axis);
-    for (int64_t axis : free_axes(x.aval.rank(), dimensions.lhs_contract, dimensions.lhs_batch)) add(x, axis);
-    for (int64_t axis : free_axes(y.aval.rank(), dimensions.rhs_contract, dimensions.rhs_batch)) add(y, axis);
+  if (primitive.length_role == LengthRole::kFill) {  // of an exact axis it is that
+    axes_.push_back(sides[0].user);
     return;
   }
-  const bool joins = primitive.arrangement == Arrangement::kConcatenate;
-  if (primitive.elementwise || joins) {
-    const int64_t joined = joins ? attrs->integer("axis") : -1;
-    for (const Side& user : sides) {
-      if (user.user == 0) continue;
-      for (const Side& other : sides) {
-        if (other.aval.rank() != user.aval.rank()) continue;
-        for (int64_t axis = 0; axis < user.aval.rank(); ++axis) {
-          if (axis != joined) check_pair(user, axis, other, axis, call_->function_);
-        }
-      }
+  for (Side& side : sides) side.ragged = ragged_axes(*side.datum);
+  ask_mask_rule(primitive, sides, attrs);
+}
+
+// The rule is given the user's axes as ragged ones, each with a length of its own: it says where they meet others, and
+// which axes of the results they become.
+void UserAxes::ask_mask_rule(const Primitive& primitive, absl::Span<const Side> sides, const AttrsPtr& attrs) {
+  struct Place {
+    size_t side;
+    int64_t axis;
+    Value length;  // null: the user's
+  };
+  std::vector<Place> places;  // by number, less 1
+  std::vector<std::vector<int>> sizes;
+  Avals avals;
+  for (size_t i = 0; i < sides.size(); ++i) {
+    const Side& side = sides[i];
+    avals.push_back(side.aval);
+    std::vector<int>& numbers = sizes.emplace_back(static_cast<size_t>(side.aval.rank()), 0);
+    const auto* traced = std::get_if<Traced>(side.datum);
+    const Values lengths = side.ragged != 0 ? traced->capture->lengths_of(traced->var) : Values();
+    for (int64_t axis = 0; axis < side.aval.rank(); ++axis) {
+      if (!has(side.user | side.ragged, axis)) continue;
+      const Value length = has(side.ragged, axis) ? lengths[static_cast<size_t>(axis)] : Value();
+      const auto same = std::find_if(places.begin(), places.end(), [&](const Place& place) {
+        return length && length.builder == place.length.builder && same_length(length, place.length);
+      });
+      numbers[static_cast<size_t>(axis)] = static_cast<int>(same - places.begin()) + 1;
+      if (same == places.end()) places.push_back({i, axis, length});
     }
   }
-  for (const Side& side : sides) {
-    if (side.user == 0) continue;
-    if (side.datum != operands[0] && !primitive.elementwise && !joins) continue;
-    const Ints places = places_in_result(primitive, *attrs, side.aval);
-    const bool sliced = primitive.arrangement == Arrangement::kSlice;
-    for (size_t axis = 0; axis < places.size(); ++axis) {
-      if (places[axis] < 0 || !has(side.user, static_cast<int64_t>(axis))) continue;
-      axes_ |= bit(places[axis]);
-      if (shape_.size() <= static_cast<size_t>(places[axis])) shape_.resize(static_cast<size_t>(places[axis]) + 1, -1);
-      // One that is cut is of a size that follows from the user's.
-      shape_[static_cast<size_t>(places[axis])] =
-          sliced ? attrs->ints("limit")[axis] - attrs->ints("start")[axis] : side.aval.dim(static_cast<int>(axis));
+  const Meetings meetings = meetings_of(primitive, avals, sizes, attrs);
+  for (const auto& [a, b] : meetings.met) {
+    const Place &x = places[static_cast<size_t>(a - 1)], &y = places[static_cast<size_t>(b - 1)];
+    call_->check_pair(sides[x.side], x.axis, sides[y.side], y.axis);
+  }
+  const auto is_users = [&](int number) { return number != 0 && !places[static_cast<size_t>(number - 1)].length; };
+  for (const std::vector<std::vector<int>>& result : meetings.results) {
+    uint64_t& axes = axes_.emplace_back(0);
+    for (size_t axis = 0; axis < result.size(); ++axis) {
+      const std::vector<int>& numbers = result[axis];
+      if (!numbers.empty() && std::all_of(numbers.begin(), numbers.end(), is_users)) {
+        axes |= bit(static_cast<int64_t>(axis));
+      }
     }
   }
 }
 
-void UserAxes::note(const Datum& result) const {
-  if (call_ == nullptr || axes_ == 0) return;
+void UserAxes::note(absl::Span<const Datum> results) const {
+  if (call_ == nullptr) return;
+  for (size_t k = 0; k < axes_.size() && k < results.size(); ++k) keep(results[k], axes_[k]);
+}
+
+void UserAxes::keep(const Datum& result, uint64_t axes) const {
   const auto* traced = std::get_if<Traced>(&result);
   if (traced == nullptr) return;
-  const Aval aval = datum_aval(result);
-  uint64_t axes = 0;
-  for (int axis = 0; axis < aval.rank() && static_cast<size_t>(axis) < shape_.size(); ++axis) {
-    if (has(axes_, axis) && shape_[static_cast<size_t>(axis)] == aval.dim(axis)) axes |= bit(axis);
-  }
-  axes &= ~ragged_axes(result);
+  axes &= sized_axes(result);
   if (axes != 0) call_->derived_.insert_or_assign({traced->capture.get(), traced->var}, axes);
 }
 

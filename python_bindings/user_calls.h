@@ -32,6 +32,8 @@ class UserCall {
  private:
   friend void note_conversion(PyObject* object, const Datum& datum);
   friend class UserAxes;
+  struct Side;
+  void check_pair(const Side& x, int64_t i, const Side& y, int64_t j) const;
   void begin(PyObject* function, PyObject* const* args, Py_ssize_t count);
   void end();
   void note_argument(PyObject* object, int depth);
@@ -47,6 +49,9 @@ class UserCall {
   UserCall* outer_ = nullptr;
 };
 
+// In the user's call that runs, if one does: see UserCall::check.
+void check_sizes(absl::Span<const Datum> data, const std::optional<std::vector<int64_t>>& axes);
+
 // An object became an array.
 void note_conversion(PyObject* object, const Datum& datum);
 
@@ -55,12 +60,15 @@ void note_conversion(PyObject* object, const Datum& datum);
 class UserAxes {
  public:
   UserAxes(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs);
-  void note(const Datum& result) const;
+  void note(absl::Span<const Datum> results) const;
 
  private:
+  using Side = UserCall::Side;
+  void ask_mask_rule(const Primitive& primitive, absl::Span<const Side> sides, const AttrsPtr& attrs);
+  void keep(const Datum& result, uint64_t axes) const;
+
   UserCall* call_;
-  uint64_t axes_ = 0;  // of the result, where its size is that of the operand
-  Shape shape_;        // of the result, as far as its axes are the user's
+  std::vector<uint64_t> axes_;  // of each result
 };
 
 void register_user_calls(py::module_& module);
