@@ -56,6 +56,43 @@ def test_backward_rules_need_not_be_linear(model: str, chunk_size: int | None) -
     close(influence, 3.5 * rows @ rows.T)
 
 
+PLACES: dict[str, Callable[[Any], Any]] = {
+    "jit": lambda x: ct.jit(limited)(x),
+    "checkpoint": lambda x: ct.checkpoint(lambda x: limited(x * x))(x),
+    "scan": lambda x: ct.lax.scan(lambda h, _: (limited(h * h), None), x, None, length=3)[0],
+    "while_loop": lambda x: ct.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, limited(s[1] * s[1])), (0, x))[
+        1
+    ],
+    "cond": lambda x: ct.lax.cond(x > 0, lambda: limited(x), lambda: x),
+    "vmap": lambda x: cnp.sum(ct.vmap(limited)(cnp.stack([x, x]))),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_backward_rules_are_seen_wherever_they_are(place: str) -> None:
+    loss = lambda w, x: PLACES[place](cnp.tanh(x @ w))  # noqa: E731
+    rng = np.random.default_rng(0)
+    w, x, weights = rng.normal(size=3), rng.normal(size=(5, 3)), np.array([0.1, 1.001, -5.0, 0.2, 30.0])
+    g = plain(loss, w, (x,))
+    close(PE.weighted_sum(loss)(weights, w, x), weights @ g)
+    close(PE.fisher_vector_product(loss)(weights[:3], w, x), (g @ weights[:3]) @ g / 5)
+
+
+@pytest.mark.parametrize("name", ["cond", "normalised"])
+def test_weighted_sums_store_no_gradients_of_examples(name: str) -> None:
+    """Of no loss without such rules."""
+    rng = np.random.default_rng(0)
+    w, x, weights = rng.normal(size=(64, 64)), rng.normal(size=(32, 64)), rng.normal(size=32)
+
+    def loss(w: Any, x: Any) -> Any:
+        if name == "cond":
+            return cnp.sum(ct.lax.cond(x[0] > 0, lambda: cnp.tanh(x @ w), lambda: cnp.sin(x @ w)))
+        return cnp.sum(cnp.tanh(x @ (w / cnp.linalg.norm(w, axis=0))))
+
+    for f, before in ((PE.weighted_sum(loss), weights), (PE.fisher_vector_product(loss), w)):
+        assert ct.explain(f)(before, w, x).scratch_bytes < w.nbytes * len(x) / 4
+
+
 def test_a_backward_rule_of_the_model_sees_the_cotangents_of_one_example() -> None:
     """In Gauss–Newton products it is given each example's H J v, as a program that maps over examples gives it."""
     scale = ct.custom_jvp(lambda x: x)

@@ -34,10 +34,21 @@ def gradients(loss: Function, params: Tree, batch: Sequence[Any], has_aux: bool 
 def weighted(weights: Array, gradient: Tree) -> Tree:
     """The sum over examples of their gradients, each times a weight.
 
-    It is not the gradient of the weighted losses: backward rules of `custom_vjp` need not be linear, as those that clip are not, so what a
-    weight does to a gradient is not what it does before the loss. The compiler finds the products of the weighted activations.
+    The compiler finds the products of weighted activations where there are some.
     """
     return tree_map(lambda g: cnp.einsum("i,i...->...", weights.astype(g.dtype), g), gradient)
+
+
+def goes_in_front(pull: Any, params: Tree) -> bool:
+    """Whether a weight of an example may be multiplied with its cotangent, so that gradients are never those of single examples.
+
+    Backward rules of `custom_vjp` need not be linear, as those that clip are not: what they make of a weighted cotangent is another thing
+    than their weighted result. And sums in the dtypes of half precision would overflow.
+
+    Args:
+        pull: what `vjp` of the losses has returned.
+    """
+    return not pull.func.has_rule_of_user() and all(cnp.asarray(p).dtype.itemsize >= 4 for p in tree_leaves(params))
 
 
 def inner_products(gradient: Tree, vector: Tree) -> Array:

@@ -10,6 +10,7 @@ from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad, vjp
 from cotangent.per_example.batches import (
+    goes_in_front,
     gradients,
     inner_products,
     losses,
@@ -58,6 +59,10 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
     caller = Caller("fisher_vector_product", loss, chunk_size)
 
     def part(loss: Function, vector: Tree, params: Tree, *batch: Any) -> Any:
+        of_params = losses(loss, batch)
+        _, pull = vjp(of_params, params)
+        if goes_in_front(pull, params):
+            return tree_map(wide, pull(jvp(of_params, (params,), (vector,))[1])[0]), ()
         gradient, _ = gradients(loss, params, batch)
         return weighted(inner_products(gradient, vector), gradient), ()
 
@@ -114,13 +119,17 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
             return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
 
-        outputs, tangent = jvp(losses(model, (inputs,)), (params,), (vector,))
+        of_params = losses(model, (inputs,))
+        outputs, tangent = jvp(of_params, (params,), (vector,))
+        cotangents = vmap(curved)(outputs, tangent, *targets)
+        _, pull = vjp(of_params, params)
+        if goes_in_front(pull, params):
+            return tree_map(wide, pull(cotangents)[0]), ()
 
         def pulled_back(inputs: Any, cotangent: Tree) -> Tree:
             return vjp(lambda params: model(params, inputs), params)[1](cotangent)[0]
 
-        pulled = vmap(pulled_back)(inputs, vmap(curved)(outputs, tangent, *targets))
-        return tree_map(lambda g: cnp.sum(wide(g), axis=0), pulled), ()
+        return tree_map(lambda g: cnp.sum(wide(g), axis=0), vmap(pulled_back)(inputs, cotangents)), ()
 
     def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any, **by_name: Any) -> Any:
         caller.size((inputs, *targets), by_name)

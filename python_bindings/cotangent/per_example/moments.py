@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._transforms.reverse import vjp
 from cotangent.per_example.batches import (
     Reduction,
+    goes_in_front,
     gradients,
+    losses,
     means,
     narrow,
     norm,
@@ -17,6 +20,7 @@ from cotangent.per_example.batches import (
     reduced,
     total,
     weighted,
+    wide,
 )
 from cotangent.per_example.caller import Caller, Function, Tree
 from cotangent.tree_util import tree_leaves, tree_map
@@ -27,8 +31,8 @@ __all__ = ["NoiseScale", "mean_and_variance", "noise_scale", "second_moment", "w
 def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool = False) -> Function:
     """The sum of the gradients of all examples, each times a weight.
 
-    Costs one gradient of the mean loss, compiled or not. Where backward rules are linear, as all are that nobody has written, it is the
-    gradient of the weighted sum of the losses.
+    Costs one gradient of the mean loss, compiled or not: it is the gradient of the weighted sum of the losses, unless a rule of `custom_vjp` is a
+    part of them.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
@@ -65,11 +69,13 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
 
         def program(weights: Array, params: Tree, *batch: Any) -> Any:
             def part(weights: Array, *batch: Any) -> Any:
-                gradient, aux = gradients(loss, params, batch, has_aux)
-                return weighted(weights, gradient), aux
+                found, pull, *aux = vjp(losses(loss, batch), params, has_aux=has_aux)
+                if goes_in_front(pull, params):
+                    return tree_map(wide, pull(weights.astype(found.dtype))[0]), aux
+                return weighted(weights, gradients(loss, params, batch, has_aux)[0]), aux
 
             sums, aux = over_chunks(part, (weights, *batch), caller)
-            return (narrow(sums, params), aux) if has_aux else narrow(sums, params)
+            return (narrow(sums, params), *aux) if has_aux else narrow(sums, params)
 
         return caller.evaluate(program, weights, params, *batch)
 
