@@ -242,6 +242,7 @@ void register_graph(py::module_& module) {
   module.def("custom_vjp_rule", [](const GraphHandle& graph, const GraphHandle& forward, const GraphHandle& backward) {
     return GraphHandle{custom_vjp_rule(graph.graph, forward.graph, backward.graph)};
   });
+  module.def("has_custom_vjp_rule", [](const GraphHandle& self) { return is_custom_vjp_rule(*self.graph); });
   module.def("with_rules_captured",
              [](const GraphHandle& self) { return GraphHandle{with_rules_captured(self.graph)}; });
   using Pass = GraphPtr (*)(const Graph&);

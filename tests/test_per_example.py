@@ -446,7 +446,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "loss of a vector": (
         lambda: pe.norms(lambda w, x: w * x)(W, X),
         ct.errors.ShapeError,
-        r"return a scalar; it returned shape \(3,\)",
+        r"the loss of an example must be a scalar; it has shape \(3,\)",
     ),
     "weighted loss of a vector": (
         lambda: pe.weighted_sum(lambda w, x: w * x)(np.ones(4), W, X),
@@ -456,7 +456,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "weighted loss of a pair": (
         lambda: pe.weighted_sum(lambda w, x: (simple(w, x), x))(np.ones(4), W, X),
         TypeError,
-        "must return one scalar; it returned a tuple",
+        "must return one scalar, the loss of an example; it returned a tuple",
     ),
     "integer loss": (
         lambda: pe.fisher_vector_product(lambda w, x: cnp.sum(x).astype("int32"))(W, W, X),
@@ -563,7 +563,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "expected_batch_size": (
         lambda: pe.private_gradient(simple, **DP | {"expected_batch_size": 0}),
         ValueError,
-        "expected_batch_size must be positive; got 0",
+        "expected_batch_size must be finite and positive; got 0",
     ),
     "quantile": (
         lambda: pe.adaptive_private_gradient(simple, noise_multiplier=1.0, expected_batch_size=4, quantile=2.0),

@@ -22,7 +22,7 @@ const RuleMaker& rule_maker_of(const OpaquePtr& rule);
 // The rule of the function's batch; `axes` are those of the operands and of all tangents, results have theirs in front.
 OpaquePtr batched_rule(const OpaquePtr& rule, const std::vector<int>& axes, const BatchAxis& axis);
 
-// Whether a derivative was made of a custom_vjp function's rule: custom_vjp.cc.
+// Whether a derivative was made of a custom_vjp function's rule, which need not be linear backwards: custom_vjp.cc.
 bool is_custom_vjp_rule(const Graph& rule);
 
 // The program to run: functions with rules of their own without them. Programs that were captured at different times

@@ -23,7 +23,7 @@ from cotangent._base.capture import (
 from cotangent._base.carriers import last_opened
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
-from cotangent._transforms.chunks import apply_in_chunks
+from cotangent._transforms.chunks import apply_in_chunks, check_chunk_size
 from cotangent._transforms.differentiation import Function, P, R
 from cotangent._transforms.memory_limits import DIVISION, with_division
 from cotangent._transforms.ragged import check_names_of_batch
@@ -160,11 +160,8 @@ def vmap(
 
 
 def _check_chunk_size(chunk_size: int | None, axis_name: Hashable | None) -> None:
-    if chunk_size is None:
-        return
-    if chunk_size < 1:
-        raise ValueError(f"vmap: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once")
-    if axis_name is not None:
+    check_chunk_size(chunk_size, "vmap")
+    if chunk_size is not None and axis_name is not None:
         raise ValueError(
             f"vmap: chunk_size={chunk_size} together with axis_name={axis_name!r}: a collective over the axis needs all examples"
             " at once\n  leave out one of the two"

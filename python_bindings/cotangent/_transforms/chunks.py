@@ -9,11 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array, Graph
 from cotangent._transforms.control_flow import scan_with
 from cotangent.ad_checkpoint import checkpoint
+
+
+def check_chunk_size(chunk_size: Any, name: str) -> None:
+    """A number of examples, or None. A bool is one of Python's ints, but no number of anything."""
+    if chunk_size is None:
+        return
+    if isinstance(chunk_size, (bool, np.bool_)):
+        raise TypeError(f"{name}: chunk_size is a number of examples, or None for all; got {chunk_size}")
+    if chunk_size < 1:
+        raise ValueError(f"{name}: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once")
 
 
 def apply_in_chunks(

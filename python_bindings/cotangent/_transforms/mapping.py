@@ -27,7 +27,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     leaves, structure = flatten_arguments(xs, "map's xs")
     if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if not isinstance(batch_size, int) or batch_size < 0:
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 0:
         raise ValueError(f"map: batch_size must be an int that is not negative; got {batch_size!r}")
     sizes = {leaf._bound_shape[0] for leaf in leaves}
     if len(sizes) > 1:

@@ -238,6 +238,10 @@ class _Pullback:
         self.lengths = lengths
         self.name = name
 
+    def has_rule_of_user(self) -> bool:
+        """Whether a backward rule of `custom_vjp` is a part of it. Such a rule need not be linear, which all others are."""
+        return _core.has_custom_vjp_rule(self.tangent)
+
     def __call__(self, residuals: list[Array], models: list[Any], out_lengths: list[Any], cotangent: Any) -> Any:
         """One cotangent an argument."""
         where = f"vjp of {self.name}: the cotangent"

@@ -5,6 +5,9 @@ which has the examples along axis 0. It computes what ``vmap(grad(loss))`` and a
 A call is one compiled program, inside of ``jit`` a part of the caller's, so gradients of examples are stored only where that is cheapest.
 As under ``vmap``, a loss cannot branch on values. Results nest in all transforms.
 
+Arrays of a batch may be given by name, too, as the loss calls its arguments. Sums and means of gradients have the dtypes of ``params``, as gradients
+have; what is made of their squares, and numbers of single examples, are in at least float32, and sums are made in it.
+
     norms = ct.per_example.norms(loss)(params, images, labels)
     step = ct.per_example.dp_sgd_step(loss, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.1, expected_batch_size=256)
 """

@@ -1,4 +1,4 @@
-"""What the functions of this package share: checks of what they are given, gradients of examples, and sums over chunks of a batch.
+"""What the functions of this package share: gradients of examples, and sums over chunks of a batch.
 
 `over_chunks` is the heart: a function of a batch that returns sums over its examples and results for each of them is run on some examples
 at a time, so that gradients of a whole batch never exist at once.
@@ -11,117 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.capture import check_callable, function_name
 from cotangent._core import Array
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.chunks import scan_pieces
 from cotangent._transforms.memory_limits import DIVISION, with_division
 from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
-from cotangent._transforms.staging import jit
 from cotangent.ad_checkpoint import checkpoint
 from cotangent.custom_derivatives import custom_jvp
-from cotangent.errors import DTypeError, MismatchError, ShapeError
-from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_structure
-
-Function = Callable[..., Any]
-Tree = Any
-
-
-class Caller:
-    """A function of this package on a function of the user's: what errors are about, and how they begin.
-
-    Args:
-        name: of this package's function.
-        function: the user's.
-        chunk_size: how many examples are computed at a time, or None for all.
-    """
-
-    def __init__(self, name: str, function: Function, chunk_size: int | None = None) -> None:
-        check_callable(function, f"per_example.{name}")
-        if chunk_size is not None and chunk_size < 1:
-            raise ValueError(
-                f"per_example.{name}: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once"
-            )
-        self.text = f"per_example.{name} of {function_name(function)}"
-        self.chunk_size = chunk_size
-
-    def evaluate(self, program: Function, *args: Any) -> Any:
-        """Runs a program as one: only then does the compiler see gradients together with what becomes of them, and need not store them.
-
-        It is captured anew by every call, so that what the user's function refers to is what it is now; what was compiled is found again.
-        """
-        if _core.is_capturing():
-            return program(*args)
-        program.__name__ = self.text  # in errors
-        return jit(program)(*args)
-
-    def check_params(self, params: Tree) -> None:
-        """Parameters are floating arrays, at least one."""
-        entries = tree_flatten_with_path(params)[0]
-        if not entries:
-            raise ValueError(f"{self.text}: params has no arrays")
-        for path, leaf in entries:
-            dtype = leaf.dtype if isinstance(leaf, (Array, np.ndarray)) else cnp.asarray(leaf).dtype
-            if _core.dtype_kind(dtype) != "float":
-                raise DTypeError(
-                    f"{self.text}: params{keystr(path)} has dtype {dtype}; gradients are of real floating parameters\n"
-                    "  close over what is constant, and write complex parameters as real and imaginary parts"
-                )
-
-    def check_like_params(self, vector: Tree, params: Tree, called: str = "vector") -> Tree:
-        """A direction has the structure, shapes and dtypes of the parameters."""
-        if tree_structure(vector) != tree_structure(params):
-            raise MismatchError(
-                f"{self.text}: {called} has the structure {tree_structure(vector)}, params {tree_structure(params)}"
-            )
-
-        def checked(path: Any, x: Any, like: Any) -> Array:
-            x, like = cnp.asarray(x), cnp.asarray(like)
-            if x.shape != like.shape:
-                raise MismatchError(
-                    f"{self.text}: {called}{keystr(path)} has shape {x.shape}, params{keystr(path)} {like.shape}"
-                )
-            if x.dtype != like.dtype and not x.weak_type:
-                raise MismatchError(
-                    f"{self.text}: {called}{keystr(path)} has dtype {x.dtype}, params{keystr(path)} {like.dtype}\n"
-                    f"  convert it with .astype({str(like.dtype)!r})"
-                )
-            converted: Array = x.astype(like.dtype)
-            return converted
-
-        entries, structure = tree_flatten_with_path(vector)
-        leaves = tree_flatten(params)[0]
-        return structure.unflatten([checked(path, x, like) for (path, x), like in zip(entries, leaves, strict=True)])
-
-    def size(self, batch: tuple[Any, ...], called: str = "the batch") -> Any:
-        """How many examples a batch has; inside of `mask` it may be a size that only the data knows."""
-        entries = tree_flatten_with_path(batch)[0]
-        if not entries:
-            raise TypeError(f"{self.text}: {called} has no arrays\n  give the arguments of the examples after params")
-        sizes = {}
-        for path, leaf in entries:
-            shape = cnp.shape(leaf)
-            if not shape:
-                raise ShapeError(
-                    f"{self.text}: {called}{keystr(path)} is a scalar; every array of a batch has the examples along its first axis\n"
-                    "  close over what is the same for all examples"
-                )
-            sizes[keystr(path)] = shape[0]
-        first = next(iter(sizes.values()))
-        if any(size != first for size in sizes.values()):
-            listing = ", ".join(f"{path}: {size}" for path, size in sizes.items())
-            raise ShapeError(f"{self.text}: the arrays of {called} have different numbers of examples ({listing})")
-        return first
-
-    def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
-        """One number for each of something."""
-        array = cnp.asarray(x)
-        if array.shape != (count,):
-            raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
-        return array
+from cotangent.per_example.caller import Caller, Function, Tree
+from cotangent.tree_util import tree_flatten, tree_leaves, tree_map
 
 
 def gradients(loss: Function, params: Tree, batch: Sequence[Any], has_aux: bool = False) -> Any:
@@ -129,6 +29,32 @@ def gradients(loss: Function, params: Tree, batch: Sequence[Any], has_aux: bool 
     found = vmap(grad(loss, has_aux=has_aux), in_axes=(None, *(0 for _ in batch)))(params, *batch)
     gradient, aux = found if has_aux else (found, None)
     return tree_map(wide, gradient), aux
+
+
+def weighted(weights: Array, gradient: Tree) -> Tree:
+    """The sum over examples of their gradients, each times a weight.
+
+    The compiler finds the products of weighted activations where there are some.
+    """
+    return tree_map(lambda g: cnp.einsum("i,i...->...", weights.astype(g.dtype), g), gradient)
+
+
+def goes_in_front(pull: Any, params: Tree) -> bool:
+    """Whether a weight of an example may be multiplied with its cotangent, so that gradients are never those of single examples.
+
+    Backward rules of `custom_vjp` need not be linear, as those that clip are not: what they make of a weighted cotangent is another thing
+    than their weighted result. And sums in the dtypes of half precision would overflow.
+
+    Args:
+        pull: what `vjp` of the losses has returned.
+    """
+    return not pull.func.has_rule_of_user() and all(cnp.asarray(p).dtype.itemsize >= 4 for p in tree_leaves(params))
+
+
+def inner_products(gradient: Tree, vector: Tree) -> Array:
+    """The inner product of each example's gradient with one direction: [b]."""
+    pairs = zip(tree_leaves(gradient), tree_leaves(vector), strict=True)
+    return total([cnp.tensordot(g, v.astype(g.dtype), axes=v.ndim) for g, v in pairs])
 
 
 def losses(loss: Function, batch: Sequence[Any]) -> Function:
@@ -264,6 +190,7 @@ def reduced(
     finish: Function,
     params: Tree,
     batch: tuple[Any, ...],
+    by_name: dict[str, Any],
     *,
     directions: tuple[Tree, ...] = (),
     merge: Callable[[Tree, Tree], Tree] | None = None,
@@ -271,18 +198,21 @@ def reduced(
     """What most functions of this package do: check what they are given, go over chunks of the batch, and finish, as one program.
 
     Args:
-        part: of ``(*directions, params, *examples)``, otherwise as of `over_chunks`.
+        part: of ``(loss, *directions, params, *examples)``, otherwise as of `over_chunks`.
         finish: of the `Reduction`: the result.
+        by_name: the arrays of the batch that were given by name.
         directions: trees like ``params``.
         merge: as of `over_chunks`.
     """
     caller.check_params(params)
     directions = tuple(caller.check_like_params(direction, params) for direction in directions)
-    size = caller.size(batch)
+    size = caller.size(batch, by_name)
+    function, batch = caller.by_position(batch, by_name)
+    loss = caller.loss(function)
 
     def program(directions: tuple[Tree, ...], params: Tree, *batch: Any) -> Any:
         def of_chunk(*examples: Any) -> tuple[Tree, Tree]:
-            found: tuple[Tree, Tree] = part(*directions, params, *examples)
+            found: tuple[Tree, Tree] = part(loss, *directions, params, *examples)
             return found
 
         return finish(Reduction(*over_chunks(of_chunk, batch, caller, merge), params, size))
@@ -290,9 +220,12 @@ def reduced(
     return caller.evaluate(program, directions, params, *batch)
 
 
-def mean_like_params(found: Reduction) -> Tree:
-    """Sums as means over examples, in the dtypes of the parameters: a way to finish."""
-    return narrow(tree_map(lambda s: divided(s, found.size), found.sums), found.params)
+def means(found: Reduction) -> Tree:
+    """Sums as means over examples: a way to finish.
+
+    They are of squares of gradients, which have twice their range: what fits half precision need not fit it squared, so they stay in float32.
+    """
+    return tree_map(lambda s: divided(s, found.size), found.sums)
 
 
 def of_each(found: Reduction) -> Tree:

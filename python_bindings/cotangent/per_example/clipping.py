@@ -13,9 +13,6 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.per_example.batches import (
-    Caller,
-    Function,
-    Tree,
     gradients,
     narrow,
     norm,
@@ -26,6 +23,7 @@ from cotangent.per_example.batches import (
     total,
     with_stand_ins,
 )
+from cotangent.per_example.caller import Caller, Function, Tree
 from cotangent.tree_util import tree_flatten, tree_leaves, tree_map, tree_structure
 
 __all__ = ["clipped_sum", "norms"]
@@ -62,9 +60,9 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
     >>> ct.per_example.norms(loss)(w, x, y).tolist()
     [10.0, 2.0]
     """
-    caller = Caller("norms", loss, chunk_size)
+    caller = Caller("norms", loss, chunk_size, has_aux)
 
-    def part(params: Tree, *batch: Any) -> Any:
+    def part(loss: Function, params: Tree, *batch: Any) -> Any:
         gradient, aux = gradients(loss, params, batch, has_aux)
 
         def norm_of(*leaves: Array) -> Array:
@@ -74,8 +72,8 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
         found = tree_map(norm_of, gradient) if per_leaf else norm_of(*tree_leaves(gradient))
         return (), (found, aux) if has_aux else found
 
-    def norms_fun(params: Tree, *batch: Any) -> Any:
-        return reduced(caller, part, of_each, params, batch)
+    def norms_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
+        return reduced(caller, part, of_each, params, batch, by_name)
 
     return norms_fun
 
@@ -112,6 +110,10 @@ class Clipping:
                 f"{self.caller.text}: clip_norm has not the structure of params, nor that of its first levels\n  {error}"
             ) from None
 
+    def valid(self, bounds: list[Any]) -> list[Any]:
+        """The bounds, NaN where one that was traced before is not positive: so is all that is made of it, noise as well."""
+        return [bound if isinstance(bound, np.float64) else cnp.where(bound > 0, bound, cnp.nan) for bound in bounds]
+
     def bounds_of(self, bounds: list[Any], parts: int) -> list[Any]:
         """The bound of each part."""
         return [bounds[0] / math.sqrt(parts)] * parts if self.per_leaf else bounds
@@ -128,9 +130,7 @@ class Clipping:
             if not part:
                 continue
             norm_of_part = norm(*part)
-            # A traced bound was not looked at before.
-            known = isinstance(bound, np.float64)
-            limit = scalar(bound if known else cnp.where(bound > 0, bound, cnp.nan), norm_of_part.dtype)
+            limit = scalar(bound, norm_of_part.dtype)
             over = ~(norm_of_part <= limit)  # NaN, too
             scale = cnp.where(over, limit / cnp.where(over, norm_of_part, 1), 1)
             scales += [scale.astype(leaf.dtype) for leaf in part]
@@ -174,9 +174,8 @@ def clipped(
     return over_chunks(part, (present, *batch), clipping.caller)
 
 
-def checked_present(present: Any, batch: tuple[Any, ...], caller: Caller) -> Any:
+def checked_present(present: Any, size: Any, caller: Caller) -> Any:
     """Which examples are there."""
-    size = caller.size(batch)
     if present is None:
         return None
     array = caller.check_vector(present, size, "present")
@@ -236,14 +235,17 @@ def clipped_sum(
     >>> ct.per_example.clipped_sum(loss, 5.0)(w, x, y, present=cnp.array([True, False])).tolist()
     [3.0, 4.0]
     """
-    caller = Caller("clipped_sum", loss, chunk_size)
+    caller = Caller("clipped_sum", loss, chunk_size, has_aux)
     clipping = Clipping(clip_norm, per_leaf, caller)
 
-    def clipped_sum_fun(params: Tree, *batch: Any, present: Any = None) -> Any:
+    def clipped_sum_fun(params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
         caller.check_params(params)
-        here = checked_present(present, batch, caller)
+        here = checked_present(present, caller.size(batch, by_name), caller)
+        function, batch = caller.by_position(batch, by_name)
+        loss = caller.loss(function)
 
         def program(bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
+            bounds = clipping.valid(bounds)
             sums, (_, aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
             sums = narrow(sums, params)
             return (sums, aux) if has_aux else sums

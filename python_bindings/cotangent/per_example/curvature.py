@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import check_callable
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad, vjp
-from cotangent.per_example.batches import Caller, Function, Tree, losses, mean_like_params, reduced, wide
-from cotangent.per_example.moments import checked_losses
+from cotangent.per_example.batches import (
+    goes_in_front,
+    gradients,
+    inner_products,
+    losses,
+    means,
+    reduced,
+    weighted,
+    wide,
+)
+from cotangent.per_example.caller import Caller, Function, Tree
 from cotangent.tree_util import tree_map
 
 __all__ = ["fisher_vector_product", "gauss_newton_vector_product"]
@@ -27,13 +36,13 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
 
     Returns:
         a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
-        along axis 0. It gives a tree like ``params``; of no examples NaN.
+        along axis 0. It gives a tree like ``params``, in float32 where they have less; of no
+        examples NaN.
 
     Raises:
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
-        ValueError: a part of the function has a rule for reverse mode alone, as of `custom_vjp`.
 
     It equals
 
@@ -49,14 +58,16 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
     """
     caller = Caller("fisher_vector_product", loss, chunk_size)
 
-    def part(vector: Tree, params: Tree, *batch: Any) -> Any:
+    def part(loss: Function, vector: Tree, params: Tree, *batch: Any) -> Any:
         of_params = losses(loss, batch)
-        value, slope = jvp(of_params, (params,), (vector,))
-        checked_losses(value, caller)
-        return tree_map(wide, vjp(of_params, params)[1](slope)[0]), ()
+        _, pull = vjp(of_params, params)
+        if goes_in_front(pull, params):
+            return tree_map(wide, pull(jvp(of_params, (params,), (vector,))[1])[0]), ()
+        gradient, _ = gradients(loss, params, batch)
+        return weighted(inner_products(gradient, vector), gradient), ()
 
-    def fisher_vector_product_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
-        return reduced(caller, part, mean_like_params, params, batch, directions=(vector,))
+    def fisher_vector_product_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
+        return reduced(caller, part, means, params, batch, by_name, directions=(vector,))
 
     return fisher_vector_product_fun
 
@@ -75,7 +86,8 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
     Returns:
         a function of ``(vector, params, inputs, *targets)``, where ``vector`` is a tree like ``params`` and inputs and targets, which may be trees,
-        have the examples along axis 0. It gives a tree like ``params``; of no examples NaN.
+        have the examples along axis 0. It gives a tree like ``params``, in float32 where they have less; of no
+        examples NaN.
 
     Raises:
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
@@ -98,21 +110,36 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
     (True, (2, 1))
     """
     caller = Caller("gauss_newton_vector_product", model, chunk_size)
-    check_callable(loss, "per_example.gauss_newton_vector_product")
+    of_loss = Caller("gauss_newton_vector_product", loss)
 
-    def curved(outputs: Tree, tangent: Tree, *targets: Any) -> Tree:
-        def of_outputs(outputs: Tree) -> Any:
-            return loss(outputs, *targets)
+    def part(loss: Function, vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
+        def curved(outputs: Tree, tangent: Tree, *targets: Any) -> Tree:
+            def of_outputs(outputs: Tree) -> Any:
+                return loss(outputs, *targets)
 
-        return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
+            return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
 
-    def part(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
         of_params = losses(model, (inputs,))
         outputs, tangent = jvp(of_params, (params,), (vector,))
-        return tree_map(wide, vjp(of_params, params)[1](vmap(curved)(outputs, tangent, *targets))[0]), ()
+        cotangents = vmap(curved)(outputs, tangent, *targets)
+        _, pull = vjp(of_params, params)
+        if goes_in_front(pull, params):
+            return tree_map(wide, pull(cotangents)[0]), ()
 
-    def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
-        return reduced(caller, part, mean_like_params, params, (inputs, *targets), directions=(vector,))
+        def pulled_back(inputs: Any, cotangent: Tree) -> Tree:
+            return vjp(lambda params: model(params, inputs), params)[1](cotangent)[0]
+
+        return tree_map(lambda g: cnp.sum(wide(g), axis=0), vmap(pulled_back)(inputs, cotangents)), ()
+
+    def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any, **by_name: Any) -> Any:
+        caller.size((inputs, *targets), by_name)
+        function, targets = of_loss.by_position(targets, by_name)
+        checked = of_loss.loss(function)
+
+        def of_batch(_: Function, vector: Tree, params: Tree, *batch: Any) -> Any:
+            return part(checked, vector, params, *batch)
+
+        return reduced(caller, of_batch, means, params, (inputs, *targets), {}, directions=(vector,))
 
     return gauss_newton_vector_product_fun
 

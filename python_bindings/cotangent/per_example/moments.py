@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._transforms.reverse import vjp
-from cotangent.errors import DTypeError, ShapeError
 from cotangent.per_example.batches import (
-    Caller,
-    Function,
     Reduction,
-    Tree,
+    goes_in_front,
     gradients,
     losses,
-    mean_like_params,
+    means,
     narrow,
     norm,
     over_chunks,
     reduced,
     total,
+    weighted,
     wide,
 )
+from cotangent.per_example.caller import Caller, Function, Tree
 from cotangent.tree_util import tree_leaves, tree_map
 
 __all__ = ["NoiseScale", "mean_and_variance", "noise_scale", "second_moment", "weighted_sum"]
@@ -33,7 +31,8 @@ __all__ = ["NoiseScale", "mean_and_variance", "noise_scale", "second_moment", "w
 def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool = False) -> Function:
     """The sum of the gradients of all examples, each times a weight.
 
-    Costs one gradient of the mean loss, compiled or not: it is the gradient of the weighted sum of the losses.
+    Costs one gradient of the mean loss, compiled or not: it is the gradient of the weighted sum of the losses, unless a rule of `custom_vjp` is a
+    part of them.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
@@ -60,17 +59,20 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
     >>> ct.per_example.weighted_sum(loss)(weights, w, x, y).tolist()
     [3.0, 0.0]
     """
-    caller = Caller("weighted_sum", loss, chunk_size)
+    caller = Caller("weighted_sum", loss, chunk_size, has_aux)
 
-    def weighted_sum_fun(weights: Any, params: Tree, *batch: Any) -> Any:
+    def weighted_sum_fun(weights: Any, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         caller.check_params(params)
-        weights = caller.check_vector(weights, caller.size(batch), "weights")
+        weights = caller.check_vector(weights, caller.size(batch, by_name), "weights")
+        function, batch = caller.by_position(batch, by_name)
+        loss = caller.loss(function)
 
         def program(weights: Array, params: Tree, *batch: Any) -> Any:
             def part(weights: Array, *batch: Any) -> Any:
                 found, pull, *aux = vjp(losses(loss, batch), params, has_aux=has_aux)
-                value = checked_losses(found, caller)
-                return tree_map(wide, pull(weights.astype(value.dtype))[0]), aux
+                if goes_in_front(pull, params):
+                    return tree_map(wide, pull(weights.astype(found.dtype))[0]), aux
+                return weighted(weights, gradients(loss, params, batch, has_aux)[0]), aux
 
             sums, aux = over_chunks(part, (weights, *batch), caller)
             return (narrow(sums, params), *aux) if has_aux else narrow(sums, params)
@@ -78,22 +80,6 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
         return caller.evaluate(program, weights, params, *batch)
 
     return weighted_sum_fun
-
-
-def checked_losses(found: Any, caller: Caller) -> Array:
-    """One real floating number an example."""
-    if not isinstance(found, Array):
-        raise TypeError(
-            f"{caller.text}: it must return one scalar; it returned a {type(found).__name__}\n"
-            "  return the loss alone, or (loss, aux) with has_aux=True where that is an option"
-        )
-    if found.ndim != 1:
-        raise ShapeError(
-            f"{caller.text}: the loss of an example must be a scalar; it has shape {found.shape[1:]}\n  reduce it (sum, mean)"
-        )
-    if _core.dtype_kind(found.dtype) != "float":
-        raise DTypeError(f"{caller.text}: the loss of an example must be a real floating scalar; it is {found.dtype}")
-    return found
 
 
 def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
@@ -106,8 +92,8 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
         chunk_size: how many examples are computed at a time, by default all.
 
     Returns:
-        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a tree like ``params``;
-        of no examples NaN.
+        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a tree like ``params``,
+        in float32 where they have less; of no examples NaN.
 
     Raises:
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
@@ -126,11 +112,11 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
     """
     caller = Caller("second_moment", loss, chunk_size)
 
-    def part(params: Tree, *batch: Any) -> Any:
+    def part(loss: Function, params: Tree, *batch: Any) -> Any:
         return tree_map(lambda g: cnp.sum(g * g, axis=0), gradients(loss, params, batch)[0]), ()
 
-    def second_moment_fun(params: Tree, *batch: Any) -> Any:
-        return reduced(caller, part, mean_like_params, params, batch)
+    def second_moment_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
+        return reduced(caller, part, means, params, batch, by_name)
 
     return second_moment_fun
 
@@ -149,7 +135,7 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
 
     Returns:
         a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a pair of trees like
-        ``params``: the gradient of the mean loss, and the variances. Of no examples both are NaN.
+        ``params``: the gradient of the mean loss, and the variances, in float32 where ``params`` have less. Of no examples both are NaN.
 
     Raises:
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
@@ -169,7 +155,7 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
     """
     caller = Caller("mean_and_variance", loss, chunk_size)
 
-    def part(params: Tree, *batch: Any) -> Any:
+    def part(loss: Function, params: Tree, *batch: Any) -> Any:
         gradient, _ = gradients(loss, params, batch)
         mean = tree_map(lambda g: cnp.mean(g, axis=0), gradient)
         squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
@@ -178,10 +164,10 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
     def finish(found: Reduction) -> tuple[Tree, Tree]:
         _, mean, squares = found.sums
         count = cnp.maximum(found.size - ddof, 0)
-        return narrow(mean, found.params), mean_like_params(found._replace(sums=squares, size=count))
+        return narrow(mean, found.params), means(found._replace(sums=squares, size=count))
 
-    def mean_and_variance_fun(params: Tree, *batch: Any) -> Any:
-        return reduced(caller, part, finish, params, batch, merge=_merged_moments)
+    def mean_and_variance_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
+        return reduced(caller, part, finish, params, batch, by_name, merge=_merged_moments)
 
     return mean_and_variance_fun
 
@@ -240,7 +226,7 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
     """
     caller = Caller("noise_scale", loss, chunk_size)
 
-    def part(params: Tree, *batch: Any) -> Any:
+    def part(loss: Function, params: Tree, *batch: Any) -> Any:
         gradient = tree_leaves(gradients(loss, params, batch)[0])
         squares = cnp.sum(norm(*gradient) ** 2)
         return (squares, [cnp.sum(g, axis=0) for g in gradient]), ()
@@ -255,14 +241,14 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
         dtype = cnp.result_type(*sums)
         return NoiseScale(*(x.astype(dtype) for x in (trace / squared_norm, trace, squared_norm)))
 
-    def noise_scale_fun(params: Tree, *batch: Any) -> NoiseScale:
-        size = caller.size(batch)
+    def noise_scale_fun(params: Tree, /, *batch: Any, **by_name: Any) -> NoiseScale:
+        size = caller.size(batch, by_name)
         if isinstance(size, int) and size < 2:
             raise ValueError(
                 f"{caller.text}: noise is a difference between examples; the batch has {size}, and needs 2"
             )
 
-        result: NoiseScale = reduced(caller, part, finish, params, batch)
+        result: NoiseScale = reduced(caller, part, finish, params, batch, by_name)
         return result
 
     return noise_scale_fun

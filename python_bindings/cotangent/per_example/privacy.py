@@ -12,13 +12,14 @@ import importlib
 import math
 from typing import Any
 
+from cotangent import _core, random
 from cotangent import numpy as cnp
-from cotangent import random
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.checkify import check
 from cotangent.errors import ShapeError
-from cotangent.per_example.batches import Caller, Function, Tree, narrow, scalar
+from cotangent.per_example.batches import narrow, scalar
+from cotangent.per_example.caller import Caller, Function, Tree, check_key, checked_scalar
 from cotangent.per_example.clipping import Clipping, checked_present, clipped
 from cotangent.tree_util import tree_flatten, tree_map
 
@@ -44,7 +45,8 @@ def private_gradient(
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
         clip_norm, per_leaf: as of `clipped_sum`: of the whole gradient, or of each part of it.
         noise_multiplier: the standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
-        expected_batch_size: what the noisy sum is divided by. The real size of a batch is private.
+        expected_batch_size: what the noisy sum is divided by. The real size of a batch is private. Both may be traced scalars; one that is
+            not valid gives NaN.
         chunk_size: how many examples are computed at a time, by default all.
         has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, aux)``, where ``aux`` is stacked. It is not private.
 
@@ -54,6 +56,7 @@ def private_gradient(
 
     Raises:
         ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, or ``noise_multiplier`` is negative.
+        TypeError: ``key`` is no random key.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
 
@@ -70,15 +73,20 @@ def private_gradient(
     >>> private(ct.random.key(0), w, x, y).tolist()
     [1.5, 1.0]
     """
-    caller = Caller("private_gradient", loss, chunk_size)
+    caller = Caller("private_gradient", loss, chunk_size, has_aux)
     clipping = Clipping(clip_norm, per_leaf, caller)
-    _check_noise(noise_multiplier, expected_batch_size, caller)
+    noise_multiplier = _checked_noise(noise_multiplier, "noise_multiplier", caller)
+    expected_batch_size = _checked_size(expected_batch_size, caller)
 
-    def private_gradient_fun(key: Any, params: Tree, *batch: Any, present: Any = None) -> Any:
+    def private_gradient_fun(key: Any, params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
+        check_key(key, caller.text, "key, params, *batch")
         caller.check_params(params)
-        here = checked_present(present, batch, caller)
+        here = checked_present(present, caller.size(batch, by_name), caller)
+        function, batch = caller.by_position(batch, by_name)
+        loss = caller.loss(function)
 
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
+            bounds = clipping.valid(bounds)
             sums, (_, aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
             deviation = noise_multiplier * clipping.sensitivity(bounds)
             gradient = _noisy_mean(key, sums, deviation, expected_batch_size, params)
@@ -89,11 +97,16 @@ def private_gradient(
     return private_gradient_fun
 
 
-def _check_noise(noise_multiplier: float, expected_batch_size: float, caller: Caller) -> None:
-    if not 0 <= noise_multiplier < math.inf:
-        raise ValueError(f"{caller.text}: noise_multiplier must be finite and not negative; got {noise_multiplier}")
-    if not 0 < expected_batch_size < math.inf:
-        raise ValueError(f"{caller.text}: expected_batch_size must be positive; got {expected_batch_size}")
+def _checked_noise(x: Any, called: str, caller: Caller) -> Any:
+    """A standard deviation, or a multiple of one."""
+    return checked_scalar(x, called, caller.text, lambda x: (x >= 0) & (x < math.inf), "finite and not negative")
+
+
+def _checked_size(expected_batch_size: Any, caller: Caller) -> Any:
+    called = "expected_batch_size"
+    return checked_scalar(
+        expected_batch_size, called, caller.text, lambda x: (x > 0) & (x < math.inf), "finite and positive"
+    )
 
 
 def _noisy_mean(key: Array, sums: Tree, deviation: Any, count: float, params: Tree) -> Tree:
@@ -137,7 +150,7 @@ def adaptive_private_gradient(
 
     Returns:
         a function of ``(key, clip_norm, params, *batch, present=None)``, otherwise as of `private_gradient`. It gives ``(gradient, clip_norm)``,
-        with the bound for the next step.
+        with the bound for the next step, a float64. Where a traced ``clip_norm`` is not positive, or a traced option not valid, all is NaN.
 
     Raises:
         ValueError: ``quantile`` is not between 0 and 1, or ``count_noise`` is not more than half of ``noise_multiplier``; and as of
@@ -154,28 +167,28 @@ def adaptive_private_gradient(
     >>> gradient.tolist(), round(float(clip_norm), 4)  # one of two is within the bound: 5 * exp(0.2 / 2)
     ([1.5, 1.0], 5.5259)
     """
-    caller = Caller("adaptive_private_gradient", loss, chunk_size)
-    _check_noise(noise_multiplier, expected_batch_size, caller)
-    if not 0 <= quantile <= 1:
-        raise ValueError(f"{caller.text}: quantile must be between 0 and 1; got {quantile}")
-    count_deviation = expected_batch_size / 20 if count_noise is None else count_noise
-    gradient_multiplier = 0.0
-    if noise_multiplier:
-        if not 2 * count_deviation > noise_multiplier:
-            raise ValueError(
-                f"{caller.text}: count_noise={count_deviation:g} is too little: the count alone would cost more privacy than"
-                f" noise_multiplier={noise_multiplier:g} allows\n  it must be more than {noise_multiplier / 2:g}"
-            )
-        gradient_multiplier = (noise_multiplier**-2 - (2 * count_deviation) ** -2) ** -0.5
+    caller = Caller("adaptive_private_gradient", loss, chunk_size, has_aux)
+    noise_multiplier = _checked_noise(noise_multiplier, "noise_multiplier", caller)
+    expected_batch_size = _checked_size(expected_batch_size, caller)
+    quantile = checked_scalar(quantile, "quantile", caller.text, lambda x: (x >= 0) & (x <= 1), "between 0 and 1")
+    given = expected_batch_size / 20 if count_noise is None else count_noise
+    count_deviation = _checked_noise(given, "count_noise", caller)
+    gradient_multiplier = _share_of_gradient(noise_multiplier, count_deviation, caller)
 
-    def adaptive_private_gradient_fun(key: Any, clip_norm: Any, params: Tree, *batch: Any, present: Any = None) -> Any:
+    def adaptive_private_gradient_fun(
+        key: Any, clip_norm: Any, params: Tree, /, *batch: Any, present: Any = None, **by_name: Any
+    ) -> Any:
+        check_key(key, caller.text, "key, clip_norm, params, *batch")
         caller.check_params(params)
-        here = checked_present(present, batch, caller)
+        here = checked_present(present, caller.size(batch, by_name), caller)
+        function, batch = caller.by_position(batch, by_name)
+        loss = caller.loss(function)
         clipping = Clipping(clip_norm, False, caller)
         if len(clipping.bounds) != 1:
             raise ShapeError(f"{caller.text}: clip_norm must be one scalar; got a tree with {len(clipping.bounds)}")
 
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
+            bounds = clipping.valid(bounds)
             sums, ((norms,), aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
             gradient_key, count_key = random.split(key, 2)
             gradient = _noisy_mean(gradient_key, sums, gradient_multiplier * bounds[0], expected_batch_size, params)
@@ -190,6 +203,22 @@ def adaptive_private_gradient(
         return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
 
     return adaptive_private_gradient_fun
+
+
+def _share_of_gradient(noise_multiplier: Any, count_deviation: Any, caller: Caller) -> Any:
+    """The noise of the gradient over the bound that together with that of the count costs what ``noise_multiplier`` does."""
+    if isinstance(noise_multiplier, float) and isinstance(count_deviation, float):
+        if noise_multiplier == 0:
+            return 0.0
+        if not 2 * count_deviation > noise_multiplier:
+            raise ValueError(
+                f"{caller.text}: count_noise={count_deviation:g} is too little: the count alone would cost more privacy than"
+                f" noise_multiplier={noise_multiplier:g} allows\n  it must be more than {noise_multiplier / 2:g}"
+            )
+        return (noise_multiplier**-2 - (2 * count_deviation) ** -2) ** -0.5
+    some = noise_multiplier != 0
+    ratio = cnp.where(some, noise_multiplier / cnp.where(some, 2 * count_deviation, 1), 0)
+    return cnp.where(ratio < 1, noise_multiplier / cnp.sqrt(1 - ratio**2), cnp.nan)
 
 
 def dp_sgd_step(
@@ -230,8 +259,8 @@ def dp_sgd_step(
         chunk_size=chunk_size,
     )
 
-    def dp_sgd_step_fun(key: Any, params: Tree, *batch: Any, present: Any = None) -> Any:
-        update = gradient(key, params, *batch, present=present)
+    def dp_sgd_step_fun(key: Any, params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
+        update = gradient(key, params, *batch, present=present, **by_name)
         return tree_map(lambda p, g: (p - learning_rate * g).astype(g.dtype), params, update)
 
     return dp_sgd_step_fun
@@ -243,7 +272,7 @@ def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tup
     Args:
         key: of `ct.random`, one for each batch.
         size: the number of examples that there are.
-        probability: with which each of them joins.
+        probability: with which each of them joins, which may be a traced scalar.
         bound: how many there is space for. ``probability * size + 6 * sqrt(probability * size)`` is exceeded once in a billion batches.
 
     Returns:
@@ -253,20 +282,28 @@ def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tup
 
     Raises:
         ValueError: ``probability`` is not between 0 and 1, or ``size`` or ``bound`` is negative.
-        CheckError: more examples joined than ``bound``. To leave some out would not be private. A compiled program raises it, too.
+        CheckError: more examples joined than ``bound``; to leave some out would not be private. A compiled program raises it, too, and where a
+            traced ``probability`` is not between 0 and 1.
 
     >>> import cotangent as ct
     >>> rows, present = ct.per_example.poisson_batch(ct.random.key(1), size=6, probability=0.5, bound=6)
     >>> rows.shape, present.shape
     ((6,), (6,))
     """
-    if not 0 <= probability <= 1:
-        raise ValueError(f"per_example.poisson_batch: probability must be between 0 and 1; got {probability}")
+    text = "per_example.poisson_batch"
+    check_key(key, text, "key, *, size, probability, bound")
+    checked = checked_scalar(probability, "probability", text, lambda p: (p >= 0) & (p <= 1), "between 0 and 1")
+    if _core.is_traced(probability):
+        check(
+            checked == checked,  # NaN where it was not valid
+            f"{text}: probability must be between 0 and 1; got {{probability}}",
+            probability=probability,
+        )
     if size < 0 or bound < 0:
         raise ValueError(f"per_example.poisson_batch: size and bound must not be negative; got {size} and {bound}")
 
     # In float64: probabilities are multiples of 2**-53, not of 2**-24.
-    joined = random.uniform(key, (size,), "float64") < probability
+    joined = random.uniform(key, (size,), "float64") < checked
     count = cnp.sum(joined.astype("int32"))
     check(
         count <= bound,
@@ -305,12 +342,22 @@ def epsilon(
     Raises:
         ImportError: ``dp-accounting`` is not installed.
         ValueError: an argument is out of its range.
+        TypeError: an argument is traced.
 
     >>> import cotangent as ct
     >>> spent = ct.per_example.epsilon(steps=400, sampling_probability=0.1, noise_multiplier=1.6, delta=1e-5)
     >>> 5.0 < spent < 7.0
     True
     """
+    for name, value in (
+        ("sampling_probability", sampling_probability),
+        ("noise_multiplier", noise_multiplier),
+        ("delta", delta),
+    ):
+        if _core.is_traced(value):
+            raise TypeError(
+                f"per_example.epsilon: {name} is traced, and the accountant needs its value\n  call epsilon outside of jit, vmap and grad"
+            )
     if accountant not in _ACCOUNTANTS:
         raise ValueError(f"per_example.epsilon: accountant must be one of {_ACCOUNTANTS}; got {accountant!r}")
     if steps < 0:

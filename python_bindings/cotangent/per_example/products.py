@@ -16,10 +16,8 @@ from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
 from cotangent.errors import DTypeError
 from cotangent.per_example.batches import (
-    Caller,
-    Function,
-    Tree,
     gradients,
+    inner_products,
     losses,
     of_each,
     over_chunks,
@@ -27,7 +25,7 @@ from cotangent.per_example.batches import (
     total,
     wide,
 )
-from cotangent.per_example.moments import checked_losses
+from cotangent.per_example.caller import Caller, Function, Tree
 from cotangent.tree_util import tree_flatten_with_path, tree_leaves, tree_map
 
 __all__ = ["dot", "gradient_times_vector", "influence", "kernel"]
@@ -66,12 +64,11 @@ def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
     """
     caller = Caller("dot", loss, chunk_size)
 
-    def part(vector: Tree, params: Tree, *batch: Any) -> Any:
-        pairs = zip(tree_leaves(gradients(loss, params, batch)[0]), tree_leaves(vector), strict=True)
-        return (), total([cnp.tensordot(g, v.astype(g.dtype), axes=v.ndim) for g, v in pairs])
+    def part(loss: Function, vector: Tree, params: Tree, *batch: Any) -> Any:
+        return (), inner_products(gradients(loss, params, batch)[0], vector)
 
-    def dot_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
-        return reduced(caller, part, of_each, params, batch, directions=(vector,))
+    def dot_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
+        return reduced(caller, part, of_each, params, batch, by_name, directions=(vector,))
 
     return dot_fun
 
@@ -109,13 +106,12 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
     """
     caller = Caller("gradient_times_vector", loss, chunk_size)
 
-    def part(vector: Tree, params: Tree, *batch: Any) -> Any:
-        value, slope = jvp(losses(loss, batch), (params,), (vector,))
-        checked_losses(value, caller)
+    def part(loss: Function, vector: Tree, params: Tree, *batch: Any) -> Any:
+        _, slope = jvp(losses(loss, batch), (params,), (vector,))
         return (), wide(slope)
 
-    def gradient_times_vector_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
-        return reduced(caller, part, of_each, params, batch, directions=(vector,))
+    def gradient_times_vector_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
+        return reduced(caller, part, of_each, params, batch, by_name, directions=(vector,))
 
     return gradient_times_vector_fun
 
@@ -134,10 +130,11 @@ def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = 
 
     Returns:
         a function of ``(params, *batch, others=None)``, where every array of the batch has the examples along axis 0. ``others`` is a second
-        batch, a tuple of as many arguments, by default the first. It gives an array [b, b2, *output, *output], with output's shape twice.
+        batch, a tuple of as many arguments, or a dict where all are given by name, by default the first. It gives an array
+        [b, b2, *output, *output], with output's shape twice.
 
     Raises:
-        TypeError: ``function`` returns more than one array, or ``others`` is not a tuple.
+        TypeError: ``function`` returns more than one array, or ``others`` has other arguments than the batch.
         ShapeError: arrays of a batch differ in the number of examples.
         DTypeError: a parameter, or what ``function`` returns, is not a real floating array.
 
@@ -156,15 +153,12 @@ def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = 
     """
     caller = Caller("kernel", function, chunk_size)
 
-    def kernel_fun(params: Tree, *batch: Any, others: Any = None) -> Any:
+    def kernel_fun(params: Tree, /, *batch: Any, others: Any = None, **by_name: Any) -> Any:
         caller.check_params(params)
-        caller.size(batch)
-        if others is not None and not isinstance(others, tuple):
-            raise TypeError(
-                f"{caller.text}: others must be a tuple of the arguments of the second batch; got a {type(others).__name__}"
-            )
+        caller.size(batch, by_name)
         if others is not None:
-            caller.size(others, "others")
+            others = _second_batch(others, batch, by_name, caller)
+        function, batch = caller.by_position(batch, by_name)
 
         def program(params: Tree, batch: Any, others: Any) -> Array:
             return gram(caller, function, params, batch, others, trace)
@@ -172,6 +166,31 @@ def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = 
         return caller.evaluate(program, params, batch, others)
 
     return kernel_fun
+
+
+def _second_batch(others: Any, batch: tuple[Any, ...], by_name: dict[str, Any], caller: Caller) -> tuple[Any, ...]:
+    """The arguments of the second batch, in the order of those of the first."""
+    if isinstance(others, dict) and by_name and not batch:
+        if others.keys() != by_name.keys():
+            raise TypeError(
+                f"{caller.text}: others has the arguments {sorted(others)}, the batch {sorted(by_name)}\n"
+                "  give the same arguments of both batches"
+            )
+        caller.size((), others, "others")
+        return tuple(others[name] for name in by_name)
+    if not isinstance(others, tuple):
+        raise TypeError(
+            f"{caller.text}: others must be a tuple of the arguments of the second batch; got a {type(others).__name__}\n"
+            "  a dict of them is for a batch that is given by name alone"
+        )
+    count = len(batch) + len(by_name)
+    if len(others) != count:
+        raise TypeError(
+            f"{caller.text}: others needs as many arguments as the batch has, {count}; got {len(others)}\n"
+            "  give all arguments of the function but params, those by name last"
+        )
+    caller.size(others, called="others")
+    return others
 
 
 def gram(caller: Caller, function: Function, params: Tree, batch: Any, others: Any, trace: bool = False) -> Array:
@@ -222,7 +241,10 @@ def _output_shape(function: Function, params: Tree, batch: Any, caller: Caller) 
     """The shape of what the function gives for one example."""
     entries = tree_flatten_with_path(eval_shape(lambda params, *b: losses(function, b)(params), params, *batch))[0]
     if len(entries) != 1 or entries[0][0]:
-        raise TypeError(f"{caller.text}: it must return one array; it returned a tree with {len(entries)}")
+        raise TypeError(
+            f"{caller.text}: it must return one array; it returned a tree with {len(entries)}\n"
+            "  return the outputs alone, or put several together (concatenate, ravel)"
+        )
     found = entries[0][1]
     if _core.dtype_kind(found.dtype) != "float":
         raise DTypeError(f"{caller.text}: it returned {found.dtype}; gradients are of real floating outputs")
@@ -246,7 +268,7 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
         ``loss`` with the examples along axis 0. It gives an array [b_train, b_test].
 
     Raises:
-        TypeError: ``train`` or ``test`` is not a tuple.
+        TypeError: ``train`` or ``test`` is not a tuple, or they have not the same arguments.
         ShapeError: the numbers of checkpoints or of examples differ, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
 
@@ -272,17 +294,24 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
                     f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}"
                 )
         caller.check_params(checkpoints)
+        if len(train) != len(test):
+            arguments = "argument" if len(train) == 1 else "arguments"
+            raise TypeError(
+                f"{caller.text}: train has {len(train)} {arguments}, test {len(test)}\n"
+                "  give all arguments of the loss but params in both"
+            )
         rates = caller.check_vector(
-            learning_rates, caller.size((checkpoints,), "checkpoints"), "learning_rates", "checkpoints"
+            learning_rates, caller.size((checkpoints,), called="checkpoints"), "learning_rates", "checkpoints"
         )
-        sizes = caller.size(train, "train"), caller.size(test, "test")
+        sizes = caller.size(train, called="train"), caller.size(test, called="test")
+        one = caller.loss(loss)
 
         def program(checkpoints: Tree, rates: Array, train: Any, test: Any) -> Any:
             dtype = cnp.result_type("float32", *tree_leaves(checkpoints))
 
             def step(so_far: Array, point: Any) -> Any:
                 params, rate = point
-                return so_far + rate.astype(dtype) * gram(caller, loss, params, train, test).astype(dtype), None
+                return so_far + rate.astype(dtype) * gram(caller, one, params, train, test).astype(dtype), None
 
             return lax.scan(step, cnp.zeros(sizes, dtype), (checkpoints, rates))[0]
 

@@ -1,0 +1,233 @@
+"""A function of this package on a function of the user's: checks of what both are given, and what errors say.
+
+Start at `Caller`; `reduced` in batches.py is how most functions use one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, random
+from cotangent import numpy as cnp
+from cotangent._base.capture import check_callable, function_name, wraps
+from cotangent._core import Array
+from cotangent._transforms.chunks import check_chunk_size
+from cotangent._transforms.staging import jit
+from cotangent.errors import DTypeError, MismatchError, ShapeError
+from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure
+
+Function = Callable[..., Any]
+Tree = Any
+
+
+class Caller:
+    """A function of this package on a function of the user's: what errors are about, and how they begin.
+
+    Args:
+        name: of this package's function.
+        function: the user's.
+        chunk_size: how many examples are computed at a time, or None for all.
+        has_aux: whether the user's function returns ``(value, aux)``; None where that is no option.
+    """
+
+    def __init__(
+        self, name: str, function: Function, chunk_size: int | None = None, has_aux: bool | None = None
+    ) -> None:
+        check_callable(function, f"per_example.{name}")
+        check_chunk_size(chunk_size, f"per_example.{name}")
+        self.text = f"per_example.{name} of {function_name(function)}"
+        self.function = function
+        self.chunk_size = chunk_size
+        self.has_aux = has_aux
+
+    def by_position(self, batch: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Function, tuple[Any, ...]]:
+        """The user's function with the arguments that are given by name behind the others, and all of these arguments."""
+        if not by_name:
+            return self.function, batch
+        count = len(batch)
+
+        @wraps(self.function)
+        def function(params: Tree, *arguments: Any) -> Any:
+            named = zip(by_name, arguments[count:], strict=True)
+            return self.function(params, *arguments[:count], **dict(named))
+
+        return function, (*batch, *by_name.values())
+
+    def loss(self, function: Function) -> Function:
+        """The user's function as a loss: what it returns for one example is looked at."""
+
+        @wraps(function)
+        def loss(params: Tree, *example: Any) -> Any:
+            found = function(params, *example)
+            if not self.has_aux:
+                self._check_loss(found)
+            elif isinstance(found, tuple) and len(found) == 2:
+                self._check_loss(found[0])
+            else:
+                raise TypeError(
+                    f"{self.text}: with has_aux=True it must return a pair (loss, aux); it returned {_described(found)}\n"
+                    "  return both, or leave out has_aux"
+                )
+            return found
+
+        return loss
+
+    def _check_loss(self, found: Any) -> None:
+        """One real floating number."""
+        if not isinstance(found, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(found):
+            pair = (
+                ", as of lambda *arguments: loss(*arguments)[0]"
+                if self.has_aux is None
+                else ", or (loss, aux) with has_aux=True"
+            )
+            raise TypeError(
+                f"{self.text}: it must return one scalar, the loss of an example; it returned {_described(found)}\n"
+                f"  return the loss alone{pair}"
+            )
+        value = cnp.asarray(found)
+        if value.shape != ():
+            raise ShapeError(
+                f"{self.text}: the loss of an example must be a scalar; it has shape {value.shape}\n"
+                "  reduce it (sum, mean); the batch has the examples along axis 0, and the loss is given one of them"
+            )
+        if _core.dtype_kind(value.dtype) != "float":
+            raise DTypeError(
+                f"{self.text}: the loss of an example must be a real floating scalar; it is {value.dtype}\n"
+                "  convert it with .astype, or take the real part"
+            )
+
+    def evaluate(self, program: Function, *args: Any) -> Any:
+        """Runs a program as one: only then does the compiler see gradients together with what becomes of them, and need not store them.
+
+        It is captured anew by every call, so that what the user's function refers to is what it is now; what was compiled is found again.
+        """
+        if _core.is_capturing():
+            return program(*args)
+        program.__name__ = self.text  # in errors
+        return jit(program)(*args)
+
+    def check_params(self, params: Tree) -> None:
+        """Parameters are floating arrays, at least one."""
+        entries = tree_flatten_with_path(params)[0]
+        if not entries:
+            raise ValueError(f"{self.text}: params has no arrays")
+        for path, leaf in entries:
+            dtype = self._array_like(leaf, f"params{keystr(path)}").dtype
+            if _core.dtype_kind(dtype) != "float":
+                raise DTypeError(
+                    f"{self.text}: params{keystr(path)} has dtype {dtype}; gradients are of real floating parameters\n"
+                    "  close over what is constant, and write complex parameters as real and imaginary parts"
+                )
+
+    def check_like_params(self, vector: Tree, params: Tree, called: str = "vector") -> Tree:
+        """A direction has the structure, shapes and dtypes of the parameters."""
+        if tree_structure(vector) != tree_structure(params):
+            raise MismatchError(
+                f"{self.text}: {called} has the structure {tree_structure(vector)}, params {tree_structure(params)}"
+            )
+
+        def checked(path: Any, x: Any, like: Any) -> Array:
+            x, like = cnp.asarray(x), cnp.asarray(like)
+            if x.shape != like.shape:
+                raise MismatchError(
+                    f"{self.text}: {called}{keystr(path)} has shape {x.shape}, params{keystr(path)} {like.shape}"
+                )
+            if x.dtype != like.dtype and not x.weak_type:
+                raise MismatchError(
+                    f"{self.text}: {called}{keystr(path)} has dtype {x.dtype}, params{keystr(path)} {like.dtype}\n"
+                    f"  convert it with .astype({str(like.dtype)!r})"
+                )
+            converted: Array = x.astype(like.dtype)
+            return converted
+
+        entries, structure = tree_flatten_with_path(vector)
+        leaves = tree_flatten(params)[0]
+        return structure.unflatten([checked(path, x, like) for (path, x), like in zip(entries, leaves, strict=True)])
+
+    def _array_like(self, leaf: Any, where: str) -> Array:
+        """A leaf of an argument; another object than an array or a number is a TypeError that says what to do."""
+        array: Array = leaf if isinstance(leaf, Array) else _core.leaf(leaf, f"{self.text}: {where}")
+        return array
+
+    def size(self, batch: tuple[Any, ...], by_name: dict[str, Any] | None = None, called: str = "the batch") -> Any:
+        """How many examples a batch has; inside of `mask` it may be a size that only the data knows."""
+        entries = tree_flatten_with_path(batch)[0] + tree_flatten_with_path(by_name or {})[0]
+        if not entries:
+            raise TypeError(f"{self.text}: {called} has no arrays\n  give the arguments of the examples after params")
+        sizes = {}
+        for path, leaf in entries:
+            shape = self._array_like(leaf, f"{called}{keystr(path)}").shape
+            if not shape:
+                raise ShapeError(
+                    f"{self.text}: {called}{keystr(path)} is a scalar; every array of a batch has the examples along its first axis\n"
+                    "  close over what is the same for all examples"
+                )
+            sizes[keystr(path)] = shape[0]
+        first = next(iter(sizes.values()))
+        if any(size != first for size in sizes.values()):
+            listing = ", ".join(f"{path}: {size}" for path, size in sizes.items())
+            raise ShapeError(f"{self.text}: the arrays of {called} have different numbers of examples ({listing})")
+        return first
+
+    def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
+        """One number for each of something."""
+        array = cnp.asarray(x)
+        if array.shape != (count,):
+            raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
+        if _core.dtype_kind(array.dtype) == "complex":
+            raise DTypeError(f"{self.text}: {called} has dtype {array.dtype}; it must be real")
+        return array
+
+
+def _described(x: Any) -> str:
+    """What something is, in errors."""
+    if isinstance(x, tuple):
+        return f"a tuple of {len(x)}"
+    if isinstance(x, (Array, np.ndarray)):
+        return f"an array of {x.dtype} and shape {x.shape}"
+    return f"a {type(x).__name__}" if x is not None else "None"
+
+
+def check_key(key: Any, text: str, arguments: str) -> None:
+    """One random key, which is easily forgotten in front of the parameters.
+
+    Args:
+        text: how errors begin.
+        arguments: those of the function.
+    """
+    try:
+        shape = random.key_data(key).shape
+    except TypeError:
+        raise TypeError(
+            f"{text}: key must be a random key, as ct.random.key(seed) is; got {_described(key)}\n"
+            f"  the arguments are ({arguments})"
+        ) from None
+    if shape != (2,):
+        raise ValueError(
+            f"{text}: key must be one random key; got an array of them of shape {shape[:-1]}\n"
+            "  use ct.vmap to call it with each key"
+        )
+
+
+def checked_scalar(x: Any, called: str, text: str, valid: Callable[[Any], Any], requirement: str) -> Any:
+    """A number that an option of a function is, a Python float where it is known.
+
+    Of a traced one only the program knows the value: it is NaN where it is not valid, and so is what is made of it.
+
+    Args:
+        text: how errors begin.
+        valid: whether a value is allowed, for numbers and arrays.
+        requirement: the same in words, after "must be".
+    """
+    if not isinstance(x, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(x):
+        raise TypeError(f"{text}: {called} must be {requirement}; got {x!r}")
+    if cnp.shape(x) != ():
+        raise ShapeError(f"{text}: {called} must be {requirement}; it has shape {cnp.shape(x)}")
+    if _core.is_traced(x):
+        return cnp.where(valid(x), x, cnp.nan)
+    if not valid(x):
+        raise ValueError(f"{text}: {called} must be {requirement}; got {x}")
+    return float(x)
