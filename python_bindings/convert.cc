@@ -57,10 +57,13 @@ Tensor tensor_from_numpy(const py::array& source) {
   return tensor;
 }
 
-// Whether a nested list holds Arrays, which NumPy would convert one element at a time. `depth`: of the lists around it.
+// Whether a nested list holds Arrays, which NumPy would convert one element at a time, or what makes itself one.
+// `depth`: of the lists around it.
 bool holds_arrays(py::handle object, int depth = 0) {
   if (is_array(object.ptr())) return true;
-  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return false;
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) {
+    return !is_python_scalar(object.ptr()) && array_method(object.ptr()) != nullptr;
+  }
   if (depth == kMostAxes) {
     throw Error(ErrorKind::kValue, concat("a nested list has more than ", kMostAxes, " levels, or contains itself"))
         .hint(concat("an array has at most ", kMostAxes, " axes"));

@@ -51,6 +51,11 @@ PROGRAMS: dict[str, tuple[Program, int]] = {
     "repeat a number": (lambda x: cnp.repeat(2.0, x.shape[0]) * x, 0),
     "repeat each": (lambda x: cnp.repeat(x, x.shape[0]), 0),
     "repeat columns": (lambda x: cnp.repeat(cnp.array([[1.0, 2.0], [3.0, 4.0]]), x.shape[0], axis=1), 0),
+    "arrays of sizes": (lambda x: cnp.array([[x.shape[0], 2], [1, x.size]]) * 1.5, 0),
+    "arrays of sizes and floats": (lambda x: cnp.asarray([x.shape[0] // 2, 0.5]), 0),
+    "the shape as an array": (lambda x: cnp.array(cnp.outer(x, x)[:, :2].shape) + 0.5, 2),
+    "resize to twice the size": (lambda x: ct.image.resize(x, (2 * x.shape[0],), "linear"), 1),
+    "resize to half the size": (lambda x: ct.image.resize(x, (x.shape[0] // 2,), "nearest"), 1),
     "arange of floats": (lambda x: cnp.arange(0.0, x.shape[0]), 0),
     "arange in halves": (lambda x: cnp.arange(0.0, x.shape[0], 0.5), 0),
     "arange in tenths": (lambda x: cnp.arange(0.3, x.shape[0], 0.1), 0),
@@ -152,3 +157,21 @@ def test_two_sizes_that_differ_are_named(f: Program, sizes: str) -> None:
         ct.errors.ShapeError, match=rf"two different ragged lengths: {sizes}\n.*\n  they must be equal for"
     ):
         ct.mask(f)(ragged())
+
+
+def test_arrays_of_sizes_and_images_of_them_in_64_bits() -> None:
+    with ct.config.enable_x64(True):
+        assert ct.mask(lambda x: cnp.array([x.shape[0], 2]))(ragged()).dtype == np.int64
+        doubled = ct.mask(lambda x: ct.image.resize(x, (2 * x.shape[0],), "nearest"))(ragged())
+        np.testing.assert_array_equal(doubled.unpad(), np.repeat(ELEMENTS[:3], 2))
+
+
+def test_numbers_of_copies_without_a_bound_say_which_argument_takes_one() -> None:
+    counts = np.array([2, 0, 1])
+    with pytest.raises(
+        ConcretizationError,
+        match=r"at .*test_sizes_as_numbers.py:.*\n  name a bound: total_repeat_length=ct\.dimension\(repeats\.sum\(\), bound=",
+    ):
+        ct.jit(lambda n: cnp.repeat(cnp.arange(3), n))(counts)
+    bounded = ct.jit(lambda n: cnp.repeat(cnp.arange(3), n, total_repeat_length=ct.dimension(n.sum(), bound=8)))
+    np.testing.assert_array_equal(bounded(counts).unpad(), [0, 0, 2])

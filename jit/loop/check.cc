@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/loop/clone.h"
+#include "jit/loop/ranges.h"
 #include "jit/loop/visit.h"
 
 namespace ct::loop {
@@ -11,7 +12,9 @@ namespace {
 
 class Checker {
  public:
-  explicit Checker(const Program& program) : program_(program), defined_(program.values.size(), kNever) {}
+  explicit Checker(const Program& program) : program_(program), defined_(program.values.size(), kNever) {
+    known_.values = program.values;
+  }
 
   std::string run() {
     for (BufferId id = 0; id < program_.buffers.size(); ++id) buffer(id);
@@ -95,10 +98,18 @@ class Checker {
     return index;
   }
   Range reach(const Index& index) const {
-    Range range = program_.range_of(index);
-    range.low = std::max(range.low, program_.range_of(furthest(index, false)).low);
-    range.high = std::min(range.high, program_.range_of(furthest(index, true)).high);
+    Range range = known_.range_of(index);
+    range.low = std::max(range.low, known_.range_of(furthest(index, false)).low);
+    range.high = std::min(range.high, known_.range_of(furthest(index, true)).high);
     return range;
+  }
+
+  // What is computed of such an index lies between narrower numbers, too.
+  void narrow(const Statement& s) {
+    if (open_loops_.empty() || !is_integer(s.dtype) || s.result >= known_.values.size()) return;
+    const Range found = s.kind == StatementKind::kIndex ? reach(s.index) : result_range(known_, s);
+    Range& range = known_.values[s.result].range;
+    range = {std::max(range.low, found.low), std::min(range.high, found.high)};
   }
 
   // [index, index + count) inside the buffer's real elements, as far as ranges can tell.
@@ -319,6 +330,7 @@ class Checker {
       default:
         instruction(s);
     }
+    if (error_.empty()) narrow(s);
     if (error_.empty()) visit_results(program_, s, [&](Value value) { define(value, scope); });
   }
 
@@ -339,6 +351,7 @@ class Checker {
 
   std::vector<const For*> open_loops_;
   const Program& program_;
+  Program known_;  // no more than its values: between which numbers they lie where they are computed
   std::vector<State> defined_;
   int guards_ = 0;
   std::string error_;

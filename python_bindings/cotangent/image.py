@@ -13,7 +13,7 @@ from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import bound_of, capacity, without_padding
-from cotangent._ops.sizes import is_dimension
+from cotangent._ops.sizes import is_dimension, length_of_size
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
@@ -89,12 +89,12 @@ _REPEATED = 2
 def _same(x: Any, y: Any) -> bool:
     """Whether two sizes are one for all lengths."""
     if is_dimension(x) and is_dimension(y):
-        return _core.same_length(_core.array(x), _core.array(y))
+        return _core.same_length(x.value, y.value)
     return not is_dimension(x) and not is_dimension(y) and x == y
 
 
 def _of_size(x: Array, axis: int, size: Any) -> Array:
-    return give_lengths(x, {axis: _core.array(size)}) if is_dimension(size) else x
+    return give_lengths(x, {axis: length_of_size(size)}) if is_dimension(size) else x
 
 
 def _weights(

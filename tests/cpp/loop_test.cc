@@ -596,6 +596,21 @@ TEST(Check, FindsIllegalPrograms) {
                 b.store(out, 0, {DType::kFloat32, b.constant(DType::kInt32, 1).re});
               })),
               HasSubstr("is int32, not float32"));
+  // A loop from a length to the end: what is computed of its index lies no further than that.
+  const auto from_a_length = [&](int64_t divisor) {
+    return check(program([&](Builder& b, BufferId in, BufferId out) {
+      const Scalar read = b.convert(b.load(in, 0), DType::kInt64);
+      const Scalar held = b.apply(ScalarOp::kMax, read, b.constant(DType::kInt64, 0));
+      const Index length = b.to_index(b.apply(ScalarOp::kMin, held, b.constant(DType::kInt64, 10)));
+      b.for_each(Index(10) - length, {}, [&](Index i) {
+        const Scalar doubled = b.apply(ScalarOp::kMul, b.to_scalar(length + i), b.constant(DType::kInt64, 2));
+        const Scalar place = b.apply(ScalarOp::kDiv, doubled, b.constant(DType::kInt64, divisor));
+        b.store(out, length + i, b.load(in, b.to_index(place)));
+      });
+    }));
+  };
+  EXPECT_EQ(from_a_length(2), "");
+  EXPECT_THAT(from_a_length(1), HasSubstr("may reach index 18 of 10"));
   Program twice = program([](Builder& b, BufferId in, BufferId out) { b.store(out, 0, b.load(in, 0)); });
   twice.blocks[0].statements.push_back(twice.blocks[0].statements[0]);
   EXPECT_THAT(check(twice), HasSubstr("defined twice"));

@@ -417,8 +417,20 @@ def is_scalar_integer(value: Any) -> bool:
     )
 
 
-def as_dimension(value: Array, what: str, most: int | None = None) -> Dim:
-    """An integer scalar that the program computes, as a size. ``most``: beyond it, it counts as that.
+def placed(text: str, hint: str) -> str:
+    """A message with the user's line that it is about, if something is captured, and what to do."""
+    place = _core.calling_place()
+    return f"{text}\n  at {place}\n  {hint}" if place else f"{text}\n  {hint}"
+
+
+def as_dimension(
+    value: Array, what: str, most: int | None = None, bounded: str = "ct.dimension(value, bound=...)"
+) -> Dim:
+    """An integer scalar that the program computes, as a size.
+
+    Args:
+        most: beyond it, it counts as that.
+        bounded: how the user says how large it can be.
 
     Raises:
         DataDependentShapeError: outside of masks, where shapes are known. ConcretizationError: nothing says how large it can be.
@@ -431,8 +443,10 @@ def as_dimension(value: Array, what: str, most: int | None = None) -> Dim:
     found = _core.range_of_size(value)
     if found is None and most is None:
         raise ConcretizationError(
-            f"{what} is a value that the program computes, and nothing says how large it can be\n"
-            "  name a bound: ct.dimension(value, bound=...)"
+            placed(
+                f"{what} is a value that the program computes, and nothing says how large it can be",
+                f"name a bound: {bounded}",
+            )
         )
     exact = _core.convert(_held(value), "int32")
     if exact.weak_type:

@@ -88,7 +88,11 @@ def _repeated_by_values(array: Array, repeats: Array, axis: int) -> Array:
     if _core.ragged_axes(times):
         times = primitives.fill_padding(times, axes=[0], value=0.0)
     times = _core.convert(times, "int32")
-    total = as_dimension(primitives.reduce_sum(times, axes=[0]), "repeat: the number of elements of the result")
+    total = as_dimension(
+        primitives.reduce_sum(times, axes=[0]),
+        "repeat: the number of elements of the result",
+        bounded="total_repeat_length=ct.dimension(repeats.sum(), bound=...)",
+    )
     ends = cumsum(times)
     position = primitives.iota(shape=[total.bound], dtype=ends.dtype, axis=0)
     reached = _core.convert(searchsorted(ends, position, side="right"), "int32")

@@ -13,7 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.extents import capacity, without_padding
-from cotangent._ops.sizes import Size, as_dtype, axis_size
+from cotangent._ops.sizes import Size, as_dtype, axis_size, ragged_length
 
 __all__ = ["cropped", "ragged_convolution", "ragged_detrended"]
 
@@ -76,7 +76,7 @@ def ragged_detrended(rows: Array, breaks: Sequence[int]) -> Array:
         slope = (values * steps).sum(-1, keepdims=True) / cnp.where(square == 0, 1, square)
         mean = cnp.where(inside, values, 0).sum(-1, keepdims=True) / count
         result = cnp.where(inside, values - mean - slope * steps, result)
-    found: Array = give_lengths(result, {last: _core.array(size)})
+    found: Array = give_lengths(result, {last: ragged_length(rows, last)})
     return found
 
 
