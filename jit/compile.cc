@@ -8,6 +8,7 @@
 #include <new>
 
 #include "device/cpu/cpu.h"
+#include "device/cuda/cuda.h"
 #include "device/emulated/emulated.h"
 #include "ir/check.h"
 #include "ir/print.h"
@@ -220,6 +221,7 @@ auto as_status(const Body& body) -> decltype(body()) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
+    if (error.kind() == ErrorKind::kDevice) return absl::UnavailableError(error.what());
     return absl::InternalError(error.what());
   }
 }
@@ -259,10 +261,10 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
     plan.nanoseconds += 1000 + graph->aval(var).size();
   }
   HostStep step{host_functions.add({.inputs = plan.inputs, .outputs = plan.outputs, .graph = graph}), {}, {}};
-  const auto place = [&](PlanBuffer::Kind kind, size_t position, const Aval& aval) {
+  const auto place = [&](PlanBuffer::Kind kind, size_t position, const Aval& aval) -> ByteRange {
     plan.buffers.push_back(
         {.kind = kind, .position = static_cast<int32_t>(position), .offset = 0, .bytes = aval.bytes()});
-    return Where{static_cast<uint32_t>(plan.buffers.size() - 1), 0};
+    return {{static_cast<uint32_t>(plan.buffers.size() - 1), 0}, aval.bytes()};
   };
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     step.inputs.push_back(place(PlanBuffer::Kind::kInput, i, plan.inputs[i]));
@@ -275,11 +277,11 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
 }
 
 // What has no kernels is one host function.
-absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
-                                   jit::HostFunctions& host_functions) {
+absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& options,
+                                  jit::HostFunctions& host_functions, std::string_view architecture) {
   auto plan = as_status([&] {
     const GraphPtr prepared = prepare(graph, kGpu, options.products);
-    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu), jit::kEmulated);
+    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu), architecture);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;
@@ -288,10 +290,22 @@ absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& 
   return plan;
 }
 
+absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
+                                   jit::HostFunctions& host_functions) {
+  return plan_kernels(graph, options, host_functions, jit::kEmulated);
+}
+
+absl::StatusOr<Plan> plan_cuda(const GraphPtr& graph, const CompileOptions& options,
+                               jit::HostFunctions& host_functions) {
+  const CudaFacts facts = cuda_device().facts();
+  return plan_kernels(graph, options, host_functions, jit::kernel_architecture(facts.capability, facts.ptx));
+}
+
 const bool registered = [] {
   register_backend(
       {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
   register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
+  register_backend({.name = "cuda", .device = &cuda_device(), .make_plan = plan_cuda});
   register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
   return true;
 }();

@@ -28,6 +28,7 @@ constexpr int64_t kReleaseGilNanoseconds = 5'000;
   ErrorKind kind = ErrorKind::kValue;
   if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
   if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
+  if (status.code() == absl::StatusCode::kUnavailable) kind = ErrorKind::kDevice;
   throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
 }
 
