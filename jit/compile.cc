@@ -149,8 +149,7 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   run_pass("hoist_products", hoist_products, g);
   // What is made of products that are larger than their factors, norms of each example's gradient say, without these.
   if (products != Products::kOff) {
-    run_pass(
-        "contract", [&](const Graph& whole) { return contract(whole, products); }, g);
+    run_pass("contract", [&](const Graph& whole) { return contract(whole, products); }, g);
   }
   return g;
 }
@@ -160,8 +159,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
   loop::Program program;
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
   const jit::LoweringOptions options{.machine = machine, .host_functions = host_functions};
-  run_pass(
-      "lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
+  run_pass("lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
   if (machine.one_function) {
     // Sums down columns go row by row, transposes by tiles.
     run_pass("order_loops", jit::order_loops, program);
@@ -173,8 +171,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
   // What is read for the last time makes room.
   run_pass("read_early", jit::read_early, program);
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
-  run_pass(
-      "assign_buffers", [&](loop::Program& made) { jit::assign_buffers(made, donated); }, program);
+  run_pass("assign_buffers", [&](loop::Program& made) { jit::assign_buffers(made, donated); }, program);
   return program;
 }
 

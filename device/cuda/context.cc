@@ -41,9 +41,9 @@ Gpu find_gpu() {
       .shared_bytes = attribute(DeviceAttribute::kMostSharedBytes),
       .memory_bytes = static_cast<int64_t>(bytes)};
   if (gpu.facts.capability < kLeastCapability) {
-    throw Error(ErrorKind::kDevice, concat("the GPU ", gpu.facts.name, " has compute capability ",
-                                           gpu.facts.capability / 10, ".", gpu.facts.capability % 10,
-                                           "; kernels are made for ", kLeastCapability / 10, ".0 and newer"))
+    throw Error(ErrorKind::kDevice,
+                concat("the GPU ", gpu.facts.name, " has compute capability ", gpu.facts.capability / 10, ".",
+                       gpu.facts.capability % 10, "; kernels are made for ", kLeastCapability / 10, ".0 and newer"))
         .hint("choose another one with CUDA_VISIBLE_DEVICES, or another back end: jit(f, backend=\"cpu\")");
   }
   return gpu;
@@ -63,7 +63,9 @@ std::shared_ptr<GpuContext> GpuContext::open(Gpu gpu) {
 GpuContext::~GpuContext() {
   if (context_ == nullptr) return;
   try_to_enter();
-  for (Address block : take_idle()) driver().cuMemFreeAsync.attempt(block, stream_);
+  for (const auto& [size, blocks] : idle_) {
+    for (Address block : blocks) driver().cuMemFreeAsync.attempt(block, stream_);
+  }
   if (stream_ != nullptr) {
     driver().cuStreamSynchronize.attempt(stream_);
     driver().cuStreamDestroy.attempt(stream_);
@@ -78,12 +80,35 @@ size_t size_class(size_t bytes) {
   return (least + step - 1) / step * step;
 }
 
-std::vector<Address> GpuContext::take_idle() {
+Address GpuContext::take_idle(size_t size) {
   std::lock_guard lock(mutex());
-  std::vector<Address> all;
-  for (auto& [size, blocks] : idle_) all.insert(all.end(), blocks.begin(), blocks.end());
-  idle_.clear();
-  return all;
+  const auto idle = idle_.find(size);
+  if (idle == idle_.end()) return 0;
+  const Address block = idle->second.back();
+  idle->second.pop_back();
+  if (idle->second.empty()) idle_.erase(idle);
+  return block;
+}
+
+void GpuContext::keep_idle(Address block, size_t size) {
+  std::lock_guard lock(mutex());
+  idle_[size].push_back(block);
+}
+
+void GpuContext::free_idle() {
+  const auto some_size = [this] {
+    std::lock_guard lock(mutex());
+    return idle_.empty() ? 0 : idle_.begin()->first;
+  };
+  while (const size_t size = some_size()) {
+    const Address block = take_idle(size);
+    if (block == 0) continue;  // another thread was faster
+    const Status status = driver().cuMemFreeAsync.attempt(block, stream_);
+    if (status == Status::kSuccess) continue;
+    keep_idle(block, size);
+    throw driver().failure(driver().cuMemFreeAsync.name(), status);
+  }
+  driver().cuStreamSynchronize(stream_);
 }
 
 Error GpuContext::no_memory(size_t bytes) const {
@@ -98,28 +123,18 @@ Error GpuContext::no_memory(size_t bytes) const {
 
 std::shared_ptr<Buffer> GpuContext::allocate(size_t bytes) {
   const size_t size = size_class(bytes);
-  Address block = 0;
-  {
-    std::lock_guard lock(mutex());
-    if (auto idle = idle_.find(size); idle != idle_.end() && !idle->second.empty()) {
-      block = idle->second.back();
-      idle->second.pop_back();
-    }
-  }
+  Address block = take_idle(size);
   if (block == 0) {
     Status status = driver().cuMemAllocAsync.attempt(&block, size, stream_);
     if (status == Status::kOutOfMemory) {
-      for (Address unused : take_idle()) driver().cuMemFreeAsync(unused, stream_);
-      driver().cuStreamSynchronize(stream_);
+      free_idle();
       status = driver().cuMemAllocAsync.attempt(&block, size, stream_);
     }
     if (status == Status::kOutOfMemory) throw no_memory(size);
     if (status != Status::kSuccess) throw driver().failure(driver().cuMemAllocAsync.name(), status);
   }
-  return Buffer::borrow(reinterpret_cast<void*>(block), bytes, [context = shared_from_this(), block, size] {
-    std::lock_guard lock(mutex());
-    context->idle_[size].push_back(block);
-  });
+  return Buffer::borrow(reinterpret_cast<void*>(block), bytes,
+                        [context = shared_from_this(), block, size] { context->keep_idle(block, size); });
 }
 
 }  // namespace ct::cuda

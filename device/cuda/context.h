@@ -44,7 +44,9 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
 
  private:
   explicit GpuContext(Gpu gpu) : gpu_(std::move(gpu)) {}
-  std::vector<Address> take_idle();
+  Address take_idle(size_t size);  // 0: there is none
+  void keep_idle(Address block, size_t size);
+  void free_idle();
   Error no_memory(size_t bytes) const;
 
   const Gpu gpu_;

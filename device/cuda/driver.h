@@ -64,8 +64,8 @@ enum class JitOption : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };
 
 inline constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 
-using Ordinal = int;             // CUdevice
-using Address = uint64_t;        // CUdeviceptr
+using Ordinal = int;                 // CUdevice
+using Address = uint64_t;            // CUdeviceptr
 using Context = struct Context_*;    // CUcontext
 using Stream = struct Stream_*;      // CUstream
 using Module = struct Module_*;      // CUmodule
@@ -82,35 +82,33 @@ struct LaunchConfig {
 };
 
 // Name in cuda.h, symbol in the library, parameters.
-#define CT_CUDA_CALLS(CALL)                                                                             \
-  CALL(cuInit, cuInit, unsigned)                                                                        \
-  CALL(cuDriverGetVersion, cuDriverGetVersion, int*)                                                    \
-  CALL(cuDeviceGetCount, cuDeviceGetCount, int*)                                                        \
-  CALL(cuDeviceGet, cuDeviceGet, Ordinal*, int)                                                         \
-  CALL(cuDeviceGetName, cuDeviceGetName, char*, int, Ordinal)                                           \
-  CALL(cuDeviceGetAttribute, cuDeviceGetAttribute, int*, DeviceAttribute, Ordinal)                      \
-  CALL(cuDeviceTotalMem, cuDeviceTotalMem_v2, size_t*, Ordinal)                                         \
-  CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, Context*, Ordinal)                           \
-  CALL(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, Ordinal)                                \
-  CALL(cuCtxSetCurrent, cuCtxSetCurrent, Context)                                                       \
-  CALL(cuStreamCreate, cuStreamCreate, Stream*, unsigned)                                               \
-  CALL(cuStreamSynchronize, cuStreamSynchronize, Stream)                                                \
-  CALL(cuStreamDestroy, cuStreamDestroy_v2, Stream)                                                     \
-  CALL(cuMemGetInfo, cuMemGetInfo_v2, size_t*, size_t*)                                                 \
-  CALL(cuMemAllocAsync, cuMemAllocAsync, Address*, size_t, Stream)                                      \
-  CALL(cuMemFreeAsync, cuMemFreeAsync, Address, Stream)                                                 \
-  CALL(cuMemHostAlloc, cuMemHostAlloc, void**, size_t, unsigned)                                        \
-  CALL(cuMemFreeHost, cuMemFreeHost, void*)                                                             \
-  CALL(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, Address, const void*, size_t, Stream)                   \
-  CALL(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, Address, size_t, Stream)                         \
-  CALL(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)                       \
-  CALL(cuMemsetD8Async, cuMemsetD8Async, Address, unsigned char, size_t, Stream)                        \
-  CALL(cuModuleLoadDataEx, cuModuleLoadDataEx, Module*, const void*, unsigned, JitOption*, void**)      \
-  CALL(cuModuleGetFunction, cuModuleGetFunction, Function*, Module, const char*)                        \
-  CALL(cuModuleUnload, cuModuleUnload, Module)                                                          \
-  CALL(cuFuncSetAttribute, cuFuncSetAttribute, Function, FunctionAttribute, int)                        \
-  CALL(cuLaunchKernelEx, cuLaunchKernelEx, const LaunchConfig*, Function, void**, void**)               \
-  CALL(cuGetErrorName, cuGetErrorName, Status, const char**)                                            \
+#define CT_CUDA_CALLS(CALL)                                                                        \
+  CALL(cuInit, cuInit, unsigned)                                                                   \
+  CALL(cuDriverGetVersion, cuDriverGetVersion, int*)                                               \
+  CALL(cuDeviceGetCount, cuDeviceGetCount, int*)                                                   \
+  CALL(cuDeviceGet, cuDeviceGet, Ordinal*, int)                                                    \
+  CALL(cuDeviceGetName, cuDeviceGetName, char*, int, Ordinal)                                      \
+  CALL(cuDeviceGetAttribute, cuDeviceGetAttribute, int*, DeviceAttribute, Ordinal)                 \
+  CALL(cuDeviceTotalMem, cuDeviceTotalMem_v2, size_t*, Ordinal)                                    \
+  CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, Context*, Ordinal)                      \
+  CALL(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, Ordinal)                           \
+  CALL(cuCtxSetCurrent, cuCtxSetCurrent, Context)                                                  \
+  CALL(cuStreamCreate, cuStreamCreate, Stream*, unsigned)                                          \
+  CALL(cuStreamSynchronize, cuStreamSynchronize, Stream)                                           \
+  CALL(cuStreamDestroy, cuStreamDestroy_v2, Stream)                                                \
+  CALL(cuMemGetInfo, cuMemGetInfo_v2, size_t*, size_t*)                                            \
+  CALL(cuMemAllocAsync, cuMemAllocAsync, Address*, size_t, Stream)                                 \
+  CALL(cuMemFreeAsync, cuMemFreeAsync, Address, Stream)                                            \
+  CALL(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, Address, const void*, size_t, Stream)              \
+  CALL(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, Address, size_t, Stream)                    \
+  CALL(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)                  \
+  CALL(cuMemsetD8Async, cuMemsetD8Async, Address, unsigned char, size_t, Stream)                   \
+  CALL(cuModuleLoadDataEx, cuModuleLoadDataEx, Module*, const void*, unsigned, JitOption*, void**) \
+  CALL(cuModuleGetFunction, cuModuleGetFunction, Function*, Module, const char*)                   \
+  CALL(cuModuleUnload, cuModuleUnload, Module)                                                     \
+  CALL(cuFuncSetAttribute, cuFuncSetAttribute, Function, FunctionAttribute, int)                   \
+  CALL(cuLaunchKernelEx, cuLaunchKernelEx, const LaunchConfig*, Function, void**, void**)          \
+  CALL(cuGetErrorName, cuGetErrorName, Status, const char**)                                       \
   CALL(cuGetErrorString, cuGetErrorString, Status, const char**)
 
 // ---- the library ----------------------------------------------------------------------------------------------------

@@ -66,9 +66,9 @@ void CudaLoaded::find_functions() {
       Function function = nullptr;
       driver.cuModuleGetFunction(&function, modules_[kernel->code], kernel->symbol.c_str());
       if (kernel->shared_bytes > context_->facts().shared_bytes) {
-        throw Error(ErrorKind::kUnsupported,
-                    concat("a kernel of ", *name_, " shares ", kernel->shared_bytes, " bytes among the threads of a block; ",
-                           context_->facts().name, " has ", context_->facts().shared_bytes));
+        throw Error(ErrorKind::kUnsupported, concat("a kernel of ", *name_, " shares ", kernel->shared_bytes,
+                                                    " bytes among the threads of a block; ", context_->facts().name,
+                                                    " has ", context_->facts().shared_bytes));
       }
       if (kernel->shared_bytes > kUsualSharedBytes) {
         driver.cuFuncSetAttribute(function, FunctionAttribute::kMostDynamicSharedBytes,
@@ -130,8 +130,9 @@ std::string CudaLoaded::largest_buffers() const {
   for (size_t i = 0; i < std::min<size_t>(all.size(), 3); ++i) {
     text += concat("\n    ", all[i].first, " bytes: ", all[i].second);
   }
-  return text + "\n  free what other processes and libraries hold (nvidia-smi shows it), or use less: "
-                "jit(..., memory_limit=...)";
+  return text +
+         "\n  free what other processes and libraries hold (nvidia-smi shows it), or use less: "
+         "jit(..., memory_limit=...)";
 }
 
 }  // namespace ct::cuda

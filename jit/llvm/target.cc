@@ -117,8 +117,8 @@ const std::string& registry_key(const llvm::Triple& triple) { return triple.str(
 struct Architecture {
   int capability, ptx;
 };
-constexpr Architecture kArchitectures[] = {{121, 88}, {120, 87}, {110, 90}, {103, 88}, {101, 86},
-                                           {100, 86}, {90, 78},  {89, 78},  {87, 78},  {86, 78}, {80, 78}};
+constexpr Architecture kArchitectures[] = {{121, 88}, {120, 87}, {110, 90}, {103, 88}, {101, 86}, {100, 86},
+                                           {90, 78},  {89, 78},  {87, 78},  {86, 78},  {80, 78}};
 
 std::string ptx_version(const std::string& architecture) {
   const int number = std::atoi(architecture.c_str() + std::min<size_t>(architecture.size(), 3));

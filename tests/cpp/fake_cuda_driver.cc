@@ -4,8 +4,8 @@
 // It is as strict as the real one, or stricter: work waits in its stream until somebody waits for it; what is not its
 // own memory, stream, module or context is an error, and so is PTX that is too new for it.
 //
-// Tests tell it what to be by variables of the environment: CT_FAKE_CUDA_VERSION (12080), _CAPABILITY (90), _DEVICES (1),
-// _MEMORY (bytes) and _FAIL ("call:n:status": its n-th call fails), and ask it by the functions at the end.
+// Tests tell it what to be by variables of the environment: CT_FAKE_CUDA_VERSION (12080), _CAPABILITY (90), _DEVICES
+// (1), _MEMORY (bytes) and _FAIL ("call:n:status": its n-th call fails), and ask it by the functions at the end.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +15,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/cuda/driver.h"
@@ -109,11 +110,12 @@ bool holds(Address address, size_t bytes) {
 }
 
 Status drain(FakeStream* stream) {
+  Status first = Status::kSuccess;
   for (const auto& work : std::exchange(stream->work, {})) {
     const Status status = work();
-    if (status != Status::kSuccess) return fake().sticky = status;
+    if (first == Status::kSuccess && status != Status::kSuccess) first = fake().sticky = status;
   }
-  return Status::kSuccess;
+  return first;
 }
 
 Status queue(Stream handle, std::function<Status()> work) {
@@ -156,8 +158,8 @@ const char* error_name(Status status) {
 
 }  // namespace
 
-#define FAKE(name, needs_context)                                                     \
-  const std::lock_guard lock(fake().mutex);                                           \
+#define FAKE(name, needs_context)           \
+  const std::lock_guard lock(fake().mutex); \
   if (const Status begun = begin(name, needs_context); begun != Status::kSuccess) return begun
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -345,7 +347,8 @@ EXPORTED Status cuModuleLoadDataEx(Module* module, const void* image, unsigned c
   };
   const int version = fake_version(), minor = version % 1000 / 10;
   const int ptx = version < 12000 ? 78 : version / 1000 == 12 ? 80 + minor - (minor > 5 ? 1 : 0) : 90 + minor;
-  if (digits_after(text, ".version ") < 0) return fail(Status::kInvalidPtx, "line 1; fatal: Missing .version directive");
+  if (digits_after(text, ".version ") < 0)
+    return fail(Status::kInvalidPtx, "line 1; fatal: Missing .version directive");
   if (digits_after(text, ".version ") > ptx) return fail(Status::kUnsupportedPtxVersion, "Unsupported .version");
   if (digits_after(text, ".target sm_") > fake_capability()) return fail(Status::kNoBinaryForGpu, "no such target");
   auto* made = new FakeModule{text};
@@ -358,7 +361,7 @@ EXPORTED Status cuModuleGetFunction(Function* function, Module handle, const cha
   FAKE("cuModuleGetFunction", true);
   auto* module = reinterpret_cast<FakeModule*>(handle);
   if (!fake().modules.contains(module)) return Status::kInvalidHandle;
-  const size_t at = module->text.find(concat_entry(name));
+  const size_t at = module->text.find(std::string(".entry ") + name + "(");
   if (at == std::string::npos) return Status::kNotFound;
   const std::string parameters = module->text.substr(at, module->text.find(')', at) - at);
   size_t count = 0;
