@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import cotangent as ct
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -132,6 +131,21 @@ def test_what_training_costs() -> None:
     assert many == [1, 6, 4, 0, 1, 0]
 
 
+def test_what_private_training_costs() -> None:
+    """The network of the demo with digits: two products forward, one back, two for the sums of clipped gradients."""
+    program = """
+rng = np.random.default_rng(0)
+p = [rng.normal(size=shape).astype(np.float32) * 0.1 for shape in [(64, 64), (64,), (64, 10), (10,)]]
+x = rng.normal(size=(128, 64)).astype(np.float32)
+y = np.eye(10, dtype=np.float32)[rng.integers(0, 10, 128)]
+options = dict(learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=128)
+print(json.dumps(count(ct.per_example.dp_sgd_step(loss, **options), ct.random.key(0), p, x, y)))
+"""
+    launched, copied_in, copied_out, copied, waits, allocations = run(TRAINING + program)
+    assert launched <= 5 + 3
+    assert (copied_in, copied_out, copied, waits, allocations) == (7, 4, 0, 1, 0)
+
+
 @pytest.mark.parametrize(
     ("call", "status", "error", "text"),
     [
@@ -186,7 +200,10 @@ except ct.errors.DeviceError as error:
     assert "compute capability 7.5" in run(program, CT_FAKE_CUDA_CAPABILITY="75")
 
 
-@pytest.mark.parametrize(("version", "capability", "target", "ptx"), [("11080", "80", "sm_80", "7.8"), ("12020", "89", "sm_89", "7.8"), ("12040", "120", "sm_90", "7.8")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "capability", "target", "ptx"),
+    [("11080", "80", "sm_80", "7.8"), ("12020", "89", "sm_89", "7.8"), ("12040", "120", "sm_90", "7.8")],
+)
 def test_kernels_are_for_the_gpu_and_driver_that_are_there(
     version: str, capability: str, target: str, ptx: str
 ) -> None:
