@@ -82,11 +82,12 @@ class Checker {
     place(step.to, step.bytes, "copy");
     place(step.from, step.bytes, "copy");
   }
+  void check(const FillStep& step) { place(step.to, step.bytes, "fill"); }
   void check(const HostStep& step) {
     expect(step.function < plan_.host_functions.size(), "host function ", step.function, " of ",
            plan_.host_functions.size());
-    for (const Where& where : step.inputs) place(where, 0, "host function's input");
-    for (const Where& where : step.outputs) place(where, 0, "host function's output");
+    for (const ByteRange& range : step.inputs) place(range.at, range.bytes, "host function's input");
+    for (const ByteRange& range : step.outputs) place(range.at, range.bytes, "host function's output");
   }
   void check(const LoopStep& step) {
     expect(step.count >= -1, "a loop of ", step.count, " iterations");

@@ -34,9 +34,13 @@ void Loaded::run_watched(void* const* inputs, void* const* outputs) const {
   if (native_.entry != nullptr) {
     run_native(inputs, outputs);
   } else {
-    run_plan(*this, device_.queue(), inputs, outputs);
+    play(inputs, outputs);
   }
   if (scope) scope->rethrow();
+}
+
+void Loaded::play(void* const* inputs, void* const* outputs) const {
+  run_plan(*this, device_.queue(), inputs, outputs);
 }
 
 std::vector<Tensor> Loaded::operator()(absl::Span<const Tensor> inputs) const {

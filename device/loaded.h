@@ -65,6 +65,10 @@ class Loaded {
   // That step, with what its calls out of it need.
   void run_native(void* const* inputs, void* const* outputs) const;
 
+ protected:
+  // The steps of a plan that is not one native step.
+  virtual void play(void* const* inputs, void* const* outputs) const;
+
  private:
   void run_watched(void* const* inputs, void* const* outputs) const;
 

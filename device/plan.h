@@ -25,6 +25,13 @@ struct Where {
   bool operator==(const Where&) const = default;
 };
 
+// So many bytes from there.
+struct ByteRange {
+  Where at;
+  int64_t bytes = 0;
+  bool operator==(const ByteRange&) const = default;
+};
+
 struct PlanBuffer {
   enum class Kind : uint8_t { kInput, kOutput, kArena };
   Kind kind = Kind::kArena;
@@ -60,10 +67,16 @@ struct CopyStep {
   int64_t bytes = 0;
   bool operator==(const CopyStep&) const = default;
 };
+struct FillStep {
+  Where to;
+  uint8_t byte = 0;
+  int64_t bytes = 0;
+  bool operator==(const FillStep&) const = default;
+};
 // A function of the host, by its position in host_functions.
 struct HostStep {
   uint32_t function = 0;
-  std::vector<Where> inputs, outputs;
+  std::vector<ByteRange> inputs, outputs;
   bool operator==(const HostStep&) const = default;
 };
 // A block `count` times; or, if count is -1, while the byte at go_on is not 0.
@@ -79,7 +92,7 @@ struct BranchStep {
   std::vector<uint32_t> bodies;
   bool operator==(const BranchStep&) const = default;
 };
-using Step = std::variant<NativeStep, KernelStep, CopyStep, HostStep, LoopStep, BranchStep>;
+using Step = std::variant<NativeStep, KernelStep, CopyStep, FillStep, HostStep, LoopStep, BranchStep>;
 
 struct Plan {
   std::string name;

@@ -11,7 +11,7 @@
 namespace ct {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent plan 2\n";
+constexpr std::string_view kMagic = "cotangent plan 3\n";
 
 class Writer {
  public:
@@ -142,6 +142,8 @@ void field(Stream& stream, Value& value) {
     aval(stream, value);
   } else if constexpr (std::is_same_v<Type, Where>) {
     fields(stream, value.buffer, value.offset);
+  } else if constexpr (std::is_same_v<Type, ByteRange>) {
+    fields(stream, value.at, value.bytes);
   } else if constexpr (std::is_same_v<Type, PlanBuffer>) {
     fields(stream, value.kind, value.position, value.offset, value.bytes);
   } else if constexpr (std::is_same_v<Type, Code>) {
@@ -152,6 +154,8 @@ void field(Stream& stream, Value& value) {
     fields(stream, value.code, value.symbol, value.blocks, value.threads, value.shared_bytes, value.arguments);
   } else if constexpr (std::is_same_v<Type, CopyStep>) {
     fields(stream, value.to, value.from, value.bytes);
+  } else if constexpr (std::is_same_v<Type, FillStep>) {
+    fields(stream, value.to, value.byte, value.bytes);
   } else if constexpr (std::is_same_v<Type, HostStep>) {
     fields(stream, value.function, value.inputs, value.outputs);
   } else if constexpr (std::is_same_v<Type, LoopStep>) {

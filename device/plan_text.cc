@@ -42,9 +42,11 @@ class Writer {
     }
     return "";
   }
-  std::string places(const std::vector<Where>& list) const {
+  std::string place(const ByteRange& range) const { return place(range.at); }
+  template <class Place>
+  std::string places(const std::vector<Place>& list) const {
     std::string all;
-    for (const Where& where : list) all += (all.empty() ? "" : ", ") + place(where);
+    for (const Place& one : list) all += (all.empty() ? "" : ", ") + place(one);
     return all;
   }
 
@@ -55,6 +57,9 @@ class Writer {
   }
   void write(const CopyStep& step) {
     line("copy ", step.bytes, " bytes from ", place(step.from), " to ", place(step.to));
+  }
+  void write(const FillStep& step) {
+    line("fill ", step.bytes, " bytes at ", place(step.to), " with ", static_cast<int>(step.byte));
   }
   void write(const HostStep& step) {
     line("host ", plan_.host_functions[step.function], " (", places(step.inputs), ") -> (", places(step.outputs), ")");

@@ -21,7 +21,8 @@ class Queue {
   virtual void native(const Loaded& loaded, void* const* inputs, void* const* outputs) = 0;
   virtual void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) = 0;
   virtual void copy(void* to, const void* from, int64_t bytes) = 0;
-  virtual void host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+  virtual void fill(void* to, uint8_t byte, int64_t bytes) = 0;
+  virtual void host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,
                     absl::Span<void* const> outputs) = 0;
   virtual void loop(int64_t count, const void* go_on, const Body& body) = 0;
   virtual void branch(const void* index, absl::Span<const Body> bodies) = 0;

@@ -45,18 +45,21 @@ class Player {
   using Addresses = absl::InlinedVector<void*, 8>;
 
   void* address(const Where& where) const { return bases_[where.buffer] + where.offset; }
-  Addresses addresses(absl::Span<const Where> places) const {
+  void* address(const ByteRange& range) const { return address(range.at); }
+  template <class Place>
+  Addresses addresses(const std::vector<Place>& places) const {
     Addresses result;
-    for (const Where& where : places) result.push_back(address(where));
+    for (const Place& place : places) result.push_back(address(place));
     return result;
   }
 
   void play(const NativeStep&) { queue_.native(loaded_, inputs_, outputs_); }
   void play(const KernelStep& step) { queue_.launch(loaded_, step, addresses(step.arguments)); }
   void play(const CopyStep& step) { queue_.copy(address(step.to), address(step.from), step.bytes); }
+  void play(const FillStep& step) { queue_.fill(address(step.to), step.byte, step.bytes); }
   void play(const HostStep& step) {
     const Addresses inputs = addresses(step.inputs);
-    queue_.host(loaded_, step.function, inputs, addresses(step.outputs));
+    queue_.host(loaded_, step, inputs, addresses(step.outputs));
   }
   void play(const LoopStep& step) {
     queue_.loop(step.count, step.count == -1 ? address(step.go_on) : nullptr, [this, &step] { block(step.body); });
@@ -80,8 +83,12 @@ class Player {
 
 }  // namespace
 
-void run_plan(const Loaded& loaded, Queue& queue, void* const* inputs, void* const* outputs) {
+void queue_plan(const Loaded& loaded, Queue& queue, void* const* inputs, void* const* outputs) {
   Player(loaded, queue, inputs, outputs).block(0);
+}
+
+void run_plan(const Loaded& loaded, Queue& queue, void* const* inputs, void* const* outputs) {
+  queue_plan(loaded, queue, inputs, outputs);
   queue.wait();
 }
 

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "device/cpu/cpu.h"
+#include "device/cuda/cuda.h"
 #include "device/emulated/emulated.h"
 #include "ir/check.h"
 #include "ir/print.h"
@@ -148,8 +149,7 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   run_pass("hoist_products", hoist_products, g);
   // What is made of products that are larger than their factors, norms of each example's gradient say, without these.
   if (products != Products::kOff) {
-    run_pass(
-        "contract", [&](const Graph& whole) { return contract(whole, products); }, g);
+    run_pass("contract", [&](const Graph& whole) { return contract(whole, products); }, g);
   }
   return g;
 }
@@ -172,8 +172,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
   // What is read for the last time makes room.
   run_pass("read_early", jit::read_early, program);
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
-  run_pass(
-      "assign_buffers", [&](loop::Program& made) { jit::assign_buffers(made, donated); }, program);
+  run_pass("assign_buffers", [&](loop::Program& made) { jit::assign_buffers(made, donated); }, program);
   return program;
 }
 
@@ -220,6 +219,7 @@ auto as_status(const Body& body) -> decltype(body()) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
+    if (error.kind() == ErrorKind::kDevice) return absl::UnavailableError(error.what());
     return absl::InternalError(error.what());
   }
 }
@@ -259,10 +259,10 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
     plan.nanoseconds += 1000 + graph->aval(var).size();
   }
   HostStep step{host_functions.add({.inputs = plan.inputs, .outputs = plan.outputs, .graph = graph}), {}, {}};
-  const auto place = [&](PlanBuffer::Kind kind, size_t position, const Aval& aval) {
+  const auto place = [&](PlanBuffer::Kind kind, size_t position, const Aval& aval) -> ByteRange {
     plan.buffers.push_back(
         {.kind = kind, .position = static_cast<int32_t>(position), .offset = 0, .bytes = aval.bytes()});
-    return Where{static_cast<uint32_t>(plan.buffers.size() - 1), 0};
+    return {{static_cast<uint32_t>(plan.buffers.size() - 1), 0}, aval.bytes()};
   };
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     step.inputs.push_back(place(PlanBuffer::Kind::kInput, i, plan.inputs[i]));
@@ -275,11 +275,11 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
 }
 
 // What has no kernels is one host function.
-absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
-                                   jit::HostFunctions& host_functions) {
+absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& options,
+                                  jit::HostFunctions& host_functions, std::string_view architecture) {
   auto plan = as_status([&] {
     const GraphPtr prepared = prepare(graph, kGpu, options.products);
-    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu, &host_functions), jit::kEmulated);
+    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu, &host_functions), architecture);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;
@@ -288,10 +288,22 @@ absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& 
   return plan;
 }
 
+absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
+                                   jit::HostFunctions& host_functions) {
+  return plan_kernels(graph, options, host_functions, jit::kEmulated);
+}
+
+absl::StatusOr<Plan> plan_cuda(const GraphPtr& graph, const CompileOptions& options,
+                               jit::HostFunctions& host_functions) {
+  const CudaFacts facts = cuda_device().facts();
+  return plan_kernels(graph, options, host_functions, jit::kernel_architecture(facts.capability, facts.ptx));
+}
+
 const bool registered = [] {
   register_backend(
       {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
   register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
+  register_backend({.name = "cuda", .device = &cuda_device(), .make_plan = plan_cuda});
   register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
   return true;
 }();

@@ -1,4 +1,5 @@
-// Compiling for Python: entries of jitted functions, the graphs of eager transformed functions, graphs by themselves.
+// Compiling for Python: entries of jitted functions, the graphs of eager transformed functions, graphs by themselves;
+// and what GPU there is to compile for.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -6,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device/cuda/cuda.h"
 #include "interpreter/evaluate.h"
 #include "jit/compile.h"
 #include "python_bindings/gil.h"
@@ -28,6 +30,7 @@ constexpr int64_t kReleaseGilNanoseconds = 5'000;
   ErrorKind kind = ErrorKind::kValue;
   if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
   if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
+  if (status.code() == absl::StatusCode::kUnavailable) kind = ErrorKind::kDevice;
   throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
 }
 
@@ -158,6 +161,20 @@ void register_compiled(py::module_& module) {
     const absl::StatusOr<Plan> plan = compile_kernels(handle.graph, architecture);
     if (!plan.ok()) throw_status(plan.status(), "compiling");
     return plan->codes[0].bytes;
+  });
+  // Looks for the driver, and raises where there is none.
+  module.def("cuda_facts", [] {
+    const CudaFacts facts = [] {
+      const WithoutInterpreter released;
+      return cuda_device().facts();
+    }();
+    py::dict result;
+    result["name"] = facts.name;
+    result["capability"] = facts.capability;
+    result["driver"] = facts.driver;
+    result["multiprocessors"] = facts.multiprocessors;
+    result["memory_bytes"] = facts.memory_bytes;
+    return result;
   });
 }
 

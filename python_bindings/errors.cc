@@ -36,6 +36,8 @@ void register_errors(py::module_& module) {
        "A derivative that does not exist or that the operation does not define."},
       {ErrorKind::kUnsupported, nullptr, PyExc_NotImplementedError, ""},
       {ErrorKind::kMemory, nullptr, PyExc_MemoryError, ""},
+      {ErrorKind::kDevice, "DeviceError", PyExc_RuntimeError,
+       "A device that is not there, or whose driver reports a failure."},
       {ErrorKind::kFloatingPoint, nullptr, PyExc_FloatingPointError, ""},
       {ErrorKind::kInternal, "InternalError", PyExc_RuntimeError, "A bug of cotangent."},
   };

@@ -25,6 +25,7 @@ enum class ErrorKind : uint8_t {
   kNotDifferentiable,  // ct.errors.NotDifferentiableError (a TypeError)
   kUnsupported,        // NotImplementedError: known, stated limit
   kMemory,             // MemoryError
+  kDevice,             // ct.errors.DeviceError (a RuntimeError): one is not there, or its driver reports a failure
   kFloatingPoint,      // FloatingPointError: a NaN that the user asked to be told of
   kInternal,           // ct.errors.InternalError: a bug of this library
 };

@@ -43,7 +43,7 @@ THIRD_PARTIES: dict[str, tuple[str, ...]] = {
     "llvm/": ("jit/llvm",),
     "llvm-c/": ("jit/llvm",),
     "lld/": ("jit/llvm",),
-    "cuda": ("device/cuda",),
+    "cuda": ("device/cuda", "tests/cpp"),
     "cublas": ("device/cuda",),
     "Python.h": ("python_bindings",),
     "pybind11/": ("python_bindings",),

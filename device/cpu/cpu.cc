@@ -67,10 +67,14 @@ void HostQueue::copy(void* to, const void* from, int64_t bytes) {
   if (bytes != 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-void HostQueue::host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+void HostQueue::fill(void* to, uint8_t byte, int64_t bytes) {
+  if (bytes != 0) std::memset(to, byte, static_cast<size_t>(bytes));
+}
+
+void HostQueue::host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,
                      absl::Span<void* const> outputs) {
   CT_CHECK(loaded.host_table() != nullptr);
-  loaded.host_table()->call(function, inputs.data(), outputs.data());
+  loaded.host_table()->call(step.function, inputs.data(), outputs.data());
 }
 
 void HostQueue::loop(int64_t count, const void* go_on, const Body& body) {

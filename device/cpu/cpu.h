@@ -18,7 +18,8 @@ class HostQueue : public Queue {
   void native(const Loaded& loaded, void* const* inputs, void* const* outputs) override;
   void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override;
   void copy(void* to, const void* from, int64_t bytes) override;
-  void host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+  void fill(void* to, uint8_t byte, int64_t bytes) override;
+  void host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,
             absl::Span<void* const> outputs) override;
   void loop(int64_t count, const void* go_on, const Body& body) override;
   void branch(const void* index, absl::Span<const Body> bodies) override;

@@ -10,7 +10,9 @@ struct NullCounts {
   int64_t allocated_bytes = 0;
   int64_t kernels = 0;
   int64_t copies = 0;
+  int64_t fills = 0;
   int64_t host_calls = 0;  // native code among them
+  int64_t waits = 0;       // of the host for the device: at the end, and for what decides how a plan goes on
 };
 
 class NullDevice final : public Device {
@@ -26,15 +28,20 @@ class NullDevice final : public Device {
     void native(const Loaded&, void* const*, void* const*) override { ++counts.host_calls; }
     void launch(const Loaded&, const KernelStep&, absl::Span<void* const>) override { ++counts.kernels; }
     void copy(void*, const void*, int64_t) override { ++counts.copies; }
-    void host(const Loaded&, uint32_t, absl::Span<const void* const>, absl::Span<void* const>) override {
+    void fill(void*, uint8_t, int64_t) override { ++counts.fills; }
+    void host(const Loaded&, const HostStep&, absl::Span<const void* const>, absl::Span<void* const>) override {
       ++counts.host_calls;
     }
     // As if the condition failed after one iteration, and the first branch were taken.
     void loop(int64_t count, const void*, const Body& body) override {
+      if (count == -1) counts.waits += 2;  // for each look at the condition
       for (int64_t i = 0; i < (count == -1 ? 1 : count); ++i) body();
     }
-    void branch(const void*, absl::Span<const Body> bodies) override { bodies[0](); }
-    void wait() override {}
+    void branch(const void*, absl::Span<const Body> bodies) override {
+      ++counts.waits;
+      bodies[0]();
+    }
+    void wait() override { ++counts.waits; }
     NullCounts counts;
   };
   Counter queue_;

@@ -113,13 +113,36 @@ const llvm::Triple& registry_key(const llvm::Triple& triple) { return triple; }
 const std::string& registry_key(const llvm::Triple& triple) { return triple.str(); }
 #endif
 
-// The least that knows the architecture: older drivers read no newer one.
+// Compute capabilities, and the least PTX that is made for them: older drivers read no newer one.
+struct Architecture {
+  int capability, ptx;
+};
+constexpr Architecture kArchitectures[] = {{121, 88}, {120, 87}, {110, 90}, {103, 88}, {101, 86}, {100, 86},
+                                           {90, 78},  {89, 78},  {87, 78},  {86, 78},  {80, 78}};
+
 std::string ptx_version(const std::string& architecture) {
   const int number = std::atoi(architecture.c_str() + std::min<size_t>(architecture.size(), 3));
-  return number >= 120 ? "+ptx87" : number >= 100 ? "+ptx86" : "+ptx78";
+  for (const Architecture& one : kArchitectures) {
+    if (number == one.capability) return "+ptx" + std::to_string(one.ptx);
+  }
+  return "+ptx78";
 }
 
 }  // namespace
+
+std::string kernel_architecture(int capability, int ptx) {
+  initialize_llvm();
+  const llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target* description = llvm::TargetRegistry::lookupTarget(registry_key(triple), error);
+  CT_CHECK(description != nullptr);
+  const std::unique_ptr<llvm::MCSubtargetInfo> known(description->createMCSubtargetInfo(triple, "", ""));
+  for (const Architecture& one : kArchitectures) {
+    const std::string name = "sm_" + std::to_string(one.capability);
+    if (one.capability <= capability && one.ptx <= ptx && known->isCPUStringValid(name)) return name;
+  }
+  return "sm_80";
+}
 
 absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& options) {
   initialize_llvm();

@@ -7,6 +7,7 @@ have known has a class of its own here. Every message says what is wrong, where 
 from cotangent._core import (
     ConcretizationError,
     CorruptFileError,
+    DeviceError,
     DTypeError,
     InternalError,
     NotDifferentiableError,
@@ -21,6 +22,7 @@ __all__ = [
     "DTypeError",
     "DataDependentShapeError",
     "DeletedArrayError",
+    "DeviceError",
     "InternalError",
     "MemoryLimitError",
     "MismatchError",

@@ -36,7 +36,8 @@ Plan one_of_each() {
   plan.blocks = {{KernelStep{.code = 0, .symbol = "k", .blocks = 25, .threads = 256, .arguments = {{0, 0}, {1, 16}}},
                   LoopStep{.count = -1, .go_on = {2, 7}, .body = 1}, LoopStep{.count = 3, .go_on = {}, .body = 1}},
                  {CopyStep{.to = {1, 0}, .from = {0, 4}, .bytes = 16}, BranchStep{.index = {2, 4}, .bodies = {2, 3}}},
-                 {HostStep{.function = 0, .inputs = {{0, 0}}, .outputs = {{1, 0}}}},
+                 {HostStep{.function = 0, .inputs = {{{0, 0}, 20}}, .outputs = {{{1, 0}, 16}}},
+                  FillStep{.to = {1, 8}, .byte = 255, .bytes = 8}},
                  {}};
   return plan;
 }
@@ -110,6 +111,8 @@ TEST(CheckPlan, NamesWhatIsWrong) {
   EXPECT_THAT(step(1, 1, +[](BranchStep& s) { s.bodies = {1}; }), HasSubstr("block 1 inside of block 1"));
   EXPECT_THAT(step(1, 1, +[](BranchStep& s) { s.bodies = {}; }), HasSubstr("without bodies"));
   EXPECT_THAT(step(2, 0, +[](HostStep& s) { s.function = 1; }), HasSubstr("host function 1 of 1"));
+  EXPECT_THAT(step(2, 0, +[](HostStep& s) { s.outputs[0].bytes = 17; }), HasSubstr("output of 17 bytes at 0 of 16"));
+  EXPECT_THAT(step(2, 1, +[](FillStep& s) { s.bytes = 9; }), HasSubstr("a fill of 9 bytes at 8 of 16"));
   EXPECT_THAT(problem([](Plan& p) { p.blocks[3] = {NativeStep{"f"}}; }), HasSubstr("without its code"));
 }
 
@@ -134,9 +137,9 @@ void expect_same_results(const GraphPtr& graph, uint32_t seed = 1) {
 }
 
 TEST(Backends, AreOfferedByTheirNames) {
-  EXPECT_THAT(backend_names(), testing::UnorderedElementsAre("llvm", "interpreter", "cuda-emulated", "toy"));
+  EXPECT_THAT(backend_names(), testing::UnorderedElementsAre("llvm", "interpreter", "cuda", "cuda-emulated", "toy"));
   EXPECT_EQ(find_backend("toy")->device, &toy());
-  EXPECT_EQ(find_backend("cuda"), nullptr);
+  EXPECT_EQ(find_backend("rocm"), nullptr);
 }
 
 TEST(Backends, AToyPlaysEquationsOneByOne) {
@@ -217,11 +220,11 @@ TEST(RunPlan, LoopsAndBranches) {
   };
   const auto table = std::make_shared<const Functions>();
   plan.host_functions = table->texts();
-  plan.blocks = {{CopyStep{x, in, 4}, HostStep{1, {x}, {below}}, LoopStep{-1, below, 1}, LoopStep{3, {}, 2},
-                  HostStep{2, {x}, {above}}, BranchStep{above, {4, 3}}, CopyStep{out, x, 4}},
-                 {HostStep{0, {x}, {x}}, HostStep{1, {x}, {below}}},
-                 {HostStep{0, {x}, {x}}},
-                 {HostStep{3, {x}, {x}}},
+  plan.blocks = {{CopyStep{x, in, 4}, HostStep{1, {{x, 4}}, {{below, 1}}}, LoopStep{-1, below, 1}, LoopStep{3, {}, 2},
+                  HostStep{2, {{x, 4}}, {{above, 4}}}, BranchStep{above, {4, 3}}, CopyStep{out, x, 4}},
+                 {HostStep{0, {{x, 4}}, {{x, 4}}}, HostStep{1, {{x, 4}}, {{below, 1}}}},
+                 {HostStep{0, {{x, 4}}, {{x, 4}}}},
+                 {HostStep{3, {{x, 4}}, {{x, 4}}}, FillStep{above, 7, 4}},
                  {}};
   const auto loaded = cpu_device().load(plan, table);
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
@@ -243,6 +246,7 @@ TEST(RunPlan, KernelsAreCountedAndNotForTheHost) {
   (**counted)({x});
   EXPECT_EQ(null.counts().kernels, static_cast<int64_t>(plan->blocks[0].size()));
   EXPECT_EQ(null.counts().kernels, 1);
+  EXPECT_EQ(null.counts().waits, 1);
   EXPECT_EQ(null.counts().allocated_bytes, plan->arena_bytes);
   EXPECT_THROW((**cpu_device().load(*plan))({x}), Error);
 }
@@ -251,7 +255,7 @@ TEST(RunPlan, WhatAHostFunctionThrowsLeavesTheCall) {
   const GraphPtr graph = build_graph({kVector}, [](Builder&, const Values& v) { return Values{v[0]}; });
   Plan plan = *plan_equations(graph, {}, *std::make_unique<jit::HostFunctions>());
   plan.inputs = {kVector};
-  plan.blocks[0][0] = HostStep{0, {{0, 0}}, {{1, 0}}};
+  plan.blocks[0][0] = HostStep{0, {{{0, 0}, 20}}, {{{1, 0}, 20}}};
   class Fails final : public HostTable {
    public:
     std::vector<std::string> texts() const override { return {"fails"}; }

@@ -36,11 +36,11 @@ inline absl::StatusOr<Plan> plan_equations(const GraphPtr& graph, const CompileO
     HostStep step;
     for (Var var : graph->operands(equation)) {
       function.inputs.push_back(graph->aval(var));
-      step.inputs.push_back({var, 0});
+      step.inputs.push_back({{var, 0}, graph->aval(var).bytes()});
     }
     for (uint32_t k = 0; k < equation.output_count; ++k) {
       function.outputs.push_back(graph->aval(equation.first_output + k));
-      step.outputs.push_back({equation.first_output + k, 0});
+      step.outputs.push_back({{equation.first_output + k, 0}, function.outputs.back().bytes()});
     }
     if (equation.primitive->reference) {
       function.primitive = equation.primitive;
@@ -83,10 +83,10 @@ class Toy final : public Device {
       log.push_back("copy " + std::to_string(bytes));
       HostQueue::copy(to, from, bytes);
     }
-    void host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+    void host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,
               absl::Span<void* const> outputs) override {
-      log.push_back(loaded.plan().host_functions[function]);
-      HostQueue::host(loaded, function, inputs, outputs);
+      log.push_back(loaded.plan().host_functions[step.function]);
+      HostQueue::host(loaded, step, inputs, outputs);
     }
     std::vector<std::string> log;
   };

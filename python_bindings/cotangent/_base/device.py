@@ -1,8 +1,12 @@
-"""Where arrays live: one place so far, the memory of the host."""
+"""The devices that programs run on. Arrays live in one place so far, the memory of the host."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from cotangent import _core
+from cotangent.errors import DeviceError
 
 __all__ = [
     "Device",
@@ -20,10 +24,11 @@ __all__ = [
 
 
 class Device:
-    """A place that holds arrays and computes with them."""
+    """A place that computes with arrays."""
 
-    def __init__(self, platform: str, id: int) -> None:
+    def __init__(self, platform: str, id: int, kind: str | None = None) -> None:
         self._key = (platform, id)
+        self._kind = kind or platform
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Device) else NotImplemented
@@ -44,7 +49,7 @@ class Device:
     @property
     def device_kind(self) -> str:
         """What the device calls itself."""
-        return self.platform
+        return self._kind
 
     @property
     def process_index(self) -> int:
@@ -62,14 +67,27 @@ CPU = Device("cpu", 0)
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of a platform: ``"cpu"`` or None.
+    """The devices of a platform: ``"cpu"``, ``"cuda"`` (also called ``"gpu"``), or None for those of all platforms, the processor first.
+
+    A GPU is looked for by each call of this that does not name the processor, and by programs that are compiled for one; by nothing else.
 
     Raises:
-        RuntimeError: there is no such platform.
+        RuntimeError: there is no such platform. `cotangent.errors.DeviceError`: there is no GPU, or none that can be used; it says why.
     """
-    if backend not in (None, "cpu"):
-        raise RuntimeError(f"unknown platform {backend!r}; there is 'cpu'")
-    return [CPU]
+    if backend == "cpu":
+        return [CPU]
+    if backend is None:
+        try:
+            return [CPU, _gpu()]
+        except DeviceError:
+            return [CPU]
+    if backend in ("cuda", "gpu"):
+        return [_gpu()]
+    raise RuntimeError(f"unknown platform {backend!r}; there are 'cpu' and 'cuda'")
+
+
+def _gpu() -> Device:
+    return Device("cuda", 0, _core.cuda_facts()["name"])
 
 
 def local_devices(
@@ -97,18 +115,18 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The platform that programs run on."""
-    return CPU.platform
+    """The platform that programs run on which name none."""
+    return "cuda" if os.environ.get("CT_DEVICE") in ("cuda", "gpu") else CPU.platform
 
 
 def process_index(backend: str | None = None) -> int:
     """The number of this process among those that work together."""
-    return devices(backend)[0].process_index
+    return CPU.process_index if backend is None else devices(backend)[0].process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """How many processes work together: one."""
-    return len({device.process_index for device in devices(backend)})
+    return len({device.process_index for device in devices(backend or CPU.platform)})
 
 
 def check_device(device: Any, name: str) -> None:
@@ -117,6 +135,11 @@ def check_device(device: Any, name: str) -> None:
     Raises:
         ValueError: the device is neither None, ``"cpu"`` nor one of `devices`.
     """
+    if isinstance(device, Device) and device != CPU:
+        raise ValueError(
+            f"{name}: {device!r} holds no arrays so far; they live on the host\n"
+            "  leave the device out: a function of jit(f, backend='cuda') copies its arguments to the GPU, and its results back"
+        )
     if device is not None and device != CPU and device not in ("cpu", "cpu:0") and not _is_of_one_device(device):
         raise ValueError(f"{name}: unknown device {device!r}; there is {CPU!r}, also called 'cpu'")
 
@@ -138,7 +161,9 @@ def check_placement(sharding: Any, name: str) -> None:
     Raises:
         ValueError: it does.
     """
-    if sharding is None or isinstance(sharding, Device) or sharding in ("cpu", "cpu:0") or _is_of_one_device(sharding):
+    if isinstance(sharding, Device):
+        check_device(sharding, name)
+    if sharding is None or sharding == CPU or sharding in ("cpu", "cpu:0") or _is_of_one_device(sharding):
         return
     # A specification names the axes of a mesh that arrays are cut along.
     if type(sharding).__name__ in ("PartitionSpec", "UnspecifiedValue") and not any(

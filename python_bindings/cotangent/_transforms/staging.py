@@ -337,7 +337,7 @@ def _platform(backend: str | None, device: Any) -> str:
     chosen = backend if backend is not None else device
     if chosen is None:
         chosen = os.environ.get("CT_DEVICE") or "cpu"
-    return "llvm" if chosen == "cpu" else str(chosen)
+    return {"cpu": "llvm", "gpu": "cuda"}.get(str(chosen), str(chosen))
 
 
 @overload
@@ -407,8 +407,9 @@ def jit(
             again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
         donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
         keep_unused: whether unused arguments are part of the compiled program; unused arguments cost nothing.
-        device: accepted for compatibility: programs run on this machine's processor.
-        backend: ``"llvm"`` (also called ``"cpu"``), ``"interpreter"``, or ``"cuda-emulated"``: the kernels of a GPU, run on the host for tests.
+        device: one of `cotangent.devices`, for its backend.
+        backend: ``"llvm"`` (also called ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, to
+            which a call copies its arguments, and from which it copies its results; or ``"cuda-emulated"``: these kernels, run on the host for tests.
             The environment variable ``CT_DEVICE`` names the one of functions that name none.
         inline: whether calls of it are inlined; calls are always inlined before compiling.
         in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.

@@ -1,0 +1,182 @@
+// NVIDIA's driver, libcuda: opened when somebody asks for a GPU and not before, with declarations of our own of the
+// calls that are used. tests/cpp/cuda_header_test.cc compares them with cuda.h.
+//
+// A call that fails throws: Error(kMemory) where the GPU has no memory left, else Error(kDevice). It says which call,
+// what the driver says, and what to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/error.h"
+#include "runtime/process.h"
+
+namespace ct::cuda {
+
+// ---- as in cuda.h ---------------------------------------------------------------------------------------------------
+
+// CUresult. The driver has more of them.
+enum class Status : uint32_t {
+  kSuccess = 0,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kDeinitialized = 4,
+  kStubLibrary = 34,
+  kNoDevice = 100,
+  kInvalidImage = 200,
+  kInvalidContext = 201,
+  kNoBinaryForGpu = 209,
+  kInvalidPtx = 218,
+  kJitCompilerNotFound = 221,
+  kUnsupportedPtxVersion = 222,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kIllegalAddress = 700,
+  kLaunchOutOfResources = 701,
+  kLaunchTimeout = 702,
+  kAssert = 710,
+  kHardwareStackError = 714,
+  kIllegalInstruction = 715,
+  kMisalignedAddress = 716,
+  kInvalidAddressSpace = 717,
+  kInvalidPc = 718,
+  kLaunchFailed = 719,
+  kSystemNotReady = 802,
+  kSystemDriverMismatch = 803,
+  kUnknown = 999,
+};
+// CUdevice_attribute
+enum class DeviceAttribute : uint32_t {
+  kMultiprocessors = 16,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+  kMostSharedBytes = 97,
+};
+// CUfunction_attribute
+enum class FunctionAttribute : uint32_t { kMostDynamicSharedBytes = 8 };
+// CUjit_option
+enum class JitOption : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };
+
+inline constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+
+using Ordinal = int;                 // CUdevice
+using Address = uint64_t;            // CUdeviceptr
+using Context = struct Context_*;    // CUcontext
+using Stream = struct Stream_*;      // CUstream
+using Module = struct Module_*;      // CUmodule
+using Function = struct Function_*;  // CUfunction
+
+// CUlaunchConfig
+struct LaunchConfig {
+  unsigned grid_x, grid_y, grid_z;
+  unsigned block_x, block_y, block_z;
+  unsigned shared_bytes;
+  Stream stream;
+  struct LaunchAttribute_* attributes;
+  unsigned attribute_count;
+};
+
+// Name in cuda.h, symbol in the library, parameters.
+#define CT_CUDA_CALLS(CALL)                                                                        \
+  CALL(cuInit, cuInit, unsigned)                                                                   \
+  CALL(cuDriverGetVersion, cuDriverGetVersion, int*)                                               \
+  CALL(cuDeviceGetCount, cuDeviceGetCount, int*)                                                   \
+  CALL(cuDeviceGet, cuDeviceGet, Ordinal*, int)                                                    \
+  CALL(cuDeviceGetName, cuDeviceGetName, char*, int, Ordinal)                                      \
+  CALL(cuDeviceGetAttribute, cuDeviceGetAttribute, int*, DeviceAttribute, Ordinal)                 \
+  CALL(cuDeviceTotalMem, cuDeviceTotalMem_v2, size_t*, Ordinal)                                    \
+  CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, Context*, Ordinal)                      \
+  CALL(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, Ordinal)                           \
+  CALL(cuCtxSetCurrent, cuCtxSetCurrent, Context)                                                  \
+  CALL(cuStreamCreate, cuStreamCreate, Stream*, unsigned)                                          \
+  CALL(cuStreamSynchronize, cuStreamSynchronize, Stream)                                           \
+  CALL(cuStreamDestroy, cuStreamDestroy_v2, Stream)                                                \
+  CALL(cuMemGetInfo, cuMemGetInfo_v2, size_t*, size_t*)                                            \
+  CALL(cuMemAllocAsync, cuMemAllocAsync, Address*, size_t, Stream)                                 \
+  CALL(cuMemFreeAsync, cuMemFreeAsync, Address, Stream)                                            \
+  CALL(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, Address, const void*, size_t, Stream)              \
+  CALL(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, Address, size_t, Stream)                    \
+  CALL(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)                  \
+  CALL(cuMemsetD8Async, cuMemsetD8Async, Address, unsigned char, size_t, Stream)                   \
+  CALL(cuModuleLoadDataEx, cuModuleLoadDataEx, Module*, const void*, unsigned, JitOption*, void**) \
+  CALL(cuModuleGetFunction, cuModuleGetFunction, Function*, Module, const char*)                   \
+  CALL(cuModuleUnload, cuModuleUnload, Module)                                                     \
+  CALL(cuFuncSetAttribute, cuFuncSetAttribute, Function, FunctionAttribute, int)                   \
+  CALL(cuLaunchKernelEx, cuLaunchKernelEx, const LaunchConfig*, Function, void**, void**)          \
+  CALL(cuGetErrorName, cuGetErrorName, Status, const char**)                                       \
+  CALL(cuGetErrorString, cuGetErrorString, Status, const char**)
+
+// ---- the library ----------------------------------------------------------------------------------------------------
+
+// The oldest that has all these calls, and reads the PTX that is made for GPUs of its time: 11.8.
+inline constexpr int kLeastDriver = 11080;
+
+class Driver;
+
+template <class... Parameters>
+class Call {
+ public:
+  Call(const Driver& driver, const char* name) : driver_(driver), name_(name) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  void operator()(Parameters... arguments) const;
+  Status attempt(Parameters... arguments) const { return function_(arguments...); }
+  const char* name() const { return name_; }
+
+ private:
+  friend class Driver;
+  const Driver& driver_;
+  const char* name_;
+  Status (*function_)(Parameters...) = nullptr;
+};
+
+class Driver {
+ public:
+  // The library that CT_CUDA_DRIVER in the environment names, else libcuda.so.1; initialized. Throws where there is
+  // none, and for one that is too old.
+  static std::shared_ptr<const Driver> open();
+
+#define CT_CUDA_MEMBER(name, symbol, ...) Call<__VA_ARGS__> name{*this, #name};
+  CT_CUDA_CALLS(CT_CUDA_MEMBER)
+#undef CT_CUDA_MEMBER
+
+  int version() const { return version_; }  // 12080: it is for CUDA 12.8
+  // Of the PTX that it reads: 87 is 8.7.
+  int ptx() const;
+
+  // What `call` has thrown if it returned that. `log` is what the driver wrote beside it.
+  Error failure(std::string_view call, Status status, std::string_view log = "") const;
+
+  // That a plan is going to run: an error of one that runs already may be reported by any later call.
+  void note_plan(std::shared_ptr<const std::string> name) const;
+
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+ private:
+  Driver() = default;
+  void find_calls(const char* library);
+  std::string latest_plans() const;
+
+  int version_ = 0;
+  mutable std::deque<std::shared_ptr<const std::string>> plans_;  // the last ones, guarded by mutex()
+};
+
+template <class... Parameters>
+void Call<Parameters...>::operator()(Parameters... arguments) const {
+  const Status status = function_(arguments...);
+  if (status != Status::kSuccess) throw driver_.failure(name_, status);
+}
+
+// Of everything in this folder that threads share.
+ProcessMutex& mutex();
+
+std::string version_text(int version);  // "12.8"
+
+}  // namespace ct::cuda

@@ -1,0 +1,138 @@
+#include "device/cuda/loaded.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/container/inlined_vector.h"
+#include "device/cuda/queue.h"
+#include "device/run_plan.h"
+#include "runtime/text.h"
+
+namespace ct::cuda {
+namespace {
+
+// What kernels may have without asking for it.
+constexpr uint32_t kUsualSharedBytes = 48 << 10;
+
+std::string types(const std::vector<Aval>& avals) {
+  std::vector<std::string> all;
+  for (const Aval& aval : avals) all.push_back(aval.to_string());
+  return join(all, ", ");
+}
+
+std::string typed_name(const Plan& plan) {
+  return concat(plan.name, "(", types(plan.inputs), ") -> (", types(plan.outputs), ")");
+}
+
+}  // namespace
+
+CudaLoaded::Modules::~Modules() {
+  if (modules_.empty() || !context_->try_to_enter()) return;
+  for (Module module : modules_) context_->driver().cuModuleUnload.attempt(module);
+}
+
+void CudaLoaded::Modules::add(const Code& code) {
+  if (code.format != Code::Format::kPtx) throw Error(ErrorKind::kInternal, "code of the host in a plan for a GPU");
+  std::array<char, 4096> log{};
+  std::array<JitOption, 2> options = {JitOption::kErrorLog, JitOption::kErrorLogBytes};
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  const auto& load = context_->driver().cuModuleLoadDataEx;
+  Module module = nullptr;
+  const Status status = load.attempt(&module, code.bytes.c_str(), options.size(), options.data(), values.data());
+  if (status != Status::kSuccess) throw context_->driver().failure(load.name(), status, log.data());
+  modules_.push_back(module);
+}
+
+CudaLoaded::CudaLoaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_table,
+                       std::shared_ptr<GpuContext> context)
+    : Loaded(std::move(plan), device, std::move(host_table)),
+      context_(std::move(context)),
+      name_(std::make_shared<const std::string>(typed_name(this->plan()))),
+      modules_(context_),
+      input_is_used_(this->plan().inputs.size()) {
+  for (const PlanBuffer& buffer : this->plan().buffers) {
+    if (buffer.kind == PlanBuffer::Kind::kInput) input_is_used_[static_cast<size_t>(buffer.position)] = true;
+  }
+  for (const Code& code : this->plan().codes) modules_.add(code);
+  find_functions();
+}
+
+void CudaLoaded::find_functions() {
+  const Driver& driver = context_->driver();
+  for (const std::vector<Step>& block : plan().blocks) {
+    for (const Step& step : block) {
+      const auto* kernel = std::get_if<KernelStep>(&step);
+      if (kernel == nullptr) continue;
+      Function function = nullptr;
+      driver.cuModuleGetFunction(&function, modules_[kernel->code], kernel->symbol.c_str());
+      if (kernel->shared_bytes > context_->facts().shared_bytes) {
+        throw Error(ErrorKind::kUnsupported, concat("a kernel of ", *name_, " shares ", kernel->shared_bytes,
+                                                    " bytes among the threads of a block; ", context_->facts().name,
+                                                    " has ", context_->facts().shared_bytes));
+      }
+      if (kernel->shared_bytes > kUsualSharedBytes) {
+        driver.cuFuncSetAttribute(function, FunctionAttribute::kMostDynamicSharedBytes,
+                                  static_cast<int>(kernel->shared_bytes));
+      }
+      functions_.emplace(kernel, function);
+    }
+  }
+}
+
+void CudaLoaded::play(void* const* inputs, void* const* outputs) const {
+  const Working computes(Work::kCompute);
+  context_->enter();
+  context_->driver().note_plan(name_);
+  // Whatever fails, nothing is under way afterwards that uses the caller's memory.
+  try {
+    play_on(*context_, inputs, outputs);
+  } catch (Error& error) {
+    context_->driver().cuStreamSynchronize.attempt(context_->stream());
+    if (error.kind() == ErrorKind::kMemory) error.hint(largest_buffers());
+    throw;
+  } catch (...) {
+    context_->driver().cuStreamSynchronize.attempt(context_->stream());
+    throw;
+  }
+}
+
+void CudaLoaded::play_on(GpuContext& context, void* const* inputs, void* const* outputs) const {
+  StreamQueue queue(context);
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  absl::InlinedVector<void*, 16> device_inputs, device_outputs;
+  const auto allocate = [&](const Aval& aval) {
+    buffers.push_back(context.allocate(static_cast<size_t>(aval.bytes())));
+    return buffers.back()->data();
+  };
+  for (size_t i = 0; i < plan().inputs.size(); ++i) {
+    device_inputs.push_back(input_is_used_[i] ? allocate(plan().inputs[i]) : nullptr);
+    if (input_is_used_[i]) queue.copy_to_device(device_inputs[i], inputs[i], plan().inputs[i].bytes());
+  }
+  for (const Aval& aval : plan().outputs) device_outputs.push_back(allocate(aval));
+  queue_plan(*this, queue, device_inputs.data(), device_outputs.data());
+  for (size_t i = 0; i < plan().outputs.size(); ++i) {
+    queue.copy_to_host(outputs[i], device_outputs[i], plan().outputs[i].bytes());
+  }
+  queue.wait();
+}
+
+std::string CudaLoaded::largest_buffers() const {
+  std::vector<std::pair<int64_t, std::string>> all = {{plan().arena_bytes, "temporaries"}};
+  for (size_t i = 0; i < plan().inputs.size(); ++i) {
+    if (!input_is_used_[i]) continue;
+    all.emplace_back(plan().inputs[i].bytes(), concat("input ", i, ", ", plan().inputs[i].to_string()));
+  }
+  for (size_t i = 0; i < plan().outputs.size(); ++i) {
+    all.emplace_back(plan().outputs[i].bytes(), concat("result ", i, ", ", plan().outputs[i].to_string()));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text = "the program's largest arrays:";
+  for (size_t i = 0; i < std::min<size_t>(all.size(), 3); ++i) {
+    text += concat("\n    ", all[i].first, " bytes: ", all[i].second);
+  }
+  return text +
+         "\n  free what other processes and libraries hold (nvidia-smi shows it), or use less: "
+         "jit(..., memory_limit=...)";
+}
+
+}  // namespace ct::cuda

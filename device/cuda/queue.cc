@@ -1,0 +1,103 @@
+#include "device/cuda/queue.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "device/cuda/loaded.h"
+#include "runtime/interrupt.h"
+
+namespace ct::cuda {
+namespace {
+
+// About what an iteration takes that the host drives.
+constexpr int64_t kIteration = 10'000;  // nanoseconds
+
+Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
+
+}  // namespace
+
+void StreamQueue::native(const Loaded&, void* const*, void* const*) {
+  throw Error(ErrorKind::kInternal, "a GPU does not run code of the host");
+}
+
+void StreamQueue::launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) {
+  std::vector<void*> values(arguments.begin(), arguments.end());
+  std::vector<void*> places;
+  for (void*& value : values) places.push_back(&value);
+  const LaunchConfig config{.grid_x = kernel.blocks,
+                            .grid_y = 1,
+                            .grid_z = 1,
+                            .block_x = kernel.threads,
+                            .block_y = 1,
+                            .block_z = 1,
+                            .shared_bytes = kernel.shared_bytes,
+                            .stream = context_.stream(),
+                            .attributes = nullptr,
+                            .attribute_count = 0};
+  driver().cuLaunchKernelEx(&config, static_cast<const CudaLoaded&>(loaded).function(kernel), places.data(), nullptr);
+}
+
+void StreamQueue::copy(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  driver().cuMemcpyDtoDAsync(address_of(to), address_of(from), static_cast<size_t>(bytes), context_.stream());
+}
+
+void StreamQueue::fill(void* to, uint8_t byte, int64_t bytes) {
+  if (bytes == 0) return;
+  driver().cuMemsetD8Async(address_of(to), byte, static_cast<size_t>(bytes), context_.stream());
+}
+
+void StreamQueue::copy_to_device(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  driver().cuMemcpyHtoDAsync(address_of(to), from, static_cast<size_t>(bytes), context_.stream());
+}
+
+void StreamQueue::copy_to_host(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  driver().cuMemcpyDtoHAsync(to, address_of(from), static_cast<size_t>(bytes), context_.stream());
+}
+
+void StreamQueue::host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,
+                       absl::Span<void* const> outputs) {
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<const void*> operands;
+  std::vector<void*> results;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    buffers.push_back(Buffer::allocate(static_cast<size_t>(step.inputs[i].bytes)));
+    operands.push_back(buffers.back()->data());
+    copy_to_host(buffers.back()->data(), inputs[i], step.inputs[i].bytes);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    buffers.push_back(Buffer::allocate(static_cast<size_t>(step.outputs[i].bytes)));
+    results.push_back(buffers.back()->data());
+  }
+  wait();
+  CT_CHECK(loaded.host_table() != nullptr);
+  loaded.host_table()->call(step.function, operands.data(), results.data());
+  context_.enter();
+  for (size_t i = 0; i < outputs.size(); ++i) copy_to_device(outputs[i], results[i], step.outputs[i].bytes);
+}
+
+void StreamQueue::loop(int64_t count, const void* go_on, const Body& body) {
+  const auto goes_on = [&] {
+    uint8_t byte = 0;
+    copy_to_host(&byte, go_on, sizeof byte);
+    wait();
+    return byte != 0;
+  };
+  for (int64_t i = 0; count == -1 ? goes_on() : i < count; ++i) {
+    body();
+    spend(kIteration);
+  }
+}
+
+void StreamQueue::branch(const void* index, absl::Span<const Body> bodies) {
+  int32_t chosen = 0;
+  copy_to_host(&chosen, index, sizeof chosen);
+  wait();
+  bodies[static_cast<size_t>(std::clamp<int64_t>(chosen, 0, static_cast<int64_t>(bodies.size()) - 1))]();
+}
+
+void StreamQueue::wait() { driver().cuStreamSynchronize(context_.stream()); }
+
+}  // namespace ct::cuda

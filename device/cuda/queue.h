@@ -1,0 +1,34 @@
+// The stream of a GPU as a queue. What decides how a plan goes on is read by the host, which waits for it.
+#pragma once
+
+#include "device/cuda/context.h"
+#include "device/queue.h"
+
+namespace ct::cuda {
+
+class StreamQueue final : public Queue {
+ public:
+  explicit StreamQueue(const GpuContext& context) : context_(context) {}
+
+  void native(const Loaded& loaded, void* const* inputs, void* const* outputs) override;
+  void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override;
+  void copy(void* to, const void* from, int64_t bytes) override;
+  void fill(void* to, uint8_t byte, int64_t bytes) override;
+  // Its inputs are copied to the host, and its outputs back.
+  void host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,
+            absl::Span<void* const> outputs) override;
+  void loop(int64_t count, const void* go_on, const Body& body) override;
+  void branch(const void* index, absl::Span<const Body> bodies) override;
+  void wait() override;
+
+  void copy_to_device(void* to, const void* from, int64_t bytes);
+  // The host's memory is written when this returns, or at `wait`.
+  void copy_to_host(void* to, const void* from, int64_t bytes);
+
+ private:
+  const Driver& driver() const { return context_.driver(); }
+
+  const GpuContext& context_;
+};
+
+}  // namespace ct::cuda

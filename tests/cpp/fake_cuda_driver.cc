@@ -1,0 +1,457 @@
+// A driver of NVIDIA's that has no GPU: its memory is the host's, its kernels are counted and not run, and it fails
+// where it is told to. The device "cuda" opens it by CT_CUDA_DRIVER in the environment.
+//
+// It is as strict as the real one, or stricter: work waits in its stream until somebody waits for it; what is not its
+// own memory, stream, module or context is an error, and so is PTX that is too new for it.
+//
+// Tests tell it what to be by variables of the environment: CT_FAKE_CUDA_VERSION (12080), _CAPABILITY (90), _DEVICES
+// (1), _MEMORY (bytes) and _FAIL ("call:n:status": its n-th call fails), and ask it by the functions at the end.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/driver.h"
+
+using namespace ct::cuda;  // NOLINT: what is defined here has the names of the driver, in no namespace
+
+namespace {
+
+constexpr int kSharedBytes = 227 << 10;
+
+int64_t from_environment(const char* name, int64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::atoll(value);
+}
+
+struct FakeModule {
+  std::string text;
+};
+struct FakeFunction {
+  FakeModule* module;
+  std::string name;
+  size_t parameters;
+  int shared_bytes = 48 << 10;
+};
+struct FakeStream {
+  std::vector<std::function<Status()>> work;
+};
+
+struct Fake {
+  std::recursive_mutex mutex;
+  bool initialized = false;
+  Status sticky = Status::kSuccess;
+  int contexts = 0;
+  std::map<Address, size_t> memory;
+  size_t memory_bytes = 0;
+  std::set<FakeStream*> streams;
+  std::set<FakeModule*> modules;
+  std::map<std::string, FakeFunction> functions;
+  std::map<std::string, int64_t> calls;
+  std::string fail_call;
+  int64_t fail_at = 0;
+  Status fail_with = Status::kSuccess;
+  std::string launches;
+};
+
+Fake& fake() {
+  static auto& one = *new Fake;
+  return one;
+}
+thread_local Context current = nullptr;
+
+Context the_context() { return reinterpret_cast<Context>(&fake()); }
+
+bool ends_the_context(Status status) {
+  const auto number = static_cast<uint32_t>(status);
+  return number >= 700 && number < 720 && status != Status::kLaunchOutOfResources;
+}
+
+// "call:n:status"
+void fail_as(const std::string& text) {
+  std::istringstream stream(text);
+  std::string at, status;
+  std::getline(stream, fake().fail_call, ':');
+  std::getline(stream, at, ':');
+  std::getline(stream, status);
+  fake().fail_at = std::atoll(at.c_str());
+  fake().fail_with = static_cast<Status>(std::atoll(status.c_str()));
+}
+
+// Whether a call goes on: counts it, fails where that is wanted.
+Status begin(const char* call, bool needs_context) {
+  Fake& f = fake();
+  if (f.calls.empty()) {
+    if (const char* fail = std::getenv("CT_FAKE_CUDA_FAIL")) fail_as(fail);
+  }
+  const int64_t number = ++f.calls[call];
+  if (f.fail_call == call && f.fail_at == number) {
+    if (ends_the_context(f.fail_with)) f.sticky = f.fail_with;
+    return f.fail_with;
+  }
+  if (!needs_context) return Status::kSuccess;
+  if (!f.initialized) return Status::kNotInitialized;
+  if (f.sticky != Status::kSuccess) return f.sticky;
+  return current == the_context() && f.contexts > 0 ? Status::kSuccess : Status::kInvalidContext;
+}
+
+bool holds(Address address, size_t bytes) {
+  auto block = fake().memory.upper_bound(address);
+  if (block == fake().memory.begin()) return false;
+  --block;
+  return address - block->first <= block->second && bytes <= block->second - (address - block->first);
+}
+
+Status drain(FakeStream* stream) {
+  Status first = Status::kSuccess;
+  for (const auto& work : std::exchange(stream->work, {})) {
+    const Status status = work();
+    if (first == Status::kSuccess && status != Status::kSuccess) first = fake().sticky = status;
+  }
+  return first;
+}
+
+Status queue(Stream handle, std::function<Status()> work) {
+  auto* stream = reinterpret_cast<FakeStream*>(handle);
+  if (!fake().streams.contains(stream)) return Status::kInvalidHandle;
+  stream->work.push_back(std::move(work));
+  return Status::kSuccess;
+}
+
+// Of a line like ".version 7.8" or ".target sm_90".
+int digits_after(const std::string& text, const std::string& word) {
+  const size_t at = text.find(word);
+  if (at == std::string::npos) return -1;
+  int number = 0;
+  for (size_t i = at + word.size(); i < text.size() && text[i] != '\n'; ++i) {
+    if (std::isdigit(static_cast<unsigned char>(text[i])) != 0) number = number * 10 + (text[i] - '0');
+  }
+  return number;
+}
+
+int fake_version() { return static_cast<int>(from_environment("CT_FAKE_CUDA_VERSION", 12080)); }
+int fake_capability() { return static_cast<int>(from_environment("CT_FAKE_CUDA_CAPABILITY", 90)); }
+
+const char* error_name(Status status) {
+  switch (status) {
+    case Status::kOutOfMemory:
+      return "CUDA_ERROR_OUT_OF_MEMORY";
+    case Status::kNoDevice:
+      return "CUDA_ERROR_NO_DEVICE";
+    case Status::kIllegalAddress:
+      return "CUDA_ERROR_ILLEGAL_ADDRESS";
+    case Status::kUnsupportedPtxVersion:
+      return "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
+    case Status::kUnknown:
+      return "CUDA_ERROR_UNKNOWN";
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+#define FAKE(name, needs_context)           \
+  const std::lock_guard lock(fake().mutex); \
+  if (const Status begun = begin(name, needs_context); begun != Status::kSuccess) return begun
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+EXPORTED Status cuInit(unsigned) {
+  FAKE("cuInit", false);
+  fake().initialized = true;
+  return from_environment("CT_FAKE_CUDA_DEVICES", 1) == 0 ? Status::kNoDevice : Status::kSuccess;
+}
+
+EXPORTED Status cuDriverGetVersion(int* version) {
+  FAKE("cuDriverGetVersion", false);
+  *version = fake_version();
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuDeviceGetCount(int* count) {
+  FAKE("cuDeviceGetCount", false);
+  *count = static_cast<int>(from_environment("CT_FAKE_CUDA_DEVICES", 1));
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuDeviceGet(Ordinal* device, int ordinal) {
+  FAKE("cuDeviceGet", false);
+  *device = ordinal;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuDeviceGetName(char* name, int bytes, Ordinal) {
+  FAKE("cuDeviceGetName", false);
+  std::snprintf(name, static_cast<size_t>(bytes), "Fake GPU");
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuDeviceGetAttribute(int* value, DeviceAttribute attribute, Ordinal) {
+  FAKE("cuDeviceGetAttribute", false);
+  switch (attribute) {
+    case DeviceAttribute::kMultiprocessors:
+      *value = 132;
+      return Status::kSuccess;
+    case DeviceAttribute::kCapabilityMajor:
+      *value = fake_capability() / 10;
+      return Status::kSuccess;
+    case DeviceAttribute::kCapabilityMinor:
+      *value = fake_capability() % 10;
+      return Status::kSuccess;
+    case DeviceAttribute::kMostSharedBytes:
+      *value = kSharedBytes;
+      return Status::kSuccess;
+  }
+  return Status::kUnknown;
+}
+
+EXPORTED Status cuDeviceTotalMem_v2(size_t* bytes, Ordinal) {
+  FAKE("cuDeviceTotalMem", false);
+  *bytes = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuDevicePrimaryCtxRetain(Context* context, Ordinal) {
+  FAKE("cuDevicePrimaryCtxRetain", false);
+  ++fake().contexts;
+  *context = the_context();
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuDevicePrimaryCtxRelease_v2(Ordinal) {
+  FAKE("cuDevicePrimaryCtxRelease", false);
+  --fake().contexts;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuCtxSetCurrent(Context context) {
+  FAKE("cuCtxSetCurrent", false);
+  if (context != nullptr && fake().contexts == 0) return Status::kInvalidContext;
+  current = context;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuStreamCreate(Stream* stream, unsigned flags) {
+  FAKE("cuStreamCreate", true);
+  if (flags != kNonBlocking) return Status::kUnknown;
+  auto* made = new FakeStream;
+  fake().streams.insert(made);
+  *stream = reinterpret_cast<Stream>(made);
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuStreamSynchronize(Stream handle) {
+  FAKE("cuStreamSynchronize", true);
+  auto* stream = reinterpret_cast<FakeStream*>(handle);
+  return fake().streams.contains(stream) ? drain(stream) : Status::kInvalidHandle;
+}
+
+EXPORTED Status cuStreamDestroy_v2(Stream handle) {
+  FAKE("cuStreamDestroy", false);
+  auto* stream = reinterpret_cast<FakeStream*>(handle);
+  if (fake().streams.erase(stream) == 0) return Status::kInvalidHandle;
+  drain(stream);
+  delete stream;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuMemGetInfo_v2(size_t* free, size_t* total) {
+  FAKE("cuMemGetInfo", true);
+  *total = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
+  *free = *total - fake().memory_bytes;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuMemAllocAsync(Address* address, size_t bytes, Stream) {
+  FAKE("cuMemAllocAsync", true);
+  const auto total = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
+  if (bytes == 0) return Status::kUnknown;
+  if (bytes > total - fake().memory_bytes) return Status::kOutOfMemory;
+  *address = reinterpret_cast<Address>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  fake().memory[*address] = bytes;
+  fake().memory_bytes += bytes;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuMemFreeAsync(Address address, Stream stream) {
+  FAKE("cuMemFreeAsync", false);
+  return queue(stream, [address] {
+    const auto block = fake().memory.find(address);
+    if (block == fake().memory.end()) return Status::kIllegalAddress;
+    fake().memory_bytes -= block->second;
+    fake().memory.erase(block);
+    std::free(reinterpret_cast<void*>(address));
+    return Status::kSuccess;
+  });
+}
+
+// The host's memory is read at once, as pageable memory is.
+EXPORTED Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
+  FAKE("cuMemcpyHtoDAsync", true);
+  const auto* begin = static_cast<const char*>(from);
+  return queue(stream, [to, data = std::vector<char>(begin, begin + bytes)] {
+    if (!holds(to, data.size())) return Status::kIllegalAddress;
+    std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
+    return Status::kSuccess;
+  });
+}
+
+// Written when somebody waits: pageable memory would be at once, pinned memory is not.
+EXPORTED Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
+  FAKE("cuMemcpyDtoHAsync", true);
+  return queue(stream, [to, from, bytes] {
+    if (!holds(from, bytes)) return Status::kIllegalAddress;
+    std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+    return Status::kSuccess;
+  });
+}
+
+EXPORTED Status cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream) {
+  FAKE("cuMemcpyDtoDAsync", true);
+  return queue(stream, [to, from, bytes] {
+    if (!holds(to, bytes) || !holds(from, bytes)) return Status::kIllegalAddress;
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+    return Status::kSuccess;
+  });
+}
+
+EXPORTED Status cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Stream stream) {
+  FAKE("cuMemsetD8Async", true);
+  return queue(stream, [to, byte, bytes] {
+    if (!holds(to, bytes)) return Status::kIllegalAddress;
+    std::memset(reinterpret_cast<void*>(to), byte, bytes);
+    return Status::kSuccess;
+  });
+}
+
+EXPORTED Status cuModuleLoadDataEx(Module* module, const void* image, unsigned count, JitOption* options,
+                                   void** values) {
+  FAKE("cuModuleLoadDataEx", true);
+  const std::string text = static_cast<const char*>(image);
+  char* log = nullptr;
+  size_t log_bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == JitOption::kErrorLog) log = static_cast<char*>(values[i]);
+    if (options[i] == JitOption::kErrorLogBytes) log_bytes = reinterpret_cast<size_t>(values[i]);
+  }
+  const auto fail = [&](Status status, const char* why) {
+    if (log != nullptr) std::snprintf(log, log_bytes, "%s", why);
+    return status;
+  };
+  const int version = fake_version(), minor = version % 1000 / 10;
+  const int ptx = version < 12000 ? 78 : version / 1000 == 12 ? 80 + minor - (minor > 5 ? 1 : 0) : 90 + minor;
+  if (digits_after(text, ".version ") < 0)
+    return fail(Status::kInvalidPtx, "line 1; fatal: Missing .version directive");
+  if (digits_after(text, ".version ") > ptx) return fail(Status::kUnsupportedPtxVersion, "Unsupported .version");
+  if (digits_after(text, ".target sm_") > fake_capability()) return fail(Status::kNoBinaryForGpu, "no such target");
+  auto* made = new FakeModule{text};
+  fake().modules.insert(made);
+  *module = reinterpret_cast<Module>(made);
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuModuleGetFunction(Function* function, Module handle, const char* name) {
+  FAKE("cuModuleGetFunction", true);
+  auto* module = reinterpret_cast<FakeModule*>(handle);
+  if (!fake().modules.contains(module)) return Status::kInvalidHandle;
+  const size_t at = module->text.find(std::string(".entry ") + name + "(");
+  if (at == std::string::npos) return Status::kNotFound;
+  const std::string parameters = module->text.substr(at, module->text.find(')', at) - at);
+  size_t count = 0;
+  for (size_t i = parameters.find(".param"); i != std::string::npos; i = parameters.find(".param", i + 1)) ++count;
+  FakeFunction& found = fake().functions[std::to_string(reinterpret_cast<uintptr_t>(module)) + name];
+  found = {module, name, count};
+  *function = reinterpret_cast<Function>(&found);
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuModuleUnload(Module handle) {
+  FAKE("cuModuleUnload", false);
+  auto* module = reinterpret_cast<FakeModule*>(handle);
+  if (fake().modules.erase(module) == 0) return Status::kInvalidHandle;
+  std::erase_if(fake().functions, [&](const auto& item) { return item.second.module == module; });
+  delete module;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuFuncSetAttribute(Function handle, FunctionAttribute attribute, int value) {
+  FAKE("cuFuncSetAttribute", true);
+  if (attribute != FunctionAttribute::kMostDynamicSharedBytes || value > kSharedBytes) return Status::kUnknown;
+  reinterpret_cast<FakeFunction*>(handle)->shared_bytes = value;
+  return Status::kSuccess;
+}
+
+// Arguments must be in its memory when the kernel's turn comes, or null.
+EXPORTED Status cuLaunchKernelEx(const LaunchConfig* config, Function handle, void** parameters, void**) {
+  FAKE("cuLaunchKernelEx", true);
+  const auto* function = reinterpret_cast<const FakeFunction*>(handle);
+  if (static_cast<int>(config->shared_bytes) > function->shared_bytes) return Status::kLaunchOutOfResources;
+  if (config->block_x == 0 || config->block_x > 1024 || config->grid_x == 0) return Status::kUnknown;
+  std::vector<Address> arguments;
+  for (size_t i = 0; i < function->parameters; ++i) arguments.push_back(*static_cast<Address*>(parameters[i]));
+  fake().launches += function->name + " " + std::to_string(config->grid_x) + "x" + std::to_string(config->block_x) +
+                     " " + std::to_string(arguments.size()) + "\n";
+  return queue(config->stream, [arguments] {
+    const bool known = std::ranges::all_of(arguments, [](Address a) { return a == 0 || holds(a, 0); });
+    return known ? Status::kSuccess : Status::kIllegalAddress;
+  });
+}
+
+EXPORTED Status cuGetErrorName(Status status, const char** name) {
+  FAKE("cuGetErrorName", false);
+  *name = error_name(status);
+  return *name == nullptr ? Status::kUnknown : Status::kSuccess;
+}
+
+EXPORTED Status cuGetErrorString(Status status, const char** text) {
+  FAKE("cuGetErrorString", false);
+  *text = status == Status::kOutOfMemory ? "out of memory" : "a fake text";
+  return Status::kSuccess;
+}
+
+// ---- for tests ------------------------------------------------------------------------------------------------------
+
+// How often that was called.
+EXPORTED int64_t fake_cuda_calls(const char* call) { return fake().calls[call]; }
+
+// How many contexts, streams, modules and blocks of memory somebody has.
+EXPORTED int64_t fake_cuda_live() {
+  const Fake& f = fake();
+  return f.contexts + static_cast<int64_t>(f.streams.size() + f.modules.size() + f.memory.size());
+}
+
+// A line for each launch: name, blocks x threads, arguments.
+EXPORTED const char* fake_cuda_launches() { return fake().launches.c_str(); }
+
+// From now on: as a new process that has called nothing, but with what is alive. `fail` is as CT_FAKE_CUDA_FAIL.
+EXPORTED void fake_cuda_restart(const char* fail) {
+  Fake& f = fake();
+  f.calls.clear();
+  f.launches.clear();
+  f.sticky = Status::kSuccess;
+  f.fail_at = 0;
+  ++f.calls["restart"];
+  fail_as(fail);
+}
+
+// Gives everything back, whoever has it.
+EXPORTED void fake_cuda_clear() {
+  Fake& f = fake();
+  for (const auto& [address, bytes] : f.memory) std::free(reinterpret_cast<void*>(address));
+  f.memory.clear();
+  f.memory_bytes = 0;
+  for (FakeStream* stream : f.streams) delete stream;
+  f.streams.clear();
+  for (FakeModule* module : f.modules) delete module;
+  f.modules.clear();
+  f.functions.clear();
+  f.contexts = 0;
+  current = nullptr;
+}

@@ -1,0 +1,250 @@
+"""The back end "cuda" without a GPU: what it says where there is no driver, and what it tells one that only counts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cotangent as ct
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FAKE = ROOT / "build-release" / "tests" / "cpp" / "libfake_cuda_driver.so"
+
+# What each program begins with: `calls(name)` since `restart`, `launches()` as lines.
+PRELUDE = """
+import ctypes, json, os
+import numpy as np
+import cotangent as ct
+import cotangent.numpy as cnp
+fake = ctypes.CDLL(os.environ["CT_CUDA_DRIVER"])
+fake.fake_cuda_calls.restype = ctypes.c_int64
+fake.fake_cuda_launches.restype = ctypes.c_char_p
+def calls(name): return fake.fake_cuda_calls(name.encode())
+def restart(fail=""): fake.fake_cuda_restart(fail.encode())
+def launches(): return fake.fake_cuda_launches().decode().splitlines()
+"""
+
+
+def run(program: str, **environment: str) -> Any:
+    """What a program prints last, as JSON, in a process of its own."""
+    if not FAKE.exists():
+        pytest.skip("the fake driver is not built; `./dev test` without arguments builds it")
+    ended = subprocess.run(
+        [sys.executable, "-c", PRELUDE + program],
+        env={**os.environ, "CT_CUDA_DRIVER": str(FAKE), **environment},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+# ---- without a driver ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_driver_programs_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CT_CUDA_DRIVER", "libcuda-that-is-not-there.so")
+    f = ct.jit(lambda x: x + 1, backend="cuda")
+    for _ in range(2):
+        with pytest.raises(
+            ct.errors.DeviceError, match=r"compiling <lambda> failed: there is no NVIDIA driver: libcuda-that"
+        ) as caught:
+            f(1.0)
+        assert 'jit(f, backend="cpu")' in str(caught.value) and isinstance(caught.value, RuntimeError)
+    assert ct.devices() == ct.devices("cpu")
+    for platform in ("cuda", "gpu"):
+        with pytest.raises(ct.errors.DeviceError, match="there is no NVIDIA driver"):
+            ct.devices(platform)
+        with pytest.raises(ct.errors.DeviceError):
+            ct.jit(lambda x: x + 1, backend=platform)(1.0)
+    with pytest.raises(RuntimeError, match="unknown platform 'tpu'; there are 'cpu' and 'cuda'"):
+        ct.devices("tpu")
+    monkeypatch.setenv("CT_DEVICE", "cuda")
+    assert ct.default_backend() == "cuda"
+    with pytest.raises(ct.errors.DeviceError):
+        ct.jit(lambda x: x * 2)(1.0)
+    assert ct.jit(lambda x: x * 2, backend="cpu")(1.5) == 3.0
+
+
+def test_nothing_is_opened_before_somebody_asks() -> None:
+    program = """
+    assert calls("cuDriverGetVersion") == calls("cuInit") == 0
+    ct.jit(cnp.tanh)(np.ones(3)), ct.devices("cpu"), ct.process_index(), ct.default_backend(), ct.grad(cnp.sin)(1.0)
+    before = calls("cuDriverGetVersion")
+    ct.devices()
+    print(json.dumps([before, calls("cuInit"), calls("cuDevicePrimaryCtxRetain")]))
+    """
+    assert run("\n".join(line.strip() for line in program.splitlines())) == [0, 1, 0]
+
+
+# ---- with the fake one -----------------------------------------------------------------------------------------------
+
+
+def test_devices_list_the_gpu() -> None:
+    program = """
+gpu = ct.devices("cuda")[0]
+message = ""
+try:
+    ct.device_put(1.0, gpu)
+except ValueError as error:
+    message = str(error)
+result = ct.jit(lambda x: x + 1, device=gpu)(np.ones(3, np.float32))
+print(json.dumps([str(ct.devices()), repr(gpu), gpu.device_kind, gpu == ct.devices("gpu")[0], message, len(launches()), list(result.shape)]))
+"""
+    devices, name, kind, same, message, launched, shape = run(program)
+    assert (
+        devices == "[CpuDevice(id=0), CudaDevice(id=0)]" and name == "CudaDevice(id=0)" and kind == "Fake GPU" and same
+    )
+    assert "holds no arrays so far" in message and (launched, shape) == (1, [3])
+
+
+TRAINING = """
+rng = np.random.default_rng(0)
+params = [rng.normal(size=shape).astype(np.float32) * 0.1 for shape in [(64, 32), (32,), (32, 10), (10,)]]
+x = rng.normal(size=(32, 64)).astype(np.float32)
+y = np.eye(10, dtype=np.float32)[rng.integers(0, 10, 32)]
+def loss(p, x, y):
+    hidden = cnp.tanh(x @ p[0] + p[1])
+    return -cnp.mean(cnp.sum(ct.nn.log_softmax(hidden @ p[2] + p[3]) * y, -1))
+def step(p, x, y):
+    return ct.tree.map(lambda a, g: a - 0.1 * g, p, ct.grad(loss)(p, x, y))
+def train(p, x, y):
+    return ct.lax.fori_loop(0, 1000, lambda i, p: step(p, x, y), p)
+def count(f, *args):
+    jitted = ct.jit(f, backend="cuda")
+    jitted(*args)
+    restart()
+    jitted(*args)
+    names = ["cuLaunchKernelEx", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemcpyDtoDAsync", "cuStreamSynchronize", "cuMemAllocAsync"]
+    return [calls(name) for name in names]
+"""
+
+
+def test_what_training_costs() -> None:
+    """Launches, copies in, out and on the GPU, waits, allocations, of a call that is not the first."""
+    one, many = run(TRAINING + "print(json.dumps([count(step, params, x, y), count(train, params, x, y)]))")
+    assert one == [1, 6, 4, 0, 1, 0]
+    assert many == [1, 6, 4, 0, 1, 0]
+
+
+def test_what_private_training_costs() -> None:
+    """The network of the demo with digits: two products forward, one back, two for the sums of clipped gradients."""
+    program = """
+rng = np.random.default_rng(0)
+p = [rng.normal(size=shape).astype(np.float32) * 0.1 for shape in [(64, 64), (64,), (64, 10), (10,)]]
+x = rng.normal(size=(128, 64)).astype(np.float32)
+y = np.eye(10, dtype=np.float32)[rng.integers(0, 10, 128)]
+options = dict(learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=128)
+print(json.dumps(count(ct.per_example.dp_sgd_step(loss, **options), ct.random.key(0), p, x, y)))
+"""
+    launched, copied_in, copied_out, copied, waits, allocations = run(TRAINING + program)
+    assert launched <= 5 + 3
+    assert (copied_in, copied_out, copied, waits, allocations) == (7, 4, 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "error", "text"),
+    [
+        ("cuInit", 100, "DeviceError", "CUDA's cuInit failed with 100, CUDA_ERROR_NO_DEVICE (a fake text)"),
+        ("cuDevicePrimaryCtxRetain", 2, "MemoryError", "cuDevicePrimaryCtxRetain failed with 2, CUDA_ERROR_OUT_OF_MEMORY"),
+        ("cuModuleLoadDataEx", 222, "DeviceError", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+        ("cuMemcpyHtoDAsync", 999, "DeviceError", "CUDA's cuMemcpyHtoDAsync failed with 999, CUDA_ERROR_UNKNOWN"),
+        ("cuLaunchKernelEx", 701, "DeviceError", "CUDA's cuLaunchKernelEx failed with 701"),
+        ("cuStreamSynchronize", 700, "DeviceError", "which ran last, failed: program(float32[3]) -> (float32[3])"),
+    ],
+)  # fmt: skip
+def test_failures_are_exceptions(call: str, status: int, error: str, text: str) -> None:
+    program = """
+f = ct.jit(lambda x: x + 1, backend="cuda")
+try:
+    f(np.ones(3, np.float32))
+    caught = ["", ""]
+except Exception as error:
+    caught = [type(error).__name__, str(error)]
+restart()
+try:
+    again = list(f(np.ones(3, np.float32)).shape)
+except Exception as error:
+    again = str(error)
+print(json.dumps([*caught, again, ct.jit(lambda x: x + 1)(1.0).tolist()]))
+"""
+    kind, message, again, on_cpu = run(program, CT_FAKE_CUDA_FAIL=f"{call}:1:{status}")
+    assert kind == error and text in message
+    assert again == [3] and on_cpu == 2.0
+
+
+def test_without_memory_the_largest_arrays_are_named() -> None:
+    program = """
+try:
+    ct.jit(lambda x, y: cnp.tanh(x) + y, backend="cuda")(np.ones((1000, 300), np.float32), 1.0)
+except MemoryError as error:
+    print(json.dumps(str(error)))
+"""
+    message = run(program, CT_FAKE_CUDA_MEMORY="1000000")
+    assert "for 1310720 bytes; 1000000 of 1000000 bytes of the GPU are free" in message
+    assert "1200000 bytes: input 0, float32[1000,300]\n    1200000 bytes: result 0, float32[1000,300]" in message
+
+
+def test_an_old_driver_and_an_old_gpu_are_refused() -> None:
+    program = """
+try:
+    ct.devices("cuda")
+except ct.errors.DeviceError as error:
+    print(json.dumps(str(error)))
+"""
+    assert "is for CUDA 11.4; the least that works is 11.8" in run(program, CT_FAKE_CUDA_VERSION="11040")
+    assert "compute capability 7.5" in run(program, CT_FAKE_CUDA_CAPABILITY="75")
+
+
+@pytest.mark.parametrize(
+    ("version", "capability", "target", "ptx"),
+    [("11080", "80", "sm_80", "7.8"), ("12020", "89", "sm_89", "7.8"), ("12040", "120", "sm_90", "7.8")],
+)
+def test_kernels_are_for_the_gpu_and_driver_that_are_there(
+    version: str, capability: str, target: str, ptx: str
+) -> None:
+    program = f"""
+lowered = ct.jit(lambda x: x + 1, backend="cuda").lower(np.ones(3, np.float32))
+text = lowered.as_text("ptx:{target}")
+print(json.dumps([lowered.compile().as_text().splitlines()[0], ".version {ptx}" in text]))
+"""
+    first, is_version = run(program, CT_FAKE_CUDA_VERSION=version, CT_FAKE_CUDA_CAPABILITY=capability)
+    assert first.startswith(f"plan program for cuda:{target},") and is_version
+
+
+def test_callbacks_are_steps_of_the_host() -> None:
+    program = """
+def f(x):
+    return ct.pure_callback(lambda v: np.asarray(v) * 2, x, x) + 1
+print(json.dumps(ct.jit(f, backend="cuda")(np.arange(3, dtype=np.float32)).tolist()))
+"""
+    assert run(program) == [1.0, 3.0, 5.0]
+
+
+def test_a_forked_process_is_told_that_it_cannot_use_the_gpu() -> None:
+    """The fake driver goes on there; the real one says that it is not initialized."""
+    program = """
+f = ct.jit(lambda x: x + 1, backend="cuda")
+f(np.ones(3, np.float32))
+restart("cuCtxSetCurrent:1:3")
+try:
+    f(np.ones(3, np.float32))
+except ct.errors.DeviceError as error:
+    print(json.dumps(str(error)))
+"""
+    assert "start processes by 'spawn'" in run(program)
+
+
+def test_threads_share_the_gpu() -> None:
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+f = ct.jit(lambda x: ct.pure_callback(lambda v: np.asarray(v) * 2, x, x), backend="cuda")
+with ThreadPoolExecutor(8) as pool:
+    found = list(pool.map(lambda i: float(f(np.float32(i))), range(200)))
+print(json.dumps(found == [2.0 * i for i in range(200)]))
+"""
+    assert run(program) is True
