@@ -76,7 +76,7 @@ class KernelEmitter {
   void find_slots();
   Slot slot_of(Value value) const { return cut_.slot_of(value); }
   Where place(Slot slot) const { return {arena_, slots_.at(slot)}; }
-  Where place(const loop::HostCall::Array& array, int64_t moved) const;
+  ByteRange place(const loop::HostCall::Array& array, int64_t moved) const;
   void add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const;
   void emit_kernel(const Kernel& kernel, KernelStep& step);
   // Declares it; what it is given becomes known.
@@ -299,12 +299,13 @@ void KernelEmitter::emit_kernel(const Kernel& kernel, KernelStep& step) {
   step.shared_bytes = scope_.shared_bytes();
 }
 
-Where KernelEmitter::place(const loop::HostCall::Array& array, int64_t moved) const {
-  if (moved >= 0) return {arena_, moved};
+ByteRange KernelEmitter::place(const loop::HostCall::Array& array, int64_t moved) const {
   const Buffer& buffer = program_.buffers[array.buffer];
-  const int64_t offset = array.offset.constant() * dtype_size(buffer.dtype);
-  if (buffer.kind == BufferKind::kTemporary) return {arena_, buffer.position + offset};
-  return {plan_buffer_[array.buffer], offset};
+  const int64_t size = dtype_size(buffer.dtype), bytes = array.elements * size;
+  if (moved >= 0) return {{arena_, moved}, bytes};
+  const int64_t offset = array.offset.constant() * size;
+  if (buffer.kind == BufferKind::kTemporary) return {{arena_, buffer.position + offset}, bytes};
+  return {{plan_buffer_[array.buffer], offset}, bytes};
 }
 
 void KernelEmitter::add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const {
