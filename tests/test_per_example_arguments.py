@@ -49,7 +49,10 @@ def test_backward_rules_need_not_be_linear(model: str, chunk_size: int | None) -
     np.testing.assert_allclose(vector_of(variance), rows.var(0), rtol=1e-9, atol=1e-15)
     clipped = PE.clipped_sum(loss, 0.05, chunk_size=chunk_size)(params, *batch)
     close(clipped, clip(g, 0.05))
-    np.testing.assert_allclose(PE.dot(loss, chunk_size=chunk_size)(v, params, *batch), rows @ vector_of(v), rtol=1e-9)
+    for inner in (PE.dot, PE.gradient_times_vector):
+        np.testing.assert_allclose(
+            inner(loss, chunk_size=chunk_size)(v, params, *batch), rows @ vector_of(v), rtol=1e-9
+        )
     close(PE.kernel(loss, chunk_size=chunk_size)(params, *batch), rows @ rows.T)
     checkpoints = ct.tree.map(lambda p: np.stack([p, p]), params)
     influence = PE.influence(loss, chunk_size=chunk_size)(checkpoints, [0.5, 3.0], batch, batch)
@@ -456,6 +459,31 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: PE.adaptive_private_gradient(loss, noise_multiplier=0.0, expected_batch_size=4, count_noise=-1.0),
         ValueError,
         "count_noise must be finite and not negative; got -1.0",
+    ),
+    "weights forgotten": (
+        lambda: PE.weighted_sum(loss)(P, X, Y),
+        TypeError,
+        r"weighted_sum of loss: weights must be an array \(4,\), one number for each of the examples; got a dict",
+    ),
+    "vector forgotten": (
+        lambda: PE.dot(loss)(P, X, Y),
+        ct.errors.MismatchError,
+        r"vector has the structure .*\n  the arguments are \(vector, params, \*batch\)",
+    ),
+    "a list of numbers": (lambda: PE.norms(loss)(P, X, list(Y)), ct.errors.ShapeError, r"\[1\]\[0\] is a scalar; .*\n.*make an array"),
+    "complex clip_norm": (lambda: PE.clipped_sum(loss, 1j), TypeError, "clip_norm must be a positive scalar.*; got 1j"),
+    "complex noise_multiplier": (
+        lambda: PE.private_gradient(loss, **DP | {"noise_multiplier": 1j}),
+        TypeError,
+        "noise_multiplier must be a number, finite and not negative; got 1j",
+    ),
+    "no arguments": (lambda: PE.norms(loss)(), TypeError, r"per_example.norms of loss\(\) missing .*'params'"),
+    "outputs of integers": (
+        lambda: PE.gauss_newton_vector_product(lambda p, x: (x @ p["w"], cnp.argmax(x)), lambda out, y: out[0] ** 2)(
+            DIRECTION, P, X, Y
+        ),
+        ct.errors.DTypeError,
+        r"gauss_newton_vector_product of <lambda>: it returned int32 as outputs\[1\]; .*\n  return what is constant",
     ),
     "epsilon in jit": (
         lambda: ct.jit(lambda z: PE.epsilon(steps=3, sampling_probability=0.1, noise_multiplier=z, delta=1e-5))(1.0),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad, vjp
+from cotangent.errors import DTypeError
 from cotangent.per_example.batches import (
     goes_in_front,
     gradients,
@@ -20,7 +22,7 @@ from cotangent.per_example.batches import (
     wide,
 )
 from cotangent.per_example.caller import Caller, Function, Tree
-from cotangent.tree_util import tree_map
+from cotangent.tree_util import keystr, tree_flatten_with_path, tree_map
 
 __all__ = ["fisher_vector_product", "gauss_newton_vector_product"]
 
@@ -69,7 +71,7 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
     def fisher_vector_product_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, means, params, batch, by_name, directions=(vector,))
 
-    return fisher_vector_product_fun
+    return caller.named(fisher_vector_product_fun)
 
 
 def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: int | None = None) -> Function:
@@ -121,6 +123,12 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
         of_params = losses(model, (inputs,))
         outputs, tangent = jvp(of_params, (params,), (vector,))
+        for path, output in tree_flatten_with_path(outputs)[0]:
+            if _core.dtype_kind(output.dtype) != "float":
+                raise DTypeError(
+                    f"{caller.text}: it returned {output.dtype} as outputs{keystr(path)}; the loss has a Hessian by real floating outputs\n"
+                    "  return what is constant as a target instead"
+                )
         cotangents = vmap(curved)(outputs, tangent, *targets)
         _, pull = vjp(of_params, params)
         if goes_in_front(pull, params):
@@ -141,7 +149,7 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
         return reduced(caller, of_batch, means, params, (inputs, *targets), {}, directions=(vector,))
 
-    return gauss_newton_vector_product_fun
+    return caller.named(gauss_newton_vector_product_fun)
 
 
 check_arguments(globals())
