@@ -105,6 +105,31 @@ def test_a_backward_rule_of_the_model_sees_the_cotangents_of_one_example() -> No
     np.testing.assert_allclose(found, 8 * x.T @ x @ np.ones(2) / 3)
 
 
+@pytest.mark.parametrize("chunk_size", [None, 2])
+def test_gauss_newton_products_of_models_with_backward_rules(chunk_size: int | None) -> None:
+    rng = np.random.default_rng(0)
+    params = {"w": rng.normal(size=(4, 3)), "v": rng.normal(size=3)}
+    x, y, v = rng.normal(size=(5, 4)), rng.normal(size=(5, 3)), direction(params)
+
+    def model(params: Any, x: Any) -> Any:
+        h = limited(cnp.tanh(x @ params["w"]))
+        return {"a": h * params["v"], "b": cnp.sum(h)}
+
+    loss = lambda out, y: cnp.sum((out["a"] - y) ** 4) * out["b"] ** 2  # noqa: E731
+    found = PE.gauss_newton_vector_product(model, loss, chunk_size=chunk_size)(v, params, x, y)
+
+    def joined(params: Any, x: Any) -> Any:
+        out = model(params, x)
+        return cnp.append(out["a"], out["b"])
+
+    leaves = ct.tree.leaves(ct.vmap(ct.jacrev(joined), in_axes=(None, 0))(params, x))
+    j = np.concatenate([np.asarray(leaf).reshape(5, 4, -1) for leaf in leaves], axis=2)
+    hessian = ct.hessian(lambda out, y: loss({"a": out[:3], "b": out[3]}, y))
+    h = np.asarray(ct.vmap(hessian)(ct.vmap(joined, in_axes=(None, 0))(params, x), y))
+    expected = np.einsum("iap,iab,ibq,q->p", j, h, j, vector_of(v)) / 5
+    np.testing.assert_allclose(vector_of(found), expected, rtol=1e-9, atol=1e-12)
+
+
 # ---- dtypes ------------------------------------------------------------------------------------------------------------
 
 
