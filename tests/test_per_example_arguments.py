@@ -49,7 +49,10 @@ def test_backward_rules_need_not_be_linear(model: str, chunk_size: int | None) -
     np.testing.assert_allclose(vector_of(variance), rows.var(0), rtol=1e-9, atol=1e-15)
     clipped = PE.clipped_sum(loss, 0.05, chunk_size=chunk_size)(params, *batch)
     close(clipped, clip(g, 0.05))
-    np.testing.assert_allclose(PE.dot(loss, chunk_size=chunk_size)(v, params, *batch), rows @ vector_of(v), rtol=1e-9)
+    for inner in (PE.dot, PE.gradient_times_vector):
+        np.testing.assert_allclose(
+            inner(loss, chunk_size=chunk_size)(v, params, *batch), rows @ vector_of(v), rtol=1e-9
+        )
     close(PE.kernel(loss, chunk_size=chunk_size)(params, *batch), rows @ rows.T)
     checkpoints = ct.tree.map(lambda p: np.stack([p, p]), params)
     influence = PE.influence(loss, chunk_size=chunk_size)(checkpoints, [0.5, 3.0], batch, batch)
@@ -100,6 +103,31 @@ def test_a_backward_rule_of_the_model_sees_the_cotangents_of_one_example() -> No
     w, x = np.array([1.0, 0.5]), np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]])
     found = PE.gauss_newton_vector_product(lambda w, x: scale(x @ w), lambda out: out**2)(np.ones(2), w, x)
     np.testing.assert_allclose(found, 8 * x.T @ x @ np.ones(2) / 3)
+
+
+@pytest.mark.parametrize("chunk_size", [None, 2])
+def test_gauss_newton_products_of_models_with_backward_rules(chunk_size: int | None) -> None:
+    rng = np.random.default_rng(0)
+    params = {"w": rng.normal(size=(4, 3)), "v": rng.normal(size=3)}
+    x, y, v = rng.normal(size=(5, 4)), rng.normal(size=(5, 3)), direction(params)
+
+    def model(params: Any, x: Any) -> Any:
+        h = limited(cnp.tanh(x @ params["w"]))
+        return {"a": h * params["v"], "b": cnp.sum(h)}
+
+    loss = lambda out, y: cnp.sum((out["a"] - y) ** 4) * out["b"] ** 2  # noqa: E731
+    found = PE.gauss_newton_vector_product(model, loss, chunk_size=chunk_size)(v, params, x, y)
+
+    def joined(params: Any, x: Any) -> Any:
+        out = model(params, x)
+        return cnp.append(out["a"], out["b"])
+
+    leaves = ct.tree.leaves(ct.vmap(ct.jacrev(joined), in_axes=(None, 0))(params, x))
+    j = np.concatenate([np.asarray(leaf).reshape(5, 4, -1) for leaf in leaves], axis=2)
+    hessian = ct.hessian(lambda out, y: loss({"a": out[:3], "b": out[3]}, y))
+    h = np.asarray(ct.vmap(hessian)(ct.vmap(joined, in_axes=(None, 0))(params, x), y))
+    expected = np.einsum("iap,iab,ibq,q->p", j, h, j, vector_of(v)) / 5
+    np.testing.assert_allclose(vector_of(found), expected, rtol=1e-9, atol=1e-12)
 
 
 # ---- dtypes ------------------------------------------------------------------------------------------------------------
@@ -456,6 +484,31 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: PE.adaptive_private_gradient(loss, noise_multiplier=0.0, expected_batch_size=4, count_noise=-1.0),
         ValueError,
         "count_noise must be finite and not negative; got -1.0",
+    ),
+    "weights forgotten": (
+        lambda: PE.weighted_sum(loss)(P, X, Y),
+        TypeError,
+        r"weighted_sum of loss: weights must be an array \(4,\), one number for each of the examples; got a dict",
+    ),
+    "vector forgotten": (
+        lambda: PE.dot(loss)(P, X, Y),
+        ct.errors.MismatchError,
+        r"vector has the structure .*\n  the arguments are \(vector, params, \*batch\)",
+    ),
+    "a list of numbers": (lambda: PE.norms(loss)(P, X, list(Y)), ct.errors.ShapeError, r"\[1\]\[0\] is a scalar; .*\n.*make an array"),
+    "complex clip_norm": (lambda: PE.clipped_sum(loss, 1j), TypeError, "clip_norm must be a positive scalar.*; got 1j"),
+    "complex noise_multiplier": (
+        lambda: PE.private_gradient(loss, **DP | {"noise_multiplier": 1j}),
+        TypeError,
+        "noise_multiplier must be a number, finite and not negative; got 1j",
+    ),
+    "no arguments": (lambda: PE.norms(loss)(), TypeError, r"per_example.norms of loss\(\) missing .*'params'"),
+    "outputs of integers": (
+        lambda: PE.gauss_newton_vector_product(lambda p, x: (x @ p["w"], cnp.argmax(x)), lambda out, y: out[0] ** 2)(
+            DIRECTION, P, X, Y
+        ),
+        ct.errors.DTypeError,
+        r"gauss_newton_vector_product of <lambda>: it returned int32 as outputs\[1\]; .*\n  return what is constant",
     ),
     "epsilon in jit": (
         lambda: ct.jit(lambda z: PE.epsilon(steps=3, sampling_probability=0.1, noise_multiplier=z, delta=1e-5))(1.0),

@@ -75,6 +75,11 @@ class Caller:
 
         return loss
 
+    def named(self, function: Function) -> Function:
+        """What this package's function returns, under a name that Python's errors about its arguments begin with."""
+        function.__name__ = function.__qualname__ = self.text
+        return function
+
     def _check_loss(self, found: Any) -> None:
         """One real floating number."""
         if not isinstance(found, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(found):
@@ -126,7 +131,8 @@ class Caller:
         """A direction has the structure, shapes and dtypes of the parameters."""
         if tree_structure(vector) != tree_structure(params):
             raise MismatchError(
-                f"{self.text}: {called} has the structure {tree_structure(vector)}, params {tree_structure(params)}"
+                f"{self.text}: {called} has the structure {tree_structure(vector)}, params {tree_structure(params)}\n"
+                f"  the arguments are ({called}, params, *batch), and {called} is a tree like params"
             )
 
         def checked(path: Any, x: Any, like: Any) -> Array:
@@ -163,7 +169,7 @@ class Caller:
             if not shape:
                 raise ShapeError(
                     f"{self.text}: {called}{keystr(path)} is a scalar; every array of a batch has the examples along its first axis\n"
-                    "  close over what is the same for all examples"
+                    "  close over what is the same for all examples, and make an array of a list of numbers, which is a tree"
                 )
             sizes[keystr(path)] = shape[0]
         first = next(iter(sizes.values()))
@@ -174,6 +180,14 @@ class Caller:
 
     def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
         """One number for each of something."""
+        if (
+            not isinstance(x, (Array, np.ndarray, list, tuple, np.number))
+            and not _core.is_python_scalar(x)
+            and not hasattr(x, "__array__")
+        ):
+            raise TypeError(
+                f"{self.text}: {called} must be an array ({count},), one number for each of the {of}; got {_described(x)}"
+            )
         array = cnp.asarray(x)
         if array.shape != (count,):
             raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
@@ -212,6 +226,13 @@ def check_key(key: Any, text: str, arguments: str) -> None:
         )
 
 
+def is_real(x: Any) -> bool:
+    """Whether it is a real number, or an array of them."""
+    if isinstance(x, (Array, np.ndarray, np.number)):
+        return _core.dtype_kind(x.dtype) != "complex" and x.dtype.kind != "O"
+    return _core.is_python_scalar(x) and not isinstance(x, complex)
+
+
 def checked_scalar(x: Any, called: str, text: str, valid: Callable[[Any], Any], requirement: str) -> Any:
     """A number that an option of a function is, a Python float where it is known.
 
@@ -222,8 +243,8 @@ def checked_scalar(x: Any, called: str, text: str, valid: Callable[[Any], Any], 
         valid: whether a value is allowed, for numbers and arrays.
         requirement: the same in words, after "must be".
     """
-    if not isinstance(x, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(x):
-        raise TypeError(f"{text}: {called} must be {requirement}; got {x!r}")
+    if not is_real(x):
+        raise TypeError(f"{text}: {called} must be a number, {requirement}; got {x!r}")
     if cnp.shape(x) != ():
         raise ShapeError(f"{text}: {called} must be {requirement}; it has shape {cnp.shape(x)}")
     if _core.is_traced(x):

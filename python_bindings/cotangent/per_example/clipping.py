@@ -23,7 +23,7 @@ from cotangent.per_example.batches import (
     total,
     with_stand_ins,
 )
-from cotangent.per_example.caller import Caller, Function, Tree
+from cotangent.per_example.caller import Caller, Function, Tree, is_real
 from cotangent.tree_util import tree_flatten, tree_leaves, tree_map, tree_structure
 
 __all__ = ["clipped_sum", "norms"]
@@ -75,7 +75,7 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
     def norms_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, of_each, params, batch, by_name)
 
-    return norms_fun
+    return caller.named(norms_fun)
 
 
 class Clipping:
@@ -139,7 +139,7 @@ class Clipping:
 
 
 def _checked_bound(bound: Any, caller: Caller) -> Any:
-    if not isinstance(bound, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(bound):
+    if not is_real(bound):
         raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {bound!r}")
     array = bound if isinstance(bound, Array) else np.asarray(bound, np.float64)
     if array.shape != ():
@@ -252,7 +252,7 @@ def clipped_sum(
 
         return caller.evaluate(program, clipping.bounds, params, here, *batch)
 
-    return clipped_sum_fun
+    return caller.named(clipped_sum_fun)
 
 
 check_arguments(globals())

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
+from cotangent._transforms.jacobians import jacrev
 from cotangent._transforms.reverse import grad, vjp
+from cotangent.errors import DTypeError
 from cotangent.per_example.batches import (
     goes_in_front,
     gradients,
@@ -16,11 +20,12 @@ from cotangent.per_example.batches import (
     losses,
     means,
     reduced,
+    total,
     weighted,
     wide,
 )
 from cotangent.per_example.caller import Caller, Function, Tree
-from cotangent.tree_util import tree_map
+from cotangent.tree_util import keystr, tree_flatten_with_path, tree_leaves, tree_map, tree_structure
 
 __all__ = ["fisher_vector_product", "gauss_newton_vector_product"]
 
@@ -69,7 +74,7 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
     def fisher_vector_product_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, means, params, batch, by_name, directions=(vector,))
 
-    return fisher_vector_product_fun
+    return caller.named(fisher_vector_product_fun)
 
 
 def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: int | None = None) -> Function:
@@ -77,7 +82,8 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
     J is the Jacobian of the model's outputs in the parameters, and H the Hessian of the loss in the outputs (Schraudolph 2002, "Fast
     curvature matrix-vector products for second-order gradient descent"). It is never indefinite where the loss is convex. For losses that
-    are log-likelihoods of exponential families it is the Fisher matrix. Costs a derivative in a direction and one gradient of the mean loss.
+    are log-likelihoods of exponential families it is the Fisher matrix. Costs a derivative in a direction and one gradient of the mean loss;
+    of a model with a rule of `custom_vjp`, which is for reverse mode alone, the Jacobians of the examples.
 
     Args:
         model: of one example, ``model(params, inputs)``: an array, or a tree of them.
@@ -93,7 +99,6 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
-        ValueError: a part of the function has a rule for reverse mode alone, as of `custom_vjp`.
 
     It equals
 
@@ -120,9 +125,13 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
             return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
 
         of_params = losses(model, (inputs,))
-        outputs, tangent = jvp(of_params, (params,), (vector,))
-        cotangents = vmap(curved)(outputs, tangent, *targets)
-        _, pull = vjp(of_params, params)
+        outputs, pull = vjp(of_params, params)
+        _check_outputs(outputs, caller)
+        if pull.func.has_rule_of_user():
+            of_jacobian = _by_jacobians(model, params, inputs)
+            tangent = tree_structure(outputs).unflatten(of_jacobian.times(vector))
+            return of_jacobian.transposed_times(vmap(curved)(outputs, tangent, *targets)), ()
+        cotangents = vmap(curved)(outputs, jvp(of_params, (params,), (vector,))[1], *targets)
         if goes_in_front(pull, params):
             return tree_map(wide, pull(cotangents)[0]), ()
 
@@ -141,7 +150,50 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
         return reduced(caller, of_batch, means, params, (inputs, *targets), {}, directions=(vector,))
 
-    return gauss_newton_vector_product_fun
+    return caller.named(gauss_newton_vector_product_fun)
+
+
+def _check_outputs(outputs: Tree, caller: Caller) -> None:
+    """What the Hessian of a loss is by."""
+    for path, output in tree_flatten_with_path(outputs)[0]:
+        if _core.dtype_kind(output.dtype) != "float":
+            raise DTypeError(
+                f"{caller.text}: it returned {output.dtype} as outputs{keystr(path)}; the loss has a Hessian by real floating outputs\n"
+                "  return what is constant as a target instead"
+            )
+
+
+class Jacobians(NamedTuple):
+    """Those of the examples, by leaf of the outputs and of the parameters: [b, *output, *parameter].
+
+    A model with a rule of `custom_vjp` has no derivative in a direction but as a product with its Jacobian.
+    """
+
+    rows: list[list[Array]]
+    structure: Any  # of the parameters
+
+    def times(self, vector: Tree) -> list[Array]:
+        """The tangents of the outputs."""
+        leaves = tree_leaves(vector)
+        return [
+            total([cnp.tensordot(j, v, axes=v.ndim) for j, v in zip(row, leaves, strict=True)]) for row in self.rows
+        ]
+
+    def transposed_times(self, cotangents: Tree) -> Tree:
+        """The sum over examples, in at least float32."""
+        pairs = list(zip(self.rows, tree_leaves(cotangents), strict=True))
+        sums = [
+            total([cnp.tensordot(wide(c), wide(row[index]), axes=c.ndim) for row, c in pairs])
+            for index in range(self.structure.num_leaves)
+        ]
+        return self.structure.unflatten(sums)
+
+
+def _by_jacobians(model: Function, params: Tree, inputs: Any) -> Jacobians:
+    structure = tree_structure(params)
+    found = tree_leaves(vmap(jacrev(model), in_axes=(None, 0))(params, inputs))
+    count = structure.num_leaves
+    return Jacobians([found[start : start + count] for start in range(0, len(found), count)], structure)
 
 
 check_arguments(globals())

@@ -79,7 +79,7 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
 
         return caller.evaluate(program, weights, params, *batch)
 
-    return weighted_sum_fun
+    return caller.named(weighted_sum_fun)
 
 
 def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
@@ -118,7 +118,7 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
     def second_moment_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, means, params, batch, by_name)
 
-    return second_moment_fun
+    return caller.named(second_moment_fun)
 
 
 def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None = None) -> Function:
@@ -169,7 +169,7 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
     def mean_and_variance_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, finish, params, batch, by_name, merge=_merged_moments)
 
-    return mean_and_variance_fun
+    return caller.named(mean_and_variance_fun)
 
 
 def _merged_moments(a: Tree, b: Tree) -> Tree:
@@ -251,7 +251,7 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
         result: NoiseScale = reduced(caller, part, finish, params, batch, by_name)
         return result
 
-    return noise_scale_fun
+    return caller.named(noise_scale_fun)
 
 
 check_arguments(globals())

@@ -94,7 +94,7 @@ def private_gradient(
 
         return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
 
-    return private_gradient_fun
+    return caller.named(private_gradient_fun)
 
 
 def _checked_noise(x: Any, called: str, caller: Caller) -> Any:
@@ -202,7 +202,7 @@ def adaptive_private_gradient(
 
         return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
 
-    return adaptive_private_gradient_fun
+    return caller.named(adaptive_private_gradient_fun)
 
 
 def _share_of_gradient(noise_multiplier: Any, count_deviation: Any, caller: Caller) -> Any:
@@ -250,6 +250,7 @@ def dp_sgd_step(
     >>> step(ct.random.key(1), w, x[rows], y[rows], present=present).shape
     (2,)
     """
+    caller = Caller("dp_sgd_step", loss, chunk_size)
     gradient = private_gradient(
         loss,
         clip_norm=clip_norm,
@@ -263,7 +264,7 @@ def dp_sgd_step(
         update = gradient(key, params, *batch, present=present, **by_name)
         return tree_map(lambda p, g: (p - learning_rate * g).astype(g.dtype), params, update)
 
-    return dp_sgd_step_fun
+    return caller.named(dp_sgd_step_fun)
 
 
 def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.jacobians import jacrev
 from cotangent._transforms.programs import eval_shape
-from cotangent._transforms.reverse import grad
+from cotangent._transforms.reverse import grad, vjp
 from cotangent.errors import DTypeError
 from cotangent.per_example.batches import (
     gradients,
@@ -34,8 +34,8 @@ __all__ = ["dot", "gradient_times_vector", "influence", "kernel"]
 def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
     """The inner product of each example's gradient with a direction, such as the gradient of a validation loss.
 
-    Costs one pass forward and back. `gradient_times_vector` gives the same for less; this one is for losses whose parts have a rule
-    for reverse mode alone, and for many directions: under `vmap` over ``vector`` the gradients are computed once.
+    Costs one pass forward and back. `gradient_times_vector` gives the same for less; this one is for many directions: under `vmap` over ``vector`` the
+    gradients are computed once.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
@@ -70,13 +70,14 @@ def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
     def dot_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, of_each, params, batch, by_name, directions=(vector,))
 
-    return dot_fun
+    return caller.named(dot_fun)
 
 
 def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> Function:
     """The inner product of each example's gradient with a direction, as the derivative of its loss in that direction.
 
-    Costs about two passes forward and no gradient at all, compiled or not.
+    Costs about two passes forward and no gradient at all, compiled or not; of a loss with a rule of `custom_vjp`, which is for reverse mode alone, it
+    costs what `dot` does.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
@@ -90,7 +91,6 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
-        ValueError: a part of the loss has a rule for reverse mode alone, as of `custom_vjp`; use `dot`.
 
     It equals
 
@@ -107,13 +107,16 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
     caller = Caller("gradient_times_vector", loss, chunk_size)
 
     def part(loss: Function, vector: Tree, params: Tree, *batch: Any) -> Any:
-        _, slope = jvp(losses(loss, batch), (params,), (vector,))
-        return (), wide(slope)
+        of_params = losses(loss, batch)
+        _, pull = vjp(of_params, params)
+        if pull.func.has_rule_of_user():
+            return (), inner_products(gradients(loss, params, batch)[0], vector)
+        return (), wide(jvp(of_params, (params,), (vector,))[1])
 
     def gradient_times_vector_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, of_each, params, batch, by_name, directions=(vector,))
 
-    return gradient_times_vector_fun
+    return caller.named(gradient_times_vector_fun)
 
 
 def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = None) -> Function:
@@ -165,7 +168,7 @@ def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = 
 
         return caller.evaluate(program, params, batch, others)
 
-    return kernel_fun
+    return caller.named(kernel_fun)
 
 
 def _second_batch(others: Any, batch: tuple[Any, ...], by_name: dict[str, Any], caller: Caller) -> tuple[Any, ...]:
@@ -317,7 +320,7 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
 
         return caller.evaluate(program, tree_map(cnp.asarray, checkpoints), rates, train, test)
 
-    return influence_fun
+    return caller.named(influence_fun)
 
 
 check_arguments(globals())
