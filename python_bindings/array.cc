@@ -155,8 +155,11 @@ PyObject* to_index(PyObject* self) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     const Aval& aval = array_aval(self);
     if (!is_integer(aval.dtype()) || aval.rank() != 0) {
-      throw Error(ErrorKind::kType,
+      Error error(ErrorKind::kType,
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
+      error.at(user_location());
+      if (is_float(aval.dtype()) && aval.rank() == 0) error.hint("for a whole number divide with //, as n // 2");
+      throw error;
     }
     return item(self, "index()").release().ptr();
   });

@@ -24,6 +24,7 @@ struct CheckedFunction {
   PyObject* function;
   PyObject* dict;  // __name__, __doc__, __wrapped__
   PyObject* weak_references;
+  bool calls_object;                                    // `__call__`: what is called is its first argument
   std::string* positional;                              // a letter for each position
   std::vector<std::pair<PyObject*, char>>* by_keyword;  // interned names
 };
@@ -147,7 +148,8 @@ PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, Py
     const char kind = kind_of(self, keyword);
     if (!fits(args[count + i], kind)) refuse(self, keyword, args[count + i], kind);
   }
-  const UserCall call(self.function, args, count + named);
+  PyObject* const called = self.calls_object && count > 0 ? args[0] : self.function;
+  const UserCall call(called, args, count + named);
   return PyObject_Vectorcall(self.function, args, flags, keywords);
 }
 
@@ -222,6 +224,7 @@ py::object make_checked(const py::object& function, const std::string& positiona
   auto* self = reinterpret_cast<CheckedFunction*>(object);
   self->vectorcall = kGuarded<call_checked>;
   self->function = py::object(function).release().ptr();
+  self->calls_object = py::str(dict["__name__"]).equal(py::str("__call__"));
   self->dict = dict.release().ptr();
   self->positional = new std::string(positional);
   self->by_keyword = by_keyword.release();

@@ -212,6 +212,15 @@ PyObject* same_length(PyObject* const* args, Py_ssize_t count, PyObject* keyword
   return PyBool_FromLong(same);
 }
 
+PyObject* length_texts(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const auto [x, y] = read_arguments("length_texts", {"x", "y"}, 2, args, count, keywords);
+  const Traced* left = perhaps_ragged(x);
+  const Traced* right = perhaps_ragged(y);
+  if (left == nullptr || right == nullptr) return py::make_tuple("?", "?").release().ptr();
+  const auto [first, second] = left->capture->size_texts(*left, *right);
+  return py::make_tuple(first, second).release().ptr();
+}
+
 PyObject* ragged_axes(PyObject* x) {
   const Traced* traced = perhaps_ragged(x);
   if (traced == nullptr) return PyList_New(0);
@@ -313,6 +322,7 @@ void register_functions(py::module_& module) {
       row1<broadcast_shapes_of>("broadcast_shapes", "The shape that shapes broadcast to."),
       row<length_of>("length_of", "The int32 scalar that is the ragged length of an axis; None for an exact axis."),
       row<same_length>("same_length", "Whether two int32 scalars inside a mask are one size, whatever the lengths."),
+      row<length_texts>("length_texts", "Two int32 scalars inside a mask as a message shows them: n and n - 1."),
       row1<range_of_size>("range_of_size", "The least and the most that an integer scalar inside a mask is; or None."),
       {"in_mask", in_mask, METH_NOARGS, "Whether a function is being captured by mask, or inside of one that is."},
       row1<ragged_axes>("ragged_axes", "The axes of a traced value that are ragged."),

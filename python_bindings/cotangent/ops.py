@@ -11,7 +11,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
-from cotangent._base.dimensions import Dim, bound_of, size_if_computed
+from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, size_if_computed
 from cotangent._core import Array, Primitive
 from cotangent._ops.sizes import length_of_size
 from cotangent.errors import DTypeError
@@ -33,10 +33,12 @@ def _segments(
     data, segment_ids = cnp.asarray(data), cnp.asarray(segment_ids)
     if not cnp.issubdtype(segment_ids.dtype, cnp.integer):
         raise DTypeError(f"{name}: segment_ids must be integers; got {segment_ids.dtype}")
-    if segment_ids.ndim == 0 or segment_ids.shape != data.shape[: segment_ids.ndim]:
+    if segment_ids.ndim == 0 or segment_ids.ndim > data.ndim:
         raise ValueError(
             f"{name}: segment_ids {segment_ids.shape} must have the leading axes of the data, whose shape is {data.shape}"
         )
+    for axis, (ids, elements) in enumerate(zip(segment_ids.shape, data.shape, strict=False)):
+        check_equal_sizes(name, f"segment_ids.shape[{axis}]", ids, f"data.shape[{axis}]", elements, ValueError)
     if num_segments is None:
         # The result's shape depends on the values, which must be known.
         num_segments = int(cnp.max(segment_ids)) + 1 if segment_ids.size else 0

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
+import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +19,13 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.errors import ConcretizationError, DataDependentShapeError
+from cotangent.errors import ConcretizationError, DataDependentShapeError, ShapeError
 
 __all__ = ["Dim", "dimension"]
 
 _MOST = 2**31 - 1
+_PACKAGE = str(pathlib.Path(__file__).parents[1])
+SAME_NAME = "where their lengths are one, give both axes the same name in ct.Ragged(..., names=...)"
 
 
 def _is_int(value: Any) -> bool:
@@ -35,16 +39,17 @@ def _int32(value: Any) -> Array:
 class Comparison:
     """Whether a size compares to another as asked, where its bounds do not tell: a bool array, which has no truth yet."""
 
-    def __init__(self, value: Array, text: str, size: Dim) -> None:
+    def __init__(self, value: Array, text: str, size: Dim, hint: str = "") -> None:
         self.value = value
         self.text = text
         self.size = size
+        self.hint = hint
 
     def __ct_array__(self) -> Array:
         return self.value
 
     def __bool__(self) -> bool:
-        raise self.size.undecided(self.text)
+        raise self.size.undecided(self.text, also=self.hint)
 
     def __repr__(self) -> str:
         return f"Comparison({self.text})"
@@ -88,15 +93,20 @@ class Dim:
     def __repr__(self) -> str:
         return f"Dim(<={self.bound})"
 
-    def undecided(self, text: str, instead: str = "") -> ConcretizationError:
-        """The error of a program that depends on what is not known; ``instead``: what does the same and does not."""
+    def undecided(self, text: str, instead: str = "", also: str = "") -> ConcretizationError:
+        """The error of a program that depends on what is not known; ``instead``: what does the same and does not; ``also``: another hint."""
         instead = instead or (
             "use ct.numpy.where or ct.lax.cond on the size as a value, ct.numpy.minimum or maximum for the smaller or larger of two,"
             " or make the program independent of it"
         )
+        function = _called_function()
+        named = not function or text.startswith(f"{function}:")
         return ConcretizationError(
-            f"{text} cannot be settled: the ragged size {self.owner} is anything from {self.least} to {self.bound}\n"
-            f"  {instead}"
+            placed(
+                f"{'' if named else function + ': '}{text} cannot be settled: the ragged size {self.owner} is anything from"
+                f" {self.least} to {self.bound}",
+                f"{also}\n  {instead}" if also else instead,
+            )
         )
 
     def __bool__(self) -> bool:
@@ -133,7 +143,7 @@ class Dim:
     def __ne__(self, other: object) -> Any:
         equal = self == other
         if isinstance(equal, Comparison):
-            return Comparison(~equal.value, equal.text.replace("==", "!="), self)
+            return Comparison(~equal.value, equal.text.replace("==", "!="), self, equal.hint)
         return equal if equal is NotImplemented else not equal
 
     def __hash__(self) -> int:
@@ -163,7 +173,7 @@ class Dim:
             return bool(answer)
         text = f"{self.owner} {sign} {other.owner if isinstance(other, Dim) else other}"
         value = compare(self.value, other.value if isinstance(other, Dim) else other)
-        return Comparison(value, text, self)
+        return Comparison(value, text, self, SAME_NAME if isinstance(other, Dim) and sign == "==" else "")
 
     # ---- arithmetic
 
@@ -199,10 +209,10 @@ class Dim:
         return self._size(other, "-", operator.sub, True)
 
     def __mul__(self, other: Any) -> Any:
-        return self._size(other, "*", operator.mul)
+        return self if _is_int(other) and int(other) == 1 else self._size(other, "*", operator.mul)
 
     def __rmul__(self, other: Any) -> Any:
-        return self._size(other, "*", operator.mul, True)
+        return self if _is_int(other) and int(other) == 1 else self._size(other, "*", operator.mul, True)
 
     def __neg__(self) -> Any:
         return Dim(-self.least, -self.value, f"-{self.owner}", -self.bound)
@@ -311,6 +321,42 @@ class Dim:
         return self._array(other, operator.truediv, True)
 
 
+def _called_function() -> str:
+    """The name of the function of this package that the user has called; "" where it has none of its own."""
+    frame, name = sys._getframe(1), ""
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if not frame.f_code.co_filename.endswith("_numpy_dispatch.py"):
+            name = frame.f_code.co_name
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if name.startswith(("_", "<")) else name
+
+
+def placed(text: str, hint: str) -> str:
+    """A message with the user's line that it is about, if something is captured, and what to do."""
+    place = _core.calling_place()
+    return f"{text}\n  at {place}\n  {hint}" if place else f"{text}\n  {hint}"
+
+
+def check_equal_sizes(
+    function: str, first: str, x: Any, second: str, y: Any, error: type[Exception] = ShapeError
+) -> None:
+    """Raises where two sizes are not one for every length; ``first`` and ``second`` say what has them."""
+    equal = x == y
+    if isinstance(equal, (bool, np.bool_)) and equal:
+        return
+    texts: tuple[str, ...]
+    if isinstance(x, Dim) and isinstance(y, Dim):
+        texts = _core.length_texts(x.value, y.value)
+        named = max(map(len, texts)) == 1
+        hint = SAME_NAME if named else "they must be equal for every length that there may be: cut the longer one"
+    else:
+        texts = tuple(_core.length_texts(n.value, n.value)[0] if isinstance(n, Dim) else str(n) for n in (x, y))
+        ragged = isinstance(x, Dim) or isinstance(y, Dim)
+        hint = "make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]" if ragged else ""
+    text = f"{function}: {first} is {texts[0]} and {second} is {texts[1]}; they must be equal"
+    raise error(placed(text, hint) if hint else text)
+
+
 def _bounds(x: Any) -> tuple[int, int]:
     return (x.least, x.bound) if isinstance(x, Dim) else (int(x), int(x))
 
@@ -415,12 +461,6 @@ def is_scalar_integer(value: Any) -> bool:
         and _core.is_traced(value)
         and _core.kind(value) in ("signed", "unsigned")
     )
-
-
-def placed(text: str, hint: str) -> str:
-    """A message with the user's line that it is about, if something is captured, and what to do."""
-    place = _core.calling_place()
-    return f"{text}\n  at {place}\n  {hint}" if place else f"{text}\n  {hint}"
 
 
 def as_dimension(

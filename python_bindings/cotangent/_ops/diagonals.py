@@ -30,9 +30,7 @@ __all__ = [
     "identity",
     "tri",
     "tril",
-    "tril_indices",
     "triu",
-    "triu_indices",
 ]
 
 
@@ -110,26 +108,10 @@ def triu(m: Any, k: int = 0) -> Array:
     return _triangle(m, k, False, "triu")
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the elements on and below the k-th diagonal."""
-    rows, columns = np.tril_indices(n, k, m)
-    return _int_array(rows), _int_array(columns)
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the elements on and above the k-th diagonal."""
-    rows, columns = np.triu_indices(n, k, m)
-    return _int_array(rows), _int_array(columns)
-
-
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal."""
     (size,), lengths = static_shape(n, "diag_indices")
     return (give_lengths(_iota(size, _core.default_int_dtype()), lengths),) * ndim
-
-
-def _int_array(values: Any) -> Array:
-    return _core.array(np.asarray(values, dtype=_core.default_int_dtype()))
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer
+from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer, placed
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
 from cotangent._ops.positions import is_sized as is_sized_mask
@@ -31,6 +31,7 @@ from cotangent._ops.sizes import axis_size, insert_axes, symbolic_size
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
 _INT32 = np.dtype("int32")
+_WHOLE = "for a whole number divide with //: x[: n // 2]"
 
 
 class Plan:
@@ -224,9 +225,8 @@ def _index_array(item: Any, axis: int) -> Any:
         array = _core.array(item)
         numeric = is_integer(array)
     if not numeric:
-        raise TypeError(
-            f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
-        )
+        text = f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
+        raise TypeError(placed(text, _WHOLE) if array.ndim == 0 and _is_fraction(array) else text)
     return array
 
 
@@ -240,6 +240,10 @@ def _step(value: Any, axis: int) -> int:
     return step
 
 
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, Array) and _core.kind(value) == "float")
+
+
 def _bound(value: Any, axis: int) -> Any:
     """A bound of a slice: an int, None, or a size that is a value."""
     if value is None or isinstance(value, Dim):
@@ -250,7 +254,8 @@ def _bound(value: Any, axis: int) -> Any:
         if is_scalar_integer(value):
             # Outside of masks this is an error, which the functions that capture may answer with a mask.
             return value if _core.in_mask() else as_dimension(value, f"a slice bound of axis {axis}")
-        raise TypeError(f"slice bounds must be integers or None; axis {axis} has {value!r}") from None
+        text = f"slice bounds must be integers or None; axis {axis} has {value!r}"
+        raise TypeError(placed(text, _WHOLE) if _is_fraction(value) else text) from None
 
 
 def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> None:

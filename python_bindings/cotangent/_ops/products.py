@@ -13,6 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import check_equal_sizes
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind, literal, no_out, own
@@ -154,8 +155,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     """The sum of products of all elements, those of ``a`` conjugated."""
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
-    if x.size != y.size:
-        raise ShapeError(f"vdot: shapes {x.shape} and {y.shape} have different numbers of elements")
+    check_equal_sizes("vdot", "a.size", x.size, "b.size", y.size)
     if kind(x) == "complex":
         x = primitives.conj(x)
     axes = list(range(x.ndim))

@@ -15,12 +15,13 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import as_ragged_as, give_lengths
+from cotangent._base.capture import as_ragged_as, give_lengths, set_length
+from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, largest
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, maximum, remainder
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
-from cotangent._ops.extents import capacity, index_along, slice_axis
+from cotangent._ops.extents import capacities, capacity, index_along, slice_axis
 from cotangent._ops.index_plans import check_mask
 from cotangent._ops.positions import _INT32, _integers, exact_mask, is_sized, known, nonzero, sized_positions
 from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
@@ -32,9 +33,11 @@ from cotangent._ops.sizes import (
     bound_size,
     flat_positions,
     insert_axes,
+    length_of_size,
     normalize_axes,
     normalize_axis,
     refuse_ragged,
+    size_from,
     static_shape,
 )
 from cotangent._ops.sorting import argsort, sort
@@ -54,8 +57,10 @@ __all__ = [
     "put_along_axis",
     "ravel_multi_index",
     "resize",
+    "tril_indices",
     "tril_indices_from",
     "trim_zeros",
+    "triu_indices",
     "triu_indices_from",
 ]
 
@@ -98,24 +103,47 @@ def ravel_multi_index(
     return _core.convert(result, _core.default_int_dtype() if dtype is None else dtype) if dtype or not dims else result
 
 
-def _triangle_of(arr: Any, k: int, function: Any, name: str) -> Any:
-    matrix = _core.array(arr)
-    refuse_ragged(name, matrix, range(matrix.ndim), "the number of indices depends on its length")
-    shape = matrix._bound_shape
+def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Array, Array]:
+    """The indices of a triangle of an n × m matrix. Where a size or the diagonal is a value, so is their number."""
+    sizes = [size_from(n, f"{name}: n"), size_from(n if m is None else m, f"{name}: m")]
+    diagonal = size_from(k, f"{name}: k")
+    lower = name.startswith("tril")
+    if not any(isinstance(size, Dim) for size in (*sizes, diagonal)):
+        rows, columns = (np.tril_indices if lower else np.triu_indices)(int(sizes[0]), int(diagonal), int(sizes[1]))
+        return _integers(rows), _integers(columns)
+    places, lengths = static_shape(sizes, name)
+    row, column = (primitives.iota(shape=places, dtype=_INT32, axis=axis) for axis in (0, 1))
+    offset = column - row
+    edge = _core.broadcast_to(_core.array(diagonal), places)
+    inside = offset <= edge if lower else offset >= edge
+    return nonzero(give_lengths(inside, lengths))  # type: ignore[return-value]
+
+
+def _sizes_of_matrix(name: str, arr: Any, k: Any) -> tuple[Any, Any, Any]:
+    shape = _core.array(arr).shape
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix; got shape {shape}")
-    rows, columns = function(shape[0], k=k, m=shape[1])
-    return _integers(rows), _integers(columns)
+    return shape[0], k, shape[1]
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the elements on and below the k-th diagonal."""
+    return _triangle("tril_indices", n, k, m)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the elements on and above the k-th diagonal."""
+    return _triangle("triu_indices", n, k, m)
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements of a matrix on and below its k-th diagonal."""
-    return _triangle_of(arr, k, np.tril_indices, "tril_indices_from")  # type: ignore[no-any-return]
+    return _triangle("tril_indices_from", *_sizes_of_matrix("tril_indices_from", arr, k))
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """The indices of the elements of a matrix on and above its k-th diagonal."""
-    return _triangle_of(arr, k, np.triu_indices, "triu_indices_from")  # type: ignore[no-any-return]
+    return _triangle("triu_indices_from", *_sizes_of_matrix("triu_indices_from", arr, k))
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
@@ -304,9 +332,21 @@ def _only_copies(inplace: bool, name: str) -> None:
         raise ValueError(f"{name}: arrays are immutable\n  pass inplace=False, and use the array that is returned")
 
 
-def _cycled(values: Array, size: int) -> Array:
+def _in_turn(flat: Array, numbers: Array) -> Array:
+    """The elements that come at these numbers where the flattened values are repeated again and again."""
+    turn = remainder(numbers, largest(flat.size, 1))
+    return primitives.gather(flat, turn, axis=0, batch_dims=0)
+
+
+def _cycled(values: Array, size: Any) -> Array:
     """``size`` elements: those of the flattened values, again and again."""
     flat = ravel(values)
+    available: Any = flat.size
+    if isinstance(size, Dim) or isinstance(available, Dim):
+        place = primitives.iota(shape=[bound_of(size)], dtype=_INT32, axis=0)
+        if isinstance(size, Dim):
+            place = set_length(place, length_of_size(size), 0)
+        return _in_turn(flat, place)
     if flat.size == size:
         return flat
     if flat.size == 0:
@@ -383,14 +423,14 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if mode not in (None, "clip", "wrap"):
         raise ValueError(f"put: mode must be None, 'clip' or 'wrap'; got {mode!r}")
     x, index = _core.array(a), ravel(ind)
-    if index.size == 0:
+    if capacity(index, 0) == 0:
         return x
     if mode == "wrap":
         index = remainder(index, x.size)
     else:
         index = clip(choose(index < literal(index, 0), index + x.size, index), 0, x.size - 1)
     values = _core.array(v)
-    if values.size == 0:
+    if 0 in capacities(values):
         return x
     updates = _cycled(values, index.size)
     return reshape(ravel(x).at[index].set(updates, mode="drop"), x.shape)
@@ -426,16 +466,14 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     _only_copies(inplace, "place")
     x, values = _core.array(arr), ravel(vals)
     chosen = truth(mask)
-    if chosen.size != x.size:
-        raise ValueError(f"place: the array has {x.size} elements, the mask {chosen.size}; they must be equal")
-    if values.size == 0:
-        if x.size:
+    check_equal_sizes("place", "arr.size", x.size, "mask.size", chosen.size, ValueError)
+    if capacity(values, 0) == 0:
+        if 0 not in capacities(x):
             raise ValueError("place: there are no values to put in")
         return x
     flat = ravel(chosen)
     rank = primitives.cumsum(_core.convert(flat, _INT32), axis=0, reverse=False)
-    turn = remainder(rank - literal(rank, 1), values.size)
-    picked = primitives.gather(_core.convert(values, x.dtype), turn, axis=0, batch_dims=0)
+    picked = _in_turn(_core.convert(values, x.dtype), rank - literal(rank, 1))
     return reshape(primitives.select(flat, picked, ravel(x)), x.shape)
 
 
@@ -468,8 +506,7 @@ def _with_diagonal(x: Array, values: Array, wrap: bool) -> Array:
     if not wrap:
         on_diagonal = on_diagonal & (row < columns)
     flat = ravel(_core.convert(values, x.dtype))
-    place = remainder(number // (columns + 1), max(capacity(flat, 0), 1))
-    updates = primitives.gather(flat, place, axis=0, batch_dims=0)
+    updates = _in_turn(flat, number // (columns + 1))
     return choose(as_ragged_as(on_diagonal, x), as_ragged_as(updates, x), x)
 
 

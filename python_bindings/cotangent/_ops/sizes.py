@@ -193,6 +193,8 @@ def static_int(value: Any, what: str) -> int:
     try:
         return operator.index(value)
     except TypeError as error:
+        if isinstance(value, Dim):
+            raise value.undecided(what) from None
         if isinstance(value, Array) and _core.is_traced(value):
             raise
         raise TypeError(f"{what} must be an integer; got {value!r}") from error

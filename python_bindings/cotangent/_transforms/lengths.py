@@ -36,6 +36,11 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
     bound = min(bound, _LONGEST)
     if isinstance(length, (bool, np.bool_)):
         raise _not_integers(name, axis, "bool")
+    if length is None or isinstance(length, (str, bytes)):
+        raise TypeError(
+            f"{name}: the length of axis {axis} must be an integer; got {length!r}\n"
+            "  give a number from 0 to the bound, or an integer array; leave out axes that are exact"
+        )
     known: Any = length if isinstance(length, int) else None  # may have more bits than any dtype
     if known is None:
         array = length if isinstance(length, Array) else _core.array(length)
@@ -51,16 +56,21 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
         known = known.tolist()
     values = np.asarray(known, dtype=object)
     if values.size and (values.min() < 0 or values.max() > bound):
+        hint = (
+            "a length is the number of elements that are there, 0 or more"
+            if values.min() < 0
+            else "pad the data to a larger bound"
+        )
         raise ShapeError(
-            f"{name}: axis {axis} has length {known}, outside 0 … {bound}, the bound that the data is padded to\n"
-            "  pad the data to a larger bound"
+            f"{name}: axis {axis} has length {known}, outside 0 … {bound}, the bound that the data is padded to\n  {hint}"
         )
     return _core.convert(_core.array(length), "int32")
 
 
 def _not_integers(name: str, axis: int, dtype: Any) -> DTypeError:
     return DTypeError(
-        f"{name}: the length of axis {axis} must be of integers; got {dtype}\n  convert it with .astype('int32')"
+        f"{name}: the length of axis {axis} must be of integers; got {dtype}\n"
+        "  give an integer, or convert an array with .astype('int32')"
     )
 
 

@@ -59,6 +59,11 @@ class Ragged(Interface):
         data = data if isinstance(data, Array) else _core.array(data)
         shape = data._bound_shape
         found: dict[int, Any] = {}
+        if not isinstance(lengths, Mapping):
+            raise TypeError(
+                f"Ragged: lengths must be a dict from axes to lengths; got {lengths!r}\n"
+                "  for a length of axis 0 write ct.Ragged(data, {0: 3})"
+            )
         for axis, length in lengths.items():
             axis = _axis_from_end(axis, shape)
             if axis in found:
@@ -225,6 +230,10 @@ def numpy_rows(value: Ragged, name: str) -> list[np.ndarray[Any, Any]]:
 
 
 def _axis_from_end(axis: int, shape: Sequence[int], name: str = "Ragged") -> int:
+    if isinstance(axis, (bool, np.bool_)) or not isinstance(axis, (int, np.integer)):
+        raise TypeError(
+            f"{name}: an axis must be an integer; got {axis!r}\n  number the axes of the data from 0: {{0: 3}}"
+        )
     if not -len(shape) <= axis < len(shape):
         raise ShapeError(f"{name}: axis {axis} is out of bounds for data of shape {tuple(shape)}")
     return axis % len(shape) - len(shape)

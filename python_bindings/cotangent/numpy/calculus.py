@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.dimensions import check_equal_sizes
 from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
@@ -123,7 +124,9 @@ def _gradient(x: Array, spacing: Array, axis: int) -> Array:
         slopes = (ahead - behind) / spacing
         middle = (slice_axis(x, axis, 2, size) - slice_axis(x, axis, 0, size - 2)) * 0.5 / spacing
     else:
-        if spacing.ndim != 1 or spacing.size != size:
+        if spacing.ndim == 1:
+            check_equal_sizes("gradient", f"f.shape[{axis}]", size, "the size of its coordinates", spacing.size)
+        else:
             raise ShapeError(
                 f"gradient: {size} elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
             )
@@ -158,10 +161,11 @@ def _ragged_gradient(x: Array, spacing: Array, axis: int) -> Array:
         apart = primitives.max(ahead - behind, literal(here, 1))
         slopes = (at(values, ahead) - at(values, behind)) / wide(apart) / spacing
     else:
-        if spacing.ndim != 1 or spacing.size != x.shape[axis]:
+        if spacing.ndim != 1:
             raise ShapeError(
                 f"gradient: the elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
             )
+        check_equal_sizes("gradient", f"f.shape[{axis}]", x.shape[axis], "the size of its coordinates", spacing.size)
         points = without_padding(spacing)
         sides = []
         for first in (held(here, length - 2), held(here - literal(here, 1), length - 2)):
@@ -228,8 +232,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     xp_array, values = inexact(xp), inexact(fp)
     if xp_array.ndim != 1 or values.ndim != 1:
         raise ValueError(f"interp: points must have one axis; got shapes {xp_array.shape} and {values.shape}")
-    if xp_array.size != values.size:
-        raise ValueError(f"interp: {xp_array.size} coordinates for {values.size} values")
+    check_equal_sizes("interp", "xp.size", xp_array.size, "fp.size", values.size, ValueError)
     for name, bound in (("left", left), ("right", right)):
         if isinstance(bound, str) and bound != "extrapolate":
             raise ValueError(f"interp: {name} must be a number or 'extrapolate'; got {bound!r}")

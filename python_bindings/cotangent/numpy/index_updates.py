@@ -18,6 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import SAME_NAME, placed
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
@@ -284,8 +285,10 @@ def _check_lengths(x: Array, index: Any, values: Array) -> None:
         own = _core.length_of(values, axis)
         if length is None or own is None or not (own is length or _core.same_length(own, length)):
             raise ShapeError(
-                f"x.at[...]: axis {axis} of the values is ragged, and not known to be as long as what is indexed\n"
-                "  make the values of the elements that are indexed, or cut both to one size"
+                placed(
+                    f"x.at[...]: axis {axis} of the values is ragged, and not known to be as long as what is indexed",
+                    f"make the values of the elements that are indexed, or cut both to one size; {SAME_NAME}",
+                )
             )
     _core.check_sizes([named, values])
 

@@ -12,6 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import check_equal_sizes
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.extreme_positions import argmax
@@ -114,6 +115,7 @@ def choice(
         population, most = axis_size(array, at), capacity(array, at)
     else:
         population = most = int(array)
+    size = a if array is None else array.shape[at] if array.ndim else most
     sizes, lengths = static_shape(shape, "choice")
     if most <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")
@@ -122,16 +124,16 @@ def choice(
         raise ValueError(f"choice: {count} different elements were asked for, but there are {most}")
     if not replace:
         if p is None:
-            index = permutation(key, a if array is None else array.shape[at] if array.ndim else most)
+            index = permutation(key, size)
         else:
-            weights = _weights(p, most, population)
+            weights = _weights(p, most, size)
             noise = gumbel(key, weights.shape, weights.dtype, mode) + primitives.log(weights)
             index = argsort(primitives.neg(noise), stable=True)
         index = _leading(index, sizes, lengths)
     elif p is None:
         index = randint(key, shape, 0, population)
     else:
-        weights = _weights(p, most, population)
+        weights = _weights(p, most, size)
         sums = cumsum(weights)
         draws = sums[-1] * (1 - uniform(key, shape, sums.dtype))
         below = insert_axes(draws, [draws.ndim]) > sums
@@ -139,16 +141,14 @@ def choice(
     return index if array is None or array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))
 
 
-def _weights(p: Any, most: int, population: Size) -> Array:
-    """The probabilities of ``population`` elements, which are ``most`` at most."""
+def _weights(p: Any, most: int, size: Any) -> Array:
+    """The probabilities of ``size`` elements, which are ``most`` at most."""
     weights: Array = _core.promote([p], inexact=True)[0]
-    if capacities(weights) == (most,):
-        size = axis_size(weights, 0)
-        if isinstance(size, int) == isinstance(population, int) and (
-            not isinstance(size, Array) or _core.same_length(size, population)
-        ):
-            return weights
-    raise ValueError(f"choice: p has shape {weights.shape}, but there are {most} elements")
+    if weights.ndim == 1:
+        check_equal_sizes("choice", "p.size", weights.size, "the number of elements", size, ValueError)
+    if capacities(weights) != (most,):
+        raise ValueError(f"choice: p has shape {weights.shape}, but there are {most} elements")
+    return weights
 
 
 def _leading(order: Array, sizes: list[int], lengths: dict[int, Array]) -> Array:

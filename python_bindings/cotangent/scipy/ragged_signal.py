@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import cotangent.numpy as cnp
-from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
