@@ -126,10 +126,13 @@ Status drain(FakeStream* stream) {
   return first;
 }
 
-Status queue(Stream handle, std::function<Status()> work) {
+// A context that has ended works no more; `always`: it is cleared away all the same.
+Status queue(Stream handle, std::function<Status()> work, bool always = false) {
   auto* stream = reinterpret_cast<FakeStream*>(handle);
   if (!fake().streams.contains(stream)) return Status::kInvalidHandle;
-  stream->work.push_back(std::move(work));
+  stream->work.push_back([work = std::move(work), always] {
+    return fake().sticky == Status::kSuccess || always ? work() : Status::kSuccess;
+  });
   return Status::kSuccess;
 }
 
@@ -291,28 +294,30 @@ EXPORTED Status cuMemAllocAsync(Address* address, size_t bytes, Stream) {
 
 EXPORTED Status cuMemFreeAsync(Address address, Stream stream) {
   FAKE("cuMemFreeAsync", false);
-  return queue(stream, [address] {
-    const auto block = fake().memory.find(address);
-    if (block == fake().memory.end()) return Status::kIllegalAddress;
-    fake().memory_bytes -= block->second.bytes;
-    fake().memory.erase(block);
-    std::free(reinterpret_cast<void*>(address));
-    return Status::kSuccess;
-  });
+  return queue(
+      stream,
+      [address] {
+        const auto block = fake().memory.find(address);
+        if (block == fake().memory.end()) return Status::kIllegalAddress;
+        fake().memory_bytes -= block->second.bytes;
+        fake().memory.erase(block);
+        std::free(reinterpret_cast<void*>(address));
+        return Status::kSuccess;
+      },
+      /*always=*/true);
 }
 
-// The host's memory is read at once, as pageable memory is.
+// The host's memory is read, and written below, when somebody waits: as pinned memory is, and pageable memory where a
+// GPU can.
 EXPORTED Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyHtoDAsync", true);
-  const auto* begin = static_cast<const char*>(from);
-  return queue(stream, [to, data = std::vector<char>(begin, begin + bytes)] {
-    if (!holds(to, data.size())) return Status::kIllegalAddress;
-    std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
+  return queue(stream, [to, from, bytes] {
+    if (!holds(to, bytes)) return Status::kIllegalAddress;
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return Status::kSuccess;
   });
 }
 
-// Written when somebody waits: pageable memory would be at once, pinned memory is not.
 EXPORTED Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyDtoHAsync", true);
   return queue(stream, [to, from, bytes] {
