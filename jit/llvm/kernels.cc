@@ -1,6 +1,7 @@
 // Loop programs as kernels of a GPU: which statements are one kernel, and what kernels hand each other.
 //
-// What is large and has independent items is a kernel on the grid. All statements between such ones are one kernel of
+// What is large and has independent items is a kernel on the grid, together with what follows where each thread only
+// comes back to its own elements. All statements between such ones are one kernel of
 // one block, which runs them together (block_scope.h), loops with all their iterations among them. So a small program
 // is one launch. Scalars of one kernel that another one uses have slots behind the arena; what is cheap is computed
 // again in each kernel.
@@ -52,7 +53,7 @@ bool repeats(const loop::Program& program, const Statement& s, const std::set<Va
   return all_known;
 }
 
-Cut cut_in_kernels(const loop::Program& program) {
+Cut cut_in_kernels(const loop::Program& program, Barriers& barriers) {
   CostModel cost(program);
   Cut cut;
   std::set<Value> known;
@@ -64,7 +65,9 @@ Cut cut_in_kernels(const loop::Program& program) {
       continue;
     }
     const bool on_grid = share_of(program, s) == Share::kItems && cost.statement(s) >= kLeastOnGrid;
-    if (on_grid || !open) cut.pieces.push_back({on_grid, {}});
+    const bool joins = on_grid && !cut.pieces.empty() && cut.pieces.back().on_grid &&
+                       barriers.needs_none(cut.pieces.back().statements, s);
+    if (!joins && (on_grid || !open)) cut.pieces.push_back({on_grid, {}});
     cut.pieces.back().statements.push_back(&s);
     open = !on_grid;
   }
@@ -253,8 +256,11 @@ void KernelEmitter::emit_kernel(const Cut& cut, const Piece& piece, KernelStep& 
   barriers_.place(piece.statements);
   e_.scope = &scope_;
   if (piece.on_grid) {
-    scope_.on_grid(*piece.statements[0]);
-    const int64_t items = most_items(*piece.statements[0]);
+    int64_t items = 1;
+    for (const Statement* s : piece.statements) {
+      scope_.on_grid(*s);
+      items = std::max(items, most_items(*s));
+    }
     step.blocks = static_cast<uint32_t>(
         std::clamp<int64_t>(items / kBlockThreads + (items % kBlockThreads != 0), 1, kMostBlocks));
   } else {
@@ -277,7 +283,7 @@ void KernelEmitter::emit_kernel(const Cut& cut, const Piece& piece, KernelStep& 
 }
 
 void KernelEmitter::emit(Plan& plan) {
-  const Cut cut = cut_in_kernels(program_);
+  const Cut cut = cut_in_kernels(program_, barriers_);
   find_slots(cut);
   number_buffers(plan);
   std::vector<Step>& steps = plan.blocks.emplace_back();
@@ -289,7 +295,8 @@ void KernelEmitter::emit(Plan& plan) {
   plan.arena_bytes = arena_bytes_;
 }
 
-absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture, int64_t without_barrier) {
+absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
+                                  int64_t without_barrier) {
   const bool emulated = architecture == kEmulated;
   absl::StatusOr<TargetHandle> target = borrow_target({.triple = emulated ? "" : "nvptx64-nvidia-cuda",
                                                        .cpu = emulated ? "" : std::string(architecture),

@@ -128,6 +128,11 @@ void Barriers::place(absl::Span<const Statement* const> statements) {
   for (const Statement* s : statements) walk(*s, since);
 }
 
+bool Barriers::needs_none(absl::Span<const Statement* const> others, const Statement& statement) {
+  const Accesses own = accesses_of(statement, false);
+  return std::ranges::none_of(others, [&](const Statement* s) { return conflict(accesses_of(*s, false), own); });
+}
+
 bool Barriers::overlap(uint32_t a, uint32_t b) const {
   if (a == b) return true;
   const auto range = [&](BufferId id) {

@@ -38,6 +38,9 @@ class Barriers {
 
   // For a block that runs these statements of the entry block. What other blocks and kernels do is behind it.
   void place(absl::Span<const loop::Statement* const> statements);
+  // Whether one whose items are shared out may run behind others like it without one, because no thread meets another
+  // one's elements: then the same holds for the threads of a grid, which cannot wait for each other.
+  bool needs_none(absl::Span<const loop::Statement* const> others, const loop::Statement& statement);
   bool before(const loop::Statement& statement) const { return placed_.contains(&statement); }
   size_t count() const { return placed_.size(); }
 

@@ -52,14 +52,14 @@ std::vector<Case> cases() {
                    const Value e = exp(sub(v[0], most));
                    return Values{div(e, broadcast(reduce_sum(e, {1}), v[0].shape(), {0}))};
                  }});
-  all.push_back({"sums down columns", {kRows}, [](Builder&, const Values& v) { return Values{reduce_sum(v[0], {0})}; }});
+  all.push_back(
+      {"sums down columns", {kRows}, [](Builder&, const Values& v) { return Values{reduce_sum(v[0], {0})}; }});
   all.push_back({"a step of descent", {kW, kV, kX, kY}, [](Builder&, const Values& v) {
                    return descend(v[0], v[1], v[2], v[3]);
                  }});
   all.push_back({"steps of descent", {kW, kV, kX, kY}, [](Builder& b, const Values& v) {
-                   const GraphPtr step = build_graph({kX, kY, kW, kV}, [](Builder&, const Values& s) {
-                     return descend(s[2], s[3], s[0], s[1]);
-                   });
+                   const GraphPtr step = build_graph(
+                       {kX, kY, kW, kV}, [](Builder&, const Values& s) { return descend(s[2], s[3], s[0], s[1]); });
                    return scan(b, {step, 2, 2, 20}, {v[2], v[3], v[0], v[1]});
                  }});
   return all;
@@ -125,6 +125,27 @@ TEST(Gpu, SmallProgramsAreOneLaunch) {
   }
 }
 
+// A product, and what is done to its elements; the next product needs those of other threads.
+TEST(Gpu, LoopsWhoseThreadsKeepTheirElementsAreOneKernel) {
+  const Aval x(DType::kFloat32, {600, 64}), w(DType::kFloat32, {64, 64}), bias(DType::kFloat32, {64});
+  const GraphPtr graph = build_graph({x, w, bias}, [](Builder&, const Values& v) {
+    const Value hidden = product(v[0], v[1]);
+    const Value active = tanh(add(hidden, broadcast(v[2], hidden.shape(), {1})));
+    return Values{product(active, v[1]), active};
+  });
+  const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->blocks[0].size(), 2u) << to_string(*plan);
+  std::mt19937 generator(5);
+  std::vector<Tensor> inputs;
+  for (const Aval& aval : {x, w, bias}) inputs.push_back(random_tensor(aval, generator, -1, 1));
+  const std::vector<Tensor> expected = evaluate(*graph, inputs), found = run(graph, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    std::string difference;
+    EXPECT_TRUE(near(found[i], expected[i], 1e-4, &difference)) << difference;
+  }
+}
+
 TEST(Gpu, LargeLoopsAreKernelsOfTheGrid) {
   const Aval large(DType::kFloat32, {1000, 1000});
   const GraphPtr graph = build_graph({large}, [](Builder&, const Values& v) {
@@ -149,7 +170,8 @@ TEST(Gpu, EveryBarrierIsNeeded) {
     const GraphPtr graph = build_graph(one.inputs, one.body);
     const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90");
     ASSERT_TRUE(plan.ok());
-    const int64_t barriers = count_of(plan->codes[0].bytes, "bar.sync") + count_of(plan->codes[0].bytes, "barrier.sync");
+    const int64_t barriers =
+        count_of(plan->codes[0].bytes, "bar.sync") + count_of(plan->codes[0].bytes, "barrier.sync");
     const std::vector<Tensor> inputs = arguments(one);
     for (int64_t number = 0; number < barriers; ++number) {
       try {
