@@ -179,12 +179,12 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
 namespace {
 
 // What code on disk was made from, in full.
-std::string source_text(const Graph& graph, const CompileOptions& options) {
+std::string source_text(const Graph& graph, const CompileOptions& options, const Backend& backend) {
   std::string donated;
   for (bool flag : options.donated) donated += flag ? '1' : '0';
   return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\nbackend=", options.backend,
-                "\ncpu=", options.cpu, "\nproducts=", static_cast<int>(options.products), "\ndonated=", donated, "\n",
-                print(graph));
+                "\ncpu=", options.cpu, "\ntarget=", backend.target ? backend.target() : "",
+                "\nproducts=", static_cast<int>(options.products), "\ndonated=", donated, "\n", print(graph));
 }
 
 // Values of the front end, Python objects say, whose text does not tell what they are.
@@ -293,17 +293,28 @@ absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& 
   return plan_kernels(graph, options, host_functions, jit::kEmulated);
 }
 
+std::string cuda_architecture() {
+  const CudaFacts facts = cuda_device().facts();
+  return jit::kernel_architecture(facts.capability, facts.ptx);
+}
 absl::StatusOr<Plan> plan_cuda(const GraphPtr& graph, const CompileOptions& options,
                                jit::HostFunctions& host_functions) {
-  const CudaFacts facts = cuda_device().facts();
-  return plan_kernels(graph, options, host_functions, jit::kernel_architecture(facts.capability, facts.ptx));
+  return plan_kernels(graph, options, host_functions, cuda_architecture());
+}
+// Of a plan that has any.
+void find_whole_graph(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions) {
+  static_cast<void>(plan_interpreted(graph, options, host_functions));
 }
 
 const bool registered = [] {
   register_backend(
       {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
   register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
-  register_backend({.name = "cuda", .device = &cuda_device(), .make_plan = plan_cuda});
+  register_backend({.name = "cuda",
+                    .device = &cuda_device(),
+                    .make_plan = plan_cuda,
+                    .find_host_functions = find_whole_graph,
+                    .target = cuda_architecture});
   register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
   return true;
 }();
@@ -316,7 +327,7 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
                        !jit::disk_cache_directory().empty() && !holds_opaque(*graph);
   std::string source;
   if (on_disk) {
-    source = source_text(*graph, options);
+    source = source_text(*graph, options, backend);
     if (auto stored = jit::load_from_disk(source)) {
       auto host_functions = std::make_shared<jit::HostFunctions>();
       if (!stored->host_functions.empty()) backend.find_host_functions(graph, options, *host_functions);

@@ -83,7 +83,8 @@ void CudaLoaded::play(void* const* inputs, void* const* outputs) const {
   const Working computes(Work::kCompute);
   context_->enter();
   context_->driver().note_plan(name_);
-  // Whatever fails, nothing is under way afterwards that uses the caller's memory.
+  // Whatever fails, nothing is under way afterwards that uses the caller's arrays: the copies of pageable memory may be
+  // made by the GPU itself.
   try {
     play_on(*context_, inputs, outputs);
   } catch (Error& error) {

@@ -16,6 +16,34 @@ Address address_of(const void* pointer) { return reinterpret_cast<Address>(point
 
 }  // namespace
 
+class StreamQueue::Settled {
+ public:
+  explicit Settled(const StreamQueue& queue) : queue_(queue) {}
+  ~Settled() {
+    if (!settled_) queue_.driver().cuStreamSynchronize.attempt(queue_.context_.stream());
+  }
+  Settled(const Settled&) = delete;
+  Settled& operator=(const Settled&) = delete;
+
+  void wait() {
+    queue_.driver().cuStreamSynchronize(queue_.context_.stream());
+    settled_ = true;
+  }
+
+ private:
+  const StreamQueue& queue_;
+  bool settled_ = false;
+};
+
+template <class Number>
+Number StreamQueue::read(const void* from) {
+  Number number{};
+  Settled settled(*this);
+  copy_to_host(&number, from, sizeof number);
+  settled.wait();
+  return number;
+}
+
 void StreamQueue::native(const Loaded&, void* const*, void* const*) {
   throw Error(ErrorKind::kInternal, "a GPU does not run code of the host");
 }
@@ -62,39 +90,34 @@ void StreamQueue::host(const Loaded& loaded, const HostStep& step, absl::Span<co
   std::vector<std::shared_ptr<Buffer>> buffers;
   std::vector<const void*> operands;
   std::vector<void*> results;
+  CT_CHECK(loaded.host_table() != nullptr);
   for (size_t i = 0; i < inputs.size(); ++i) {
     buffers.push_back(Buffer::allocate(static_cast<size_t>(step.inputs[i].bytes)));
     operands.push_back(buffers.back()->data());
-    copy_to_host(buffers.back()->data(), inputs[i], step.inputs[i].bytes);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     buffers.push_back(Buffer::allocate(static_cast<size_t>(step.outputs[i].bytes)));
     results.push_back(buffers.back()->data());
   }
-  wait();
-  CT_CHECK(loaded.host_table() != nullptr);
+  Settled inputs_settled(*this);
+  for (size_t i = 0; i < inputs.size(); ++i) copy_to_host(buffers[i]->data(), inputs[i], step.inputs[i].bytes);
+  inputs_settled.wait();
   loaded.host_table()->call(step.function, operands.data(), results.data());
   context_.enter();
+  Settled results_settled(*this);
   for (size_t i = 0; i < outputs.size(); ++i) copy_to_device(outputs[i], results[i], step.outputs[i].bytes);
+  results_settled.wait();
 }
 
 void StreamQueue::loop(int64_t count, const void* go_on, const Body& body) {
-  const auto goes_on = [&] {
-    uint8_t byte = 0;
-    copy_to_host(&byte, go_on, sizeof byte);
-    wait();
-    return byte != 0;
-  };
-  for (int64_t i = 0; count == -1 ? goes_on() : i < count; ++i) {
+  for (int64_t i = 0; count == -1 ? read<uint8_t>(go_on) != 0 : i < count; ++i) {
     body();
     spend(kIteration);
   }
 }
 
 void StreamQueue::branch(const void* index, absl::Span<const Body> bodies) {
-  int32_t chosen = 0;
-  copy_to_host(&chosen, index, sizeof chosen);
-  wait();
+  const auto chosen = read<int32_t>(index);
   bodies[static_cast<size_t>(std::clamp<int64_t>(chosen, 0, static_cast<int64_t>(bodies.size()) - 1))]();
 }
 

@@ -26,6 +26,13 @@ class StreamQueue final : public Queue {
   void copy_to_host(void* to, const void* from, int64_t bytes);
 
  private:
+  // Around whatever copies between the device and memory of the host that ends with the scope: nothing is under way any
+  // more when something is thrown.
+  class Settled;
+  // Waits, and returns what is at a place in the device's memory.
+  template <class Number>
+  Number read(const void* from);
+
   const Driver& driver() const { return context_.driver(); }
 
   const GpuContext& context_;

@@ -272,8 +272,12 @@ void KernelEmitter::emit_kernel(const Kernel& kernel, KernelStep& step) {
         scope_.products_on_grid(*kernel.statements[0]);
         step.blocks = static_cast<uint32_t>(std::min(nest->items * tiles_of(*nest->product), kMostBlocks));
       } else {
-        scope_.on_grid(*kernel.statements[0]);
-        step.blocks = blocks_for(most_items(*kernel.statements[0]));
+        int64_t items = 1;
+        for (const Statement* s : kernel.statements) {
+          scope_.on_grid(*s);
+          items = std::max(items, most_items(*s));
+        }
+        step.blocks = blocks_for(items);
       }
       break;
     case Kernel::Kind::kParts:

@@ -32,7 +32,7 @@ int64_t aligned(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 class Cutter {
  public:
-  explicit Cutter(const loop::Program& program) : program_(program), cost_(program) {
+  explicit Cutter(const loop::Program& program) : program_(program), cost_(program), barriers_(program) {
     cut_.arena_bytes = aligned(program.arena_bytes);
   }
 
@@ -72,6 +72,7 @@ class Cutter {
 
   const loop::Program& program_;
   CostModel cost_;
+  Barriers barriers_;
   Cut cut_;
   std::set<Value> known_;  // what each kernel computes again, or finds in a slot
 };
@@ -156,6 +157,14 @@ int64_t Cutter::place_of(int64_t bytes) {
 }
 
 void Cutter::add_for_grid(const Statement& s, Pieces& pieces) {
+  const auto is_items = [&](const Statement& one) { return share_of(program_, one) == Share::kItems; };
+  if (is_items(s) && !pieces.empty() && pieces.back().kind == Piece::Kind::kKernel) {
+    Kernel& last = cut_.kernels[pieces.back().kernel];
+    if (last.kind == Kernel::Kind::kGrid && is_items(*last.statements[0]) && barriers_.needs_none(last.statements, s)) {
+      last.statements.push_back(&s);
+      return;
+    }
+  }
   if (share_of(program_, s) != Share::kFold) {
     new_kernel(Kernel::Kind::kGrid, pieces).statements = {&s};
     return;

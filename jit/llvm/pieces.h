@@ -59,9 +59,9 @@ struct Parts {
 
 struct Kernel {
   enum class Kind : uint8_t {
-    kBlock,     // all statements, by one block
-    kGrid,      // the items of the one statement
-    kParts,     // of the one fold, for the kernel that puts them together
+    kBlock,  // all statements, by one block
+    kGrid,   // the items of statements whose threads keep to their own elements, or the tiles of one nest of products
+    kParts,  // of the one fold, for the kernel that puts them together
     kExchange,  // of the one kSwap: the contents, as names mean the same memory for all kernels
   };
   Kind kind = Kind::kBlock;

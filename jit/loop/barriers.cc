@@ -154,6 +154,11 @@ bool Barriers::is_pending(BufferId buffer) const {
   return std::ranges::any_of(pending_, [&](const Access& access) { return overlap(access.place, place_of_[buffer]); });
 }
 
+bool Barriers::needs_none(absl::Span<const Statement* const> others, const Statement& statement) {
+  const Accesses own = accesses_of(statement, false);
+  return std::ranges::none_of(others, [&](const Statement* s) { return conflict(accesses_of(*s, false), own); });
+}
+
 bool Barriers::overlap(uint32_t a, uint32_t b) const {
   if (a == b) return true;
   const auto range = [&](BufferId id) {

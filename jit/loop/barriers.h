@@ -55,6 +55,9 @@ class Barriers {
   void place(absl::Span<const loop::Statement* const> statements, bool has_folded = false);
   // Whether the statements that were placed last have touched the array's memory since their last barrier.
   bool is_pending(loop::BufferId buffer) const;
+  // Whether one whose items are shared out may run behind others like it without one, because no thread meets another
+  // one's elements: then the same holds for the threads of a grid, which cannot wait for each other.
+  bool needs_none(absl::Span<const loop::Statement* const> others, const loop::Statement& statement);
   bool before(const loop::Statement& statement) const { return placed_.contains(&statement); }
   size_t count() const { return placed_.size(); }
 

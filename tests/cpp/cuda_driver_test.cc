@@ -44,7 +44,6 @@ class Cuda : public testing::Test {
     for (const char* name : {"VERSION", "CAPABILITY", "DEVICES", "MEMORY", "FAIL"}) {
       unsetenv((std::string("CT_FAKE_CUDA_") + name).c_str());
     }
-    of_fake<void()>("fake_cuda_clear")();
     restart();
   }
 };
@@ -371,6 +370,33 @@ TEST_F(Cuda, ProgramsAreMadeForTheGpuThatIsThere) {
   restart();
   (**loaded)({Tensor(Aval(DType::kFloat32, {100, 3})), Tensor::scalar(DType::kFloat32, 1)});
   EXPECT_EQ(calls("cuMemAllocAsync") + calls("cuMemFreeAsync") + calls("cuModuleLoadDataEx"), 0);
+}
+
+// Of this GPU's architecture: the plan of kernels, and the one of a step of the host.
+TEST_F(Cuda, PlansAreKeptOnDisk) {
+  std::string directory = testing::TempDir() + "cuda_cache_XXXXXX";
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  setenv("CT_CACHE_DIR", directory.c_str(), 1);
+  const GraphPtr kernels = build_graph({kNumber}, [](Builder&, const Values& v) { return Values{erf(v[0])}; });
+  const GraphPtr host = build_graph({Aval(DType::kFloat32, {3, 3})}, [](Builder& b, const Values& v) {
+    return Values{b.bind(get_primitive("qr"), {v[0]}, Attrs::make({{"full_matrices", false}, {"pivoting", false}}))[1]};
+  });
+  for (const GraphPtr& graph : {kernels, host}) {
+    for (const int64_t hits : {0, 1}) {
+      clear_cache();
+      const int64_t before = cache_statistics().disk_hits;
+      const auto loaded = compile(graph, {.backend = "cuda"});
+      ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+      EXPECT_EQ(cache_statistics().disk_hits - before, hits);
+      std::vector<Tensor> inputs;
+      for (const Aval& aval : graph->input_avals()) {
+        inputs.emplace_back(aval);
+        std::memset(inputs.back().data(), 0, static_cast<size_t>(aval.bytes()));
+      }
+      EXPECT_EQ((**loaded)(inputs).size(), 1U);
+    }
+  }
+  unsetenv("CT_CACHE_DIR");
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ int64_t from_environment(const char* name, int64_t otherwise) {
 
 struct FakeModule {
   std::string text;
+  int64_t life;
 };
 struct FakeFunction {
   FakeModule* module;
@@ -41,15 +42,22 @@ struct FakeFunction {
   int shared_bytes = 48 << 10;
 };
 struct FakeStream {
+  int64_t life;
   std::vector<std::function<Status()>> work;
+};
+
+struct FakeBlock {
+  size_t bytes;
+  int64_t life;
 };
 
 struct Fake {
   std::recursive_mutex mutex;
   bool initialized = false;
   Status sticky = Status::kSuccess;
-  int contexts = 0;
-  std::map<Address, size_t> memory;
+  int64_t life = 0;               // how often it was restarted
+  std::vector<int64_t> contexts;  // the lives that they are of
+  std::map<Address, FakeBlock> memory;
   size_t memory_bytes = 0;
   std::set<FakeStream*> streams;
   std::set<FakeModule*> modules;
@@ -99,14 +107,14 @@ Status begin(const char* call, bool needs_context) {
   if (!needs_context) return Status::kSuccess;
   if (!f.initialized) return Status::kNotInitialized;
   if (f.sticky != Status::kSuccess) return f.sticky;
-  return current == the_context() && f.contexts > 0 ? Status::kSuccess : Status::kInvalidContext;
+  return current == the_context() && !f.contexts.empty() ? Status::kSuccess : Status::kInvalidContext;
 }
 
 bool holds(Address address, size_t bytes) {
   auto block = fake().memory.upper_bound(address);
   if (block == fake().memory.begin()) return false;
   --block;
-  return address - block->first <= block->second && bytes <= block->second - (address - block->first);
+  return address - block->first <= block->second.bytes && bytes <= block->second.bytes - (address - block->first);
 }
 
 Status drain(FakeStream* stream) {
@@ -118,10 +126,13 @@ Status drain(FakeStream* stream) {
   return first;
 }
 
-Status queue(Stream handle, std::function<Status()> work) {
+// A context that has ended works no more; `always`: it is cleared away all the same.
+Status queue(Stream handle, std::function<Status()> work, bool always = false) {
   auto* stream = reinterpret_cast<FakeStream*>(handle);
   if (!fake().streams.contains(stream)) return Status::kInvalidHandle;
-  stream->work.push_back(std::move(work));
+  stream->work.push_back([work = std::move(work), always] {
+    return fake().sticky == Status::kSuccess || always ? work() : Status::kSuccess;
+  });
   return Status::kSuccess;
 }
 
@@ -220,20 +231,21 @@ EXPORTED Status cuDeviceTotalMem_v2(size_t* bytes, Ordinal) {
 
 EXPORTED Status cuDevicePrimaryCtxRetain(Context* context, Ordinal) {
   FAKE("cuDevicePrimaryCtxRetain", false);
-  ++fake().contexts;
+  fake().contexts.push_back(fake().life);
   *context = the_context();
   return Status::kSuccess;
 }
 
 EXPORTED Status cuDevicePrimaryCtxRelease_v2(Ordinal) {
   FAKE("cuDevicePrimaryCtxRelease", false);
-  --fake().contexts;
+  if (fake().contexts.empty()) return Status::kInvalidContext;
+  fake().contexts.pop_back();
   return Status::kSuccess;
 }
 
 EXPORTED Status cuCtxSetCurrent(Context context) {
   FAKE("cuCtxSetCurrent", false);
-  if (context != nullptr && fake().contexts == 0) return Status::kInvalidContext;
+  if (context != nullptr && fake().contexts.empty()) return Status::kInvalidContext;
   current = context;
   return Status::kSuccess;
 }
@@ -241,7 +253,7 @@ EXPORTED Status cuCtxSetCurrent(Context context) {
 EXPORTED Status cuStreamCreate(Stream* stream, unsigned flags) {
   FAKE("cuStreamCreate", true);
   if (flags != kNonBlocking) return Status::kUnknown;
-  auto* made = new FakeStream;
+  auto* made = new FakeStream{fake().life, {}};
   fake().streams.insert(made);
   *stream = reinterpret_cast<Stream>(made);
   return Status::kSuccess;
@@ -265,7 +277,7 @@ EXPORTED Status cuStreamDestroy_v2(Stream handle) {
 EXPORTED Status cuMemGetInfo_v2(size_t* free, size_t* total) {
   FAKE("cuMemGetInfo", true);
   *total = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
-  *free = *total - fake().memory_bytes;
+  *free = *total - std::min(*total, fake().memory_bytes);
   return Status::kSuccess;
 }
 
@@ -273,37 +285,39 @@ EXPORTED Status cuMemAllocAsync(Address* address, size_t bytes, Stream) {
   FAKE("cuMemAllocAsync", true);
   const auto total = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
   if (bytes == 0) return Status::kUnknown;
-  if (bytes > total - fake().memory_bytes) return Status::kOutOfMemory;
+  if (bytes + fake().memory_bytes > total) return Status::kOutOfMemory;
   *address = reinterpret_cast<Address>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  fake().memory[*address] = bytes;
+  fake().memory[*address] = {bytes, fake().life};
   fake().memory_bytes += bytes;
   return Status::kSuccess;
 }
 
 EXPORTED Status cuMemFreeAsync(Address address, Stream stream) {
   FAKE("cuMemFreeAsync", false);
-  return queue(stream, [address] {
-    const auto block = fake().memory.find(address);
-    if (block == fake().memory.end()) return Status::kIllegalAddress;
-    fake().memory_bytes -= block->second;
-    fake().memory.erase(block);
-    std::free(reinterpret_cast<void*>(address));
-    return Status::kSuccess;
-  });
+  return queue(
+      stream,
+      [address] {
+        const auto block = fake().memory.find(address);
+        if (block == fake().memory.end()) return Status::kIllegalAddress;
+        fake().memory_bytes -= block->second.bytes;
+        fake().memory.erase(block);
+        std::free(reinterpret_cast<void*>(address));
+        return Status::kSuccess;
+      },
+      /*always=*/true);
 }
 
-// The host's memory is read at once, as pageable memory is.
+// The host's memory is read, and written below, when somebody waits: as pinned memory is, and pageable memory where a
+// GPU can.
 EXPORTED Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyHtoDAsync", true);
-  const auto* begin = static_cast<const char*>(from);
-  return queue(stream, [to, data = std::vector<char>(begin, begin + bytes)] {
-    if (!holds(to, data.size())) return Status::kIllegalAddress;
-    std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
+  return queue(stream, [to, from, bytes] {
+    if (!holds(to, bytes)) return Status::kIllegalAddress;
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return Status::kSuccess;
   });
 }
 
-// Written when somebody waits: pageable memory would be at once, pinned memory is not.
 EXPORTED Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyDtoHAsync", true);
   return queue(stream, [to, from, bytes] {
@@ -351,7 +365,7 @@ EXPORTED Status cuModuleLoadDataEx(Module* module, const void* image, unsigned c
     return fail(Status::kInvalidPtx, "line 1; fatal: Missing .version directive");
   if (digits_after(text, ".version ") > ptx) return fail(Status::kUnsupportedPtxVersion, "Unsupported .version");
   if (digits_after(text, ".target sm_") > fake_capability()) return fail(Status::kNoBinaryForGpu, "no such target");
-  auto* made = new FakeModule{text};
+  auto* made = new FakeModule{text, fake().life};
   fake().modules.insert(made);
   *module = reinterpret_cast<Module>(made);
   return Status::kSuccess;
@@ -421,18 +435,24 @@ EXPORTED Status cuGetErrorString(Status status, const char** text) {
 // How often that was called.
 EXPORTED int64_t fake_cuda_calls(const char* call) { return fake().calls[call]; }
 
-// How many contexts, streams, modules and blocks of memory somebody has.
+// How many contexts, streams, modules and blocks of memory somebody has got since the restart and has not given back.
 EXPORTED int64_t fake_cuda_live() {
   const Fake& f = fake();
-  return f.contexts + static_cast<int64_t>(f.streams.size() + f.modules.size() + f.memory.size());
+  int64_t count = std::ranges::count(f.contexts, f.life);
+  for (const auto& [address, block] : f.memory) count += block.life == f.life;
+  for (const FakeStream* stream : f.streams) count += stream->life == f.life;
+  for (const FakeModule* module : f.modules) count += module->life == f.life;
+  return count;
 }
 
 // A line for each launch: name, blocks x threads, arguments.
 EXPORTED const char* fake_cuda_launches() { return fake().launches.c_str(); }
 
-// From now on: as a new process that has called nothing, but with what is alive. `fail` is as CT_FAKE_CUDA_FAIL.
+// From now on: as a new process that has called nothing. Of what is alive, nothing is counted and nothing is lost.
+// `fail` is as CT_FAKE_CUDA_FAIL.
 EXPORTED void fake_cuda_restart(const char* fail) {
   Fake& f = fake();
+  ++f.life;
   f.calls.clear();
   f.launches.clear();
   f.sticky = Status::kSuccess;
@@ -441,17 +461,26 @@ EXPORTED void fake_cuda_restart(const char* fail) {
   fail_as(fail);
 }
 
-// Gives everything back, whoever has it.
+// Takes back what somebody has got since the restart.
 EXPORTED void fake_cuda_clear() {
   Fake& f = fake();
-  for (const auto& [address, bytes] : f.memory) std::free(reinterpret_cast<void*>(address));
-  f.memory.clear();
-  f.memory_bytes = 0;
-  for (FakeStream* stream : f.streams) delete stream;
-  f.streams.clear();
-  for (FakeModule* module : f.modules) delete module;
-  f.modules.clear();
-  f.functions.clear();
-  f.contexts = 0;
+  std::erase_if(f.memory, [&](const auto& item) {
+    if (item.second.life != f.life) return false;
+    f.memory_bytes -= item.second.bytes;
+    std::free(reinterpret_cast<void*>(item.first));
+    return true;
+  });
+  std::erase_if(f.streams, [&](FakeStream* stream) {
+    if (stream->life != f.life) return false;
+    delete stream;
+    return true;
+  });
+  std::erase_if(f.modules, [&](FakeModule* module) {
+    if (module->life != f.life) return false;
+    std::erase_if(f.functions, [&](const auto& item) { return item.second.module == module; });
+    delete module;
+    return true;
+  });
+  std::erase(f.contexts, f.life);
   current = nullptr;
 }

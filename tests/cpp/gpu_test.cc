@@ -194,6 +194,27 @@ TEST(Gpu, SmallProgramsAreOneLaunch) {
   }
 }
 
+// A product, and what is done to its elements; the next product needs those of other threads.
+TEST(Gpu, LoopsWhoseThreadsKeepTheirElementsAreOneKernel) {
+  const Aval x(DType::kFloat32, {600, 64}), w(DType::kFloat32, {64, 64}), bias(DType::kFloat32, {64});
+  const GraphPtr graph = build_graph({x, w, bias}, [](Builder&, const Values& v) {
+    const Value hidden = product(v[0], v[1]);
+    const Value active = tanh(add(hidden, broadcast(v[2], hidden.shape(), {1})));
+    return Values{product(active, v[1]), active};
+  });
+  const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->blocks[0].size(), 2u) << to_string(*plan);
+  std::mt19937 generator(5);
+  std::vector<Tensor> inputs;
+  for (const Aval& aval : {x, w, bias}) inputs.push_back(random_tensor(aval, generator, -1, 1));
+  const std::vector<Tensor> expected = evaluate(*graph, inputs), found = run(graph, inputs);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    std::string difference;
+    EXPECT_TRUE(near(found[i], expected[i], 1e-4, &difference)) << difference;
+  }
+}
+
 TEST(Gpu, LargeLoopsAreKernelsOfTheGrid) {
   const Aval large(DType::kFloat32, {1000, 1000});
   const GraphPtr graph = build_graph({large}, [](Builder&, const Values& v) {
