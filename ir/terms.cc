@@ -21,6 +21,7 @@ std::string key_of(const Leaf& leaf) {
   add_bytes(text, leaf.kind);
   add_bytes(text, leaf.var);
   add_bytes(text, leaf.dtype);
+  add_bytes(text, leaf.limit);
   for (const Part& part : leaf.parts) {
     add_bytes(text, part.leaf);
     add_bytes(text, part.shape.size());

@@ -52,10 +52,18 @@ struct Leaf {
     kAll,            // and whether it is everywhere
     kQuotient,       // parts[0] divided by parts[1], whose axis i is its axis axes[i]
     kConverted,      // parts[0] in a wider dtype
+    // Of parts[0], integers, of which those in [0, limit) are values (transforms/contract/distinct.h): whether they
+    // are; with `axes` those of a batch, the places of the first equal ones in the others, the values at these, how
+    // many there are.
+    kInside,
+    kFirst,
+    kDistinct,
+    kCounts,
   };
   Kind kind = Kind::kVariable;
   Var var = kNoVar;
   DType dtype = DType::kFloat32;  // of what is converted
+  int64_t limit = 0;
   std::vector<Part> parts{};
   bool operator==(const Leaf&) const = default;
 };

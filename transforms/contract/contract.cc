@@ -6,6 +6,7 @@
 //   growth.h          where something is made that is larger than what it is made of
 //   concatenations.h  what is put together from such values, in pieces
 //   regions.h         which values are grown, and what becomes of them
+//   distinct.h        one-hot arrays over the values that an example names
 //   plan.h            the cheapest order of one sum of products
 //   emit.h            plans as equations
 //
@@ -23,6 +24,7 @@
 #include "transforms/common.h"
 #include "transforms/contract/concatenations.h"
 #include "transforms/contract/cost.h"
+#include "transforms/contract/distinct.h"
 #include "transforms/contract/emit.h"
 #include "transforms/contract/growth.h"
 #include "transforms/contract/plan.h"
@@ -37,6 +39,7 @@ namespace {
 // What is not clearly faster stays as it is, unless it saves much memory. It may even be slower where it is in place of
 // something that is too large.
 constexpr double kGain = 0.9, kMadeAgain = 0.7, kSlower = 1.25;
+constexpr double kComparison = 4;         // of integers, in multiply-adds
 constexpr double kBlock = 500;            // nanoseconds: of each operation in a step of a loop over blocks
 constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 
@@ -241,6 +244,20 @@ class Planner {
     return {dtype, dtype};
   }
 
+  std::optional<PlannedTerm> planned(const terms::Term& term, DType dtype, DType in,
+                                     const std::set<std::string>& made) {
+    auto found = Plan::of(regions_.context(), term, in, made), alone = Plan::of(regions_.context(), term, in, {});
+    if (!found || !alone) return std::nullopt;
+    // What is large, or tiny, is given to the factors.
+    const int size = terms::exponent_of(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
+    const int exponent = std::abs(size) > most ? size : 0;
+    if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
+    const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
+    PlannedTerm result{.plan = *std::move(found), .coefficient = coefficient, .exponent = exponent};
+    choose_blocks(regions_.context(), result, *std::move(alone), dtype_size(in), products_ == Products::kBlocks);
+    return result;
+  }
+
   std::optional<PlannedExit> plan(const Exit& exit, const std::set<std::string>& made) {
     // The product of two sums has equal terms in another order.
     std::map<std::string, terms::Term> different;
@@ -259,17 +276,14 @@ class Planner {
     const DType planned_in = result.precision.narrow;
     for (const std::string& text : order) {
       const terms::Term& term = different.at(text);
-      auto found = Plan::of(regions_.context(), term, planned_in, made),
-           alone = Plan::of(regions_.context(), term, planned_in, {});
-      if (!found || !alone) return std::nullopt;
-      // What is large, or tiny, is given to the factors.
-      const int size = terms::exponent_of(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
-      const int exponent = std::abs(size) > most ? size : 0;
-      if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
-      const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
-      result.terms.push_back({.plan = *std::move(found), .coefficient = coefficient, .exponent = exponent});
-      choose_blocks(regions_.context(), result.terms.back(), *std::move(alone), dtype_size(planned_in),
-                    products_ == Products::kBlocks);
+      std::optional<PlannedTerm> best = planned(term, dtype, planned_in, made);
+      if (const auto over = over_distinct(regions_.context(), term)) {
+        std::optional<PlannedTerm> other = planned(over->term, dtype, planned_in, made);
+        if (other) other->nanoseconds += over->comparisons * kComparison * kProcessor.multiply_add(planned_in);
+        if (other && (!best || other->nanoseconds < best->nanoseconds)) best = std::move(other);
+      }
+      if (!best) return std::nullopt;
+      result.terms.push_back(*std::move(best));
     }
     if (is_made_in_double(result, exit, dtype)) result.precision = {DType::kFloat64, DType::kFloat64};
     return result;

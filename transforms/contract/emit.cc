@@ -9,6 +9,7 @@
 #include "ir/terms_parts.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
+#include "transforms/contract/distinct.h"
 #include "transforms/higher_order/higher_order.h"
 
 namespace ct::contraction {
@@ -113,6 +114,10 @@ Value Emitter::composed(const Leaf& one) {
   parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
+  if (one.kind == Leaf::Kind::kInside) return is_inside(parts[0], one.limit);
+  if (one.kind == Leaf::Kind::kFirst) return places_of_first(one, parts[0]);
+  if (one.kind == Leaf::Kind::kDistinct) return distinct_integers(one, parts[0]);
+  if (one.kind == Leaf::Kind::kCounts) return counts_of_equal(one, parts[0], precision_.narrow);
   if (one.kind == Leaf::Kind::kAny) return reduce_max(parts[0], one.parts[0].axes);
   if (one.kind == Leaf::Kind::kAll) return reduce_min(parts[0], one.parts[0].axes);
   const Value other = beside(parts[1], one.parts[1].axes, parts[0].shape());
@@ -160,8 +165,8 @@ Value Emitter::concatenated(const Leaf& one) {
 
 // A factor in `wide`, or in `narrow` where it was no more than that.
 Value Emitter::factor(const Factor& factor) {
-  if (factor.one_hot) return leaf(factor.leaf, factor.shape);
   const Leaf& one = context_.leaf(factor.leaf);
+  if (factor.one_hot || one.kind == Leaf::Kind::kCounts) return leaf(factor.leaf, factor.shape);
   if (precision_.narrow != precision_.wide && one.kind == Leaf::Kind::kConverted) {
     const Value source = leaf(one.parts[0].leaf, factor.shape);
     if (dtype_size(source.dtype()) <= dtype_size(precision_.narrow)) return convert(source, precision_.narrow);
@@ -329,7 +334,8 @@ Array Emitter::comparison(const Plan& plan, const Values& factors, Subset hot, S
   Indices batch, summed;
   for (const Index index : integers.indices) (wanted(index) ? batch : summed).push_back(index);
   const Indices rest = without(x.indices, integers.indices);
-  const Value updates = in_order(x, joined({batch, summed, rest})).value;
+  const Indices all = joined({batch, summed, rest});
+  const Value updates = spread(x, all, shape_of(all, integers, x));
   const Value at = in_order(integers, joined({batch, summed})).value;
   const auto axis = static_cast<int>(batch.size());
   Shape shape(updates.shape().begin(), updates.shape().begin() + axis);

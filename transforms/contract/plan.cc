@@ -212,8 +212,8 @@ std::optional<Plan::Cost> Plan::comparison_cost(IndexSet indices, IndexSet value
     return Cost{2 * bytes * elements_of((other & ~value) | indices) * kByte + kOperation, 0};
   }
   if (other_has || !stays) return std::nullopt;
-  if ((indices & ~other) != 0 || (other & ~wanted & ~indices) != 0) return std::nullopt;
-  const double updates = elements_of(other);
+  if ((other & ~wanted & ~indices) != 0) return std::nullopt;
+  const double updates = elements_of(other | indices);
   return Cost{bytes * (elements_of(wanted) + 3 * updates) * kByte + kOperation, updates};
 }
 
@@ -226,7 +226,7 @@ bool Plan::comes_too_early(Subset hot, Subset other, IndexSet value, IndexSet wa
     const Subset factor = Subset{1} << k;
     if ((factor & (hot | other)) != 0 || term_.factors[k].one_hot || (sets_[k] & places) == 0) continue;
     const bool is_apart =
-        std::ranges::any_of(term_.whole, [&](Subset set) { return ((set & hot) == 0) != ((set & factor) == 0); });
+        std::ranges::any_of(term_.whole, [&](Subset set) { return (set & hot) != 0 && (set & factor) == 0; });
     if (!is_apart) return true;
   }
   return false;
