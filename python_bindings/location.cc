@@ -98,8 +98,13 @@ LocationId user_location() {
   return innermost_capture() != nullptr && notes_locations ? calling_location() : kNoLocation;
 }
 
-bool called_by_user() {
+bool called_by_user(int skipped) {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  for (; skipped > 0 && frame != nullptr; --skipped) {
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = back;
+  }
   Author author = Author::kLibrary;
   while (frame != nullptr) {
     author = recent_place(frame).author;
@@ -108,6 +113,18 @@ bool called_by_user() {
     frame = back;
   }
   return author == Author::kUser;
+}
+
+bool written_by_user(py::handle function) {
+  py::object inner = py::reinterpret_borrow<py::object>(function);
+  for (const char* name : {"func", "__wrapped__"}) {
+    while (py::hasattr(inner, name)) inner = inner.attr(name);
+  }
+  if (!py::hasattr(inner, "__code__") && PyCallable_Check(inner.ptr()) != 0) {
+    inner = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(Py_TYPE(inner.ptr()))).attr("__call__");
+  }
+  const py::object code = py::getattr(inner, "__code__", py::none());
+  return PyCode_Check(code.ptr()) && author_of(reinterpret_cast<PyCodeObject*>(code.ptr())) == Author::kUser;
 }
 
 LocationId calling_location() {
@@ -130,6 +147,7 @@ LocationId calling_location() {
 void register_locations(py::module_& module) {
   // Whether this thread's captures have locations from here on; whether they had.
   module.def("note_locations", [](bool note) { return std::exchange(notes_locations, note); });
+  module.def("written_by_user", written_by_user);
   module.def("calling_place", [] { return location_string(calling_location()); });
   module.def("set_package_directory", [](std::string path) { package_directory = std::move(path); });
 }

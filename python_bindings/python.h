@@ -43,7 +43,9 @@ Result guarded(Result failure, Body&& body) noexcept {
 // ---- location.cc -------------------------------------------------------------------------------------------------
 // The innermost Python frame outside this package, as an interned location; kNoLocation when nothing is captured.
 LocationId user_location();
-bool called_by_user();  // whether the innermost Python function is outside of this package, methods that delegate apart
+// Whether the innermost Python function, but for so many, is outside of this package, methods that delegate apart.
+bool called_by_user(int skipped = 0);
+bool written_by_user(py::handle function);
 LocationId calling_location();  // the same whether something is captured or not
 void register_locations(py::module_& module);
 

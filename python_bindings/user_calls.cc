@@ -44,26 +44,47 @@ uint64_t sized_axes(const Datum& datum) {
 
 }  // namespace
 
-struct UserCall::Side {
+struct Sized {
   const Datum* datum;
   Aval aval;
   uint64_t user = 0;
   uint64_t ragged = 0;
 };
 
-// Where an axis of one array and one of another have to be of one size.
-void UserCall::check_pair(const Side& x, int64_t i, const Side& y, int64_t j) const {
+namespace {
+
+// Where an axis of one array and one of another have to be of one size. Of no function known by name: null.
+void check_pair(const Sized& x, int64_t i, const Sized& y, int64_t j, PyObject* function) {
   const bool clash = (has(x.user, i) && has(y.ragged, j)) || (has(y.user, j) && has(x.ragged, i));
   if (!clash) return;
   const bool x_is_ragged = has(x.ragged, i);
-  const Side &ragged = x_is_ragged ? x : y, &exact = x_is_ragged ? y : x;
+  const Sized &ragged = x_is_ragged ? x : y, &exact = x_is_ragged ? y : x;
   const int64_t axis = x_is_ragged ? i : j;
-  const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(function_, "__name__"));
+  py::object name;
+  if (function != nullptr) name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(function, "__name__"));
   if (!name) PyErr_Clear();
   throw unequal_sizes(exact.aval.dim(static_cast<int>(x_is_ragged ? j : i)),
                       static_cast<size_t>(ragged.aval.rank() - 1 - axis),
                       name ? py::cast<std::string>(name) : std::string());
 }
+
+// Where they are of one size counted from the last axis, or at one axis of each.
+void check_all(absl::Span<const Sized> arrays, const std::optional<std::vector<int64_t>>& axes, PyObject* function) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Sized &x = arrays[i], &y = arrays[j];
+      if (axes) {
+        check_pair(x, (*axes)[i], y, (*axes)[j], function);
+        continue;
+      }
+      for (int from_end = 1; from_end <= std::min(x.aval.rank(), y.aval.rank()); ++from_end) {
+        check_pair(x, x.aval.rank() - from_end, y, y.aval.rank() - from_end, function);
+      }
+    }
+  }
+}
+
+}  // namespace
 
 Error unequal_sizes(int64_t size, size_t from_end, std::string_view function) {
   const std::string where = function.empty() ? "" : concat(function, ": ");
@@ -129,36 +150,43 @@ void check_sizes(absl::Span<const Datum> data, const std::optional<std::vector<i
   if (innermost_call != nullptr) innermost_call->check(data, axes);
 }
 
+void UserCall::check(absl::Span<const Datum> data, const std::optional<std::vector<int64_t>>& axes) const {
+  std::vector<Sized> arrays;
+  for (const Datum& datum : data) arrays.push_back({&datum, datum_aval(datum), axes_of(datum), ragged_axes(datum)});
+  check_all(arrays, axes, function_);
+}
+
+std::vector<int> users_axes(const Datum& datum) {
+  std::vector<int> result;
+  const uint64_t axes = innermost_call == nullptr ? 0 : innermost_call->axes_of(datum);
+  for (int axis = 0; axis < kMostAxes; ++axis) {
+    if (has(axes, axis)) result.push_back(axis);
+  }
+  return result;
+}
+
 namespace {
 
-// Of a function that puts arrays together in another way than by one equation.
+// Of a function that puts arrays together in another way than by one equation. What a transform makes, as vmap(f), is
+// not known as a function of the package: what it is given is the user's where the user calls it.
 void check_sizes_of(const py::sequence& arrays, const std::optional<std::vector<int64_t>>& axes) {
-  if (innermost_call == nullptr) return;
+  const Capture* capture = innermost_capture();
+  if (capture == nullptr || !capture->masks()) return;
   std::vector<Datum> data;
   for (const py::handle& array : arrays) data.push_back(datum_from_python(array));
-  check_sizes(data, axes);
+  if (!called_by_user(/*skipped=*/1)) {
+    check_sizes(data, axes);
+    return;
+  }
+  std::vector<Sized> given;
+  for (const Datum& datum : data) given.push_back({&datum, datum_aval(datum), sized_axes(datum), ragged_axes(datum)});
+  check_all(given, axes, nullptr);
 }
 
 }  // namespace
 
-void UserCall::check(absl::Span<const Datum> data, const std::optional<std::vector<int64_t>>& axes) const {
-  std::vector<Side> sides;
-  for (const Datum& datum : data) sides.push_back({&datum, datum_aval(datum), axes_of(datum), ragged_axes(datum)});
-  for (size_t i = 0; i < sides.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const Side &x = sides[i], &y = sides[j];
-      if (axes) {
-        check_pair(x, (*axes)[i], y, (*axes)[j]);
-        continue;
-      }
-      for (int from_end = 1; from_end <= std::min(x.aval.rank(), y.aval.rank()); ++from_end) {
-        check_pair(x, x.aval.rank() - from_end, y, y.aval.rank() - from_end);
-      }
-    }
-  }
-}
-
 void register_user_calls(py::module_& module) {
+  module.def("users_axes", [](const py::object& array) { return users_axes(datum_from_python(array)); });
   module.def("check_sizes", check_sizes_of, py::arg("arrays"), py::arg("axes") = py::none(),
              "An error where an array that the user gave to the function that runs has a size beside a ragged axis.");
 }
@@ -168,7 +196,7 @@ void register_user_calls(py::module_& module) {
 UserAxes::UserAxes(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs)
     : call_(innermost_call) {
   if (call_ == nullptr || operands.empty()) return;
-  absl::InlinedVector<Side, 4> sides;
+  absl::InlinedVector<Sized, 4> sides;
   uint64_t users = 0;
   for (const Datum* datum : operands) {
     sides.push_back({datum, datum_aval(*datum), call_->axes_of(*datum)});
@@ -182,13 +210,13 @@ UserAxes::UserAxes(const Primitive& primitive, absl::Span<const Datum* const> op
     axes_.push_back(sides[0].user);
     return;
   }
-  for (Side& side : sides) side.ragged = ragged_axes(*side.datum);
+  for (Sized& side : sides) side.ragged = ragged_axes(*side.datum);
   ask_mask_rule(primitive, sides, attrs);
 }
 
 // The rule is given the user's axes as ragged ones, each with a length of its own: it says where they meet others, and
 // which axes of the results they become.
-void UserAxes::ask_mask_rule(const Primitive& primitive, absl::Span<const Side> sides, const AttrsPtr& attrs) {
+void UserAxes::ask_mask_rule(const Primitive& primitive, absl::Span<const Sized> sides, const AttrsPtr& attrs) {
   struct Place {
     size_t side;
     int64_t axis;
@@ -198,7 +226,7 @@ void UserAxes::ask_mask_rule(const Primitive& primitive, absl::Span<const Side> 
   std::vector<std::vector<int>> sizes;
   Avals avals;
   for (size_t i = 0; i < sides.size(); ++i) {
-    const Side& side = sides[i];
+    const Sized& side = sides[i];
     avals.push_back(side.aval);
     std::vector<int>& numbers = sizes.emplace_back(static_cast<size_t>(side.aval.rank()), 0);
     const auto* traced = std::get_if<Traced>(side.datum);
@@ -216,7 +244,7 @@ void UserAxes::ask_mask_rule(const Primitive& primitive, absl::Span<const Side> 
   const Meetings meetings = meetings_of(primitive, avals, sizes, attrs);
   for (const auto& [a, b] : meetings.met) {
     const Place &x = places[static_cast<size_t>(a - 1)], &y = places[static_cast<size_t>(b - 1)];
-    call_->check_pair(sides[x.side], x.axis, sides[y.side], y.axis);
+    check_pair(sides[x.side], x.axis, sides[y.side], y.axis, call_->function_);
   }
   const auto is_users = [&](int number) { return number != 0 && !places[static_cast<size_t>(number - 1)].length; };
   for (const std::vector<std::vector<int>>& result : meetings.results) {

@@ -12,6 +12,8 @@
 
 namespace ct::python {
 
+struct Sized;
+
 // A call by the user of a function of this package, while it lives. Inside of a mask; elsewhere it does nothing, as it
 // does where the package calls.
 class UserCall {
@@ -32,8 +34,7 @@ class UserCall {
  private:
   friend void note_conversion(PyObject* object, const Datum& datum);
   friend class UserAxes;
-  struct Side;
-  void check_pair(const Side& x, int64_t i, const Side& y, int64_t j) const;
+  friend std::vector<int> users_axes(const Datum& datum);
   void begin(PyObject* function, PyObject* const* args, Py_ssize_t count);
   void end();
   void note_argument(PyObject* object, int depth);
@@ -52,6 +53,9 @@ class UserCall {
 // In the user's call that runs, if one does: see UserCall::check.
 void check_sizes(absl::Span<const Datum> data, const std::optional<std::vector<int64_t>>& axes);
 
+// The exact axes that have a size which the user means, of an array that the function that runs works with.
+std::vector<int> users_axes(const Datum& datum);
+
 // An object became an array.
 void note_conversion(PyObject* object, const Datum& datum);
 
@@ -63,8 +67,7 @@ class UserAxes {
   void note(absl::Span<const Datum> results) const;
 
  private:
-  using Side = UserCall::Side;
-  void ask_mask_rule(const Primitive& primitive, absl::Span<const Side> sides, const AttrsPtr& attrs);
+  void ask_mask_rule(const Primitive& primitive, absl::Span<const Sized> sides, const AttrsPtr& attrs);
   void keep(const Datum& result, uint64_t axes) const;
 
   UserCall* call_;

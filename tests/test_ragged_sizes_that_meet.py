@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,39 @@ MEETS: dict[str, Program] = {
     "apply_along_axis": lambda x: cnp.apply_along_axis(lambda row: row + EXACT, 1, cnp.stack([x, x])),
     "insert": lambda x: cnp.insert(cnp.stack([x, x]), 0, EXACT, axis=0),
     "append": lambda x: cnp.append(cnp.stack([x, x]), EXACT[None], axis=0),
+    "vmap": lambda x: ct.vmap(lambda a, b: a + b)(x, EXACT),
+    "vmap, of an array": lambda x: ct.vmap(lambda a, _: a)(cnp.asarray(EXACT), x),
+    "vmap, axes": lambda x: ct.vmap(lambda a, b: a + b, in_axes=(0, 1))(x, np.ones((2, 5))),
+    "vmap, by name": lambda x: ct.vmap(lambda a, b: a + b)(x, b=EXACT),
+    "vectorize": lambda x: cnp.vectorize(lambda a, b: a + b)(x, EXACT),
+    "vectorize, signature": lambda x: cnp.vectorize(lambda a, b: a[0] + b[0], signature="(n),(n)->()")(x, EXACT),
+    "vectorize, axes in front": lambda x: cnp.vectorize(lambda a, b: a, signature="(n),()->(n)")(x[:, None], EXACT),
+    "frompyfunc": lambda x: cnp.frompyfunc(lambda a, b: a + b, 2, 1)(x, EXACT),
+    "associative_scan": lambda x: lax.associative_scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), (x, EXACT)),
+    "full": lambda x: cnp.full(x.shape, EXACT),
+    "full of the bound": lambda x: cnp.full((5,), x),
+    "full_like": lambda x: cnp.full_like(x, EXACT),
+    "repeat, counts": lambda x: cnp.repeat(x, np.array([1, 2, 1, 1, 1])),
+    "repeat, elements": lambda x: cnp.repeat(EXACT, x.astype(int)),
+    "repeat to a length": lambda x: cnp.repeat(EXACT, x.astype(int), total_repeat_length=8),
+    "repeat to a length, counts": lambda x: cnp.repeat(x, np.array([1, 2, 1, 1, 1]), total_repeat_length=8),
+    "pairs of positions": lambda x: cnp.ones((6, 6))[x.astype(int), PLACES],
+    "pairs of positions, the other way": lambda x: cnp.ones((6, 6))[PLACES, x.astype(int)],
+    "updates at pairs": lambda x: cnp.zeros((6, 6)).at[x.astype(int), PLACES].add(1.0),
+    "c_": lambda x: cnp.c_[x, EXACT],
+    "r_": lambda x: cnp.r_["0,2", x, EXACT],
+    "eigh_tridiagonal": lambda x: ct.scipy.linalg.eigh_tridiagonal(x, np.ones(4), eigvals_only=True),
+    "jvp": lambda x: ct.jvp(cnp.sin, (x,), (EXACT,)),
+    "cond": lambda x: lax.cond(cnp.sum(x) > 0, lambda: x, lambda: cnp.asarray(EXACT)),
+    "cond, NumPy's array": lambda x: lax.cond(cnp.sum(x) > 0, lambda: x, lambda: EXACT),
+    "cond, the other way": lambda x: lax.cond(cnp.sum(x) > 0, lambda: cnp.zeros(5, x.dtype), lambda: x),
+    "cond, partial": lambda x: lax.cond(cnp.sum(x) > 0, functools.partial(lambda a, b: a, x), lambda b: b, EXACT),
+    "switch": lambda x: lax.switch(0, [lambda: x, lambda: 2 * x, lambda: cnp.ones(5, x.dtype)]),
+    "scan, carry": lambda x: lax.scan(lambda c, a: (EXACT, a), x, x),
+    "scan, carry on entry": lambda x: lax.scan(lambda c, a: (x, a), EXACT, x),
+    "while_loop": lambda x: lax.while_loop(lambda c: c[2] < 2, lambda c: (c[1], c[1], c[2] + 1), (x, EXACT, 0)),
+    "fori_loop": lambda x: lax.fori_loop(0, 3, lambda i, c: cnp.asarray(EXACT), x),
+    "fori_loop, computed": lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: cnp.asarray(EXACT), x),
     "polyfit": lambda x: cnp.polyfit(x, EXACT, 1),
 }
 
@@ -92,6 +126,17 @@ MEETS_NOT: dict[str, Callable[[Any, Any], Any]] = {
     "pad": lambda m, x: m.pad(x, 2, mode="reflect"),
     "cumsum": lambda m, x: m.cumsum(x) + m.flip(x),
     "median": lambda m, x: m.median(x) + m.var(x),
+    "full": lambda m, x: m.full((2, x.shape[0]), x) + m.full_like(x, 2.0) + m.full_like(x, x),
+    "repeat": lambda m, x: m.repeat(x, 2),
+    "pairs of positions": lambda m, x: m.asarray(np.ones((6, 6)))[x.astype(int), x.astype(int) - 1],
+    "a position beside a number": lambda m, x: m.asarray(np.eye(6))[x.astype(int), 2],
+    "columns": lambda m, x: m.stack([x, 2 * x], 1)[:, np.array([0, 1, 0, 1, 0])],
+    "c_": lambda m, x: m.c_[x, 2 * x],
+    "cond": lambda m, x: lax.cond(m.sum(x) > 0, lambda: x, lambda: m.zeros(x.shape[0], x.dtype)),
+    "scan": lambda m, x: lax.scan(lambda c, a: (c + a * x, c), m.zeros(x.shape, x.dtype), x)[0],
+    "fori_loop": lambda m, x: lax.fori_loop(0, x.shape[0], lambda i, c: c + x, m.zeros_like(x)),
+    "while_loop": lambda m, x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] + x), (0, x))[1],
+    "piecewise": lambda m, x: m.piecewise(x, [x > 2], [lambda v: v, lambda v: v + 1]),
     "take_along_axis": lambda m, x: m.take_along_axis(x, np.array([0, 1, 2, 0, 1]), 0),
 }
 

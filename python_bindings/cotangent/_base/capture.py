@@ -269,7 +269,7 @@ class _Aux:
 
 
 class Captured:
-    """A captured function."""
+    """A captured function. ``aux``: what the transform that captured it wants to know of it."""
 
     def __init__(self, graph: Graph, closure: list[Array], structure: PyTreeDef, aux: Any = None) -> None:
         self.graph = graph

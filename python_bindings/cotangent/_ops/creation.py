@@ -13,11 +13,8 @@ from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, float0_zeros, give
 from cotangent._base.device import check_device, check_placement
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import apart, convert
-from cotangent._ops.sizes import (
-    insert_axes,
-    ragged_length,
-    static_shape,
-)
+from cotangent._ops.extents import check_stretch
+from cotangent._ops.sizes import insert_axes, static_shape, symbolic_sizes
 
 __all__ = [
     "array",
@@ -176,7 +173,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     check_device(device, "full")
     sizes, lengths = static_shape(shape, "full")
     value = _core.array(fill_value)
+    check_stretch("full", value, sizes, lengths, range(len(sizes) - value.ndim, len(sizes)))
     value = _core.broadcast_to(value if dtype is None else convert(value, dtype), sizes)
+    ragged = _core.ragged_axes(value)
+    lengths = {axis: length for axis, length in lengths.items() if axis not in ragged}
     return give_lengths(apart(value, fill_value), lengths)
 
 
@@ -195,8 +195,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
 
     if shape is not None:
         return filled(shape)
-    lengths = {axis: ragged_length(x, axis) for axis in _core.ragged_axes(x)}
-    return give_lengths(filled(x._bound_shape), lengths)
+    return filled(symbolic_sizes(x))
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:

@@ -54,6 +54,7 @@ def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
     """``mode``: "clip", or "drop": positions outside become -1."""
     axes = [axis for axis, _ in plan.looked_up]
     arrays = [_core.array(index) for _, index in plan.looked_up]
+    _core.check_sizes(arrays)
     shape = _core.broadcast_shapes([index._bound_shape for index in arrays])
     at = axes[0] if plan.together else 0
     rest = [axis for axis in range(x.ndim) if axis not in axes]
@@ -134,6 +135,8 @@ def result_shape(plan: Plan, rank: int, found: Lookup | None) -> tuple[list[int]
 
 def get_item(x: Array, index: Any) -> Array:
     """``x[index]``."""
+    if _core.in_mask():
+        _core.check_sizes(arrays_of_positions(index))
     if isinstance(index, int) and not isinstance(index, bool) and 0 in _core.ragged_axes(x):
         return _ragged_row(x, index)
     plan = resolve(index, x)
@@ -148,6 +151,13 @@ def get_item(x: Array, index: Any) -> Array:
         found = look_up(window, plan, "clip")
         result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
     return shape_result(result, *result_shape(plan, x.ndim, found))
+
+
+def arrays_of_positions(index: Any) -> list[Any]:
+    """The arrays of an index whose elements are taken together."""
+    items = index if isinstance(index, tuple) else ()
+    arrays = [item for item in items if isinstance(item, (Array, np.ndarray)) and item.ndim > 0]
+    return [item for item in arrays if item.dtype != bool]
 
 
 def _ragged_row(x: Array, index: int) -> Array:

@@ -127,6 +127,8 @@ def repeat(
         array, axis = ravel(array), 0
     axis = normalize_axis(axis, array.ndim, "repeat")
     length = array._bound_shape[axis]
+    if np.ndim(repeats) == 1:
+        _core.check_sizes([array, repeats], [axis, 0])
     ragged = axis in _core.ragged_axes(array)
     # Behind a length that is a value nothing can be cut or filled up by numbers: the elements are counted in the program.
     counted = ragged and total_repeat_length is not None

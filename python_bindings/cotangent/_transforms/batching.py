@@ -114,9 +114,11 @@ def vmap(
         batch_axes, size = _batch_axes(leaves, axes, structure.paths(), axis_size, name)
         if has_carriers:
             check_names_of_batch((args, kwargs), batch_axes, f"vmap of {name}")
+        on_axis = [(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
+        _core.check_sizes([leaf for leaf, _ in on_axis], [axis for _, axis in on_axis])
         examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
         named = None if axis_name is None else (axis_text(axis_name), size)
-        mapped = [_core.length_of(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
+        mapped = [_core.length_of(leaf, axis) for leaf, axis in on_axis]
         ragged = [length for length in mapped if length is not None]
         lengths = {key: length for key, length in RAGGED_NAMES.get().items() if not named or key != named[0]}
         if named and ragged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,34 +16,49 @@ from cotangent._base.dimensions import Dim, not_negative, size_if_computed
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.ragged import check_names_of_batch
+from cotangent._transforms.returned_sizes import AxesOf, axes_returned, check_one_size
 from cotangent._transforms.sized import capture_sized
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["cond", "fori_loop", "platform_dependent", "scan", "switch", "while_loop"]
 
 
-def _capture_body(function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str) -> Captured:
-    return capture_sized(lambda body: _capture_known(body, sources, structures, name), function)
+def _capture_body(
+    function: Callable[..., Any],
+    sources: list[Any],
+    structures: list[PyTreeDef],
+    name: str,
+    author: Callable[..., Any] | None = None,
+) -> Captured:
+    """``author``: what the function calls, if it is not the user's itself."""
+    author = function if author is None else author
+    return capture_sized(lambda body: _capture_known(body, sources, structures, name, author), function)
 
 
 def _capture_known(
-    function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str
+    function: Callable[..., Any],
+    sources: list[Any],
+    structures: list[PyTreeDef],
+    name: str,
+    author: Callable[..., Any],
 ) -> Captured:
     """Captures ``function(*trees)`` on inputs like the given arrays, cut into trees by their structures."""
     out_structure: PyTreeDef | None = None
+    axes: list[AxesOf] | None = None
 
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
-        nonlocal out_structure
+        nonlocal out_structure, axes
         trees, offset = [], 0
         for structure in structures:
             trees.append(structure.unflatten(inputs[offset : offset + structure.num_leaves]))
             offset += structure.num_leaves
         leaves, out_structure = flatten_arguments(function(*trees), f"the output of {name}")
+        axes = axes_returned(leaves, author)
         return leaves, None
 
     graph, closure, _ = _core.capture(run, sources, [], _core.capture_mode() or "jit", name)
     assert out_structure is not None
-    return Captured(graph, closure, out_structure)
+    return Captured(graph, closure, out_structure, axes)
 
 
 def _width_hint(x: Any, y: Any, graphs: Sequence[Graph]) -> str:
@@ -85,6 +101,8 @@ def _match_carry(
                 f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}"
                 + _width_hint(leaf.dtype, dtype, [captured.graph])
             )
+    for leaf, axes, path in zip(carry_leaves, captured.aux or (), structure.paths(), strict=False):
+        check_one_size(what, path, AxesOf(leaf), axes)
 
 
 def _promote_carry(
@@ -297,6 +315,7 @@ def fori_loop(
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
+        step.__wrapped__ = body_fun  # type: ignore[attr-defined]
         start = _core.full((), lower, _core.default_int_dtype(), weak)
         (_, value), _ = scan(step, (start, init_val), None, length=max(upper - lower, 0))
         return value
@@ -310,6 +329,7 @@ def fori_loop(
         i, end, value = carry
         return i + 1, end, body_fun(i, value)
 
+    body.__wrapped__ = body_fun  # type: ignore[attr-defined]
     return while_loop(condition, body, (low, high, init_val))[2]
 
 
@@ -342,7 +362,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     leaves, structure = flatten_arguments(tuple(operands), "the operands")
     call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
     captured = [
-        _capture_body(run, leaves, [structure], function_name(branch))
+        _capture_body(run, leaves, [structure], function_name(branch), branch)
         for run, branch in zip(call, branches, strict=True)
     ]
     first = captured[0]
@@ -358,6 +378,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
                     f"{function_name(branch)} {b[1]}{list(b[0])}"
                     + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
                 )
+    for one, other in itertools.combinations(captured, 2):
+        for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
+            check_one_size("cond", path, x, y)
     closure = [x for branch in captured for x in branch.closure]
     graphs = []
     offset = len(leaves)

@@ -63,6 +63,7 @@ def _tangent_leaves(
         array = _leaf(tangent, where)
         if array._bound_shape != leaf._bound_shape:
             raise MismatchError(f"{where} has shape {array.shape}, its primal {leaf.shape}")
+        _core.check_sizes([leaf, array])
         result.append(_of_dtype(array, leaf.dtype, where, "its primal"))
     return result
 

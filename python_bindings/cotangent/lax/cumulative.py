@@ -127,6 +127,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if any(x.ndim <= at or capacity(x, at) != capacity(xs[0], at) for x in xs):
         shapes = [x.shape for x in xs]
         raise ValueError(f"lax.associative_scan: arrays must have one size along axis {at}; got shapes {shapes}")
+    _core.check_sizes(xs, [at] * len(xs))
 
     def combine(earlier: list[Array], later: list[Array]) -> list[Array]:
         result = fn(structure.unflatten(earlier), structure.unflatten(later))

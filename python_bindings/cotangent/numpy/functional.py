@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,8 @@ def vectorize(
             return pyfunc(*values, **dict(zip(names, arrays[len(mapped) :], strict=True)), **kept)
 
         arrays = [_core.array(args[i]) for i in mapped] + [_core.array(kwargs[name]) for name in names]
+        for meeting in _meetings(arrays, inputs):
+            _core.check_sizes([x for x, _ in meeting], [axis for _, axis in meeting])
         return _broadcast_map(core, arrays, inputs, parsed and parsed[1])
 
     vectorized.__name__ = getattr(pyfunc, "__name__", "vectorized")
@@ -102,6 +104,17 @@ def _inputs_of_given(inputs: list[Dims], positions: list[int], absent: set[int])
         if i in absent and dims:
             raise ValueError(f"vectorize: argument {i} is None, but the signature gives it the axes ({','.join(dims)})")
     return [dims for i, dims in zip(positions, inputs, strict=True) if i not in absent]
+
+
+def _meetings(arrays: list[Array], inputs: list[Dims] | None) -> Iterable[list[tuple[Array, int]]]:
+    """The axes that are of one size: those of a name, and those that are mapped, counted from the last."""
+    found: dict[int | str, list[tuple[Array, int]]] = {}
+    for i, x in enumerate(arrays):
+        dims = () if inputs is None or i >= len(inputs) else inputs[i]
+        split = x.ndim - len(dims)
+        for axis in range(x.ndim):
+            found.setdefault(dims[axis - split] if axis >= split else axis - split, []).append((x, axis))
+    return found.values()
 
 
 def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | None, outputs: list[Dims] | None) -> Any:

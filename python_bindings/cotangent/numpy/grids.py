@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.arguments import checked
 from cotangent._core import Array
 from cotangent._ops.joining import concatenate, stack
 from cotangent._ops.ranges import arange, linspace, meshgrid
@@ -77,6 +78,7 @@ class _Joined:
     def __repr__(self) -> str:
         return f"<ct.numpy.{self._name}>"
 
+    @checked  # type: ignore[arg-type]
     def __getitem__(self, key: Any) -> Array:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, start = self._defaults

@@ -24,7 +24,16 @@ from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
 from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
 from cotangent._ops.index_plans import Plan, check_mask, is_mask, outside_if_negative, resolve, with_mask_axes
-from cotangent._ops.indexing import Lookup, gathered, get_item, look_up, result_shape, shape_result, take_window
+from cotangent._ops.indexing import (
+    Lookup,
+    arrays_of_positions,
+    gathered,
+    get_item,
+    look_up,
+    result_shape,
+    shape_result,
+    take_window,
+)
 from cotangent._ops.positions import exact_mask, is_unknown
 from cotangent._ops.repeated import repeated, times_named
 from cotangent._ops.sized_slices import SizedSlice
@@ -256,6 +265,8 @@ class IndexUpdateHelper:
         self._array = array
 
     def __getitem__(self, index: Any) -> IndexUpdate:
+        if _core.in_mask():
+            _core.check_sizes(arrays_of_positions(index))
         return IndexUpdate(self._array, index)
 
     def __repr__(self) -> str:

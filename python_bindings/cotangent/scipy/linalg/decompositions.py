@@ -257,6 +257,7 @@ def eigh_tridiagonal(
         if select_range is None or select_range[0] > select_range[1]:
             raise ValueError(f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}")
         subset = slice(int(select_range[0]), int(select_range[1]) + 1)
+    _core.check_sizes([main, beside], [0, 0])
     n = capacity(main, -1)
     size = axis_size(main, 0)
     main, beside = without_padding(main), without_padding(beside)
