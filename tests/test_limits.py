@@ -258,8 +258,21 @@ def scanned(x: Any) -> Any:
     return ct.lax.associative_scan(compose, (cnp.tanh(x), x))[1]
 
 
+def averages(x: Any) -> Any:
+    sums = ct.lax.reduce_window(x, 0.0, ct.lax.add, (2, 2), (2, 2), "VALID")
+    return sums / 4
+
+
+def window_of(size: int) -> Callable[[Any], Any]:
+    return lambda x: ct.lax.reduce_window(x, -np.inf, ct.lax.max, (size, 1), (1, 1), "SAME")
+
+
 STEPS: dict[str, Callable[[Any], Any]] = {
     "pooling": largest,
+    "averages of windows": averages,
+    "windows of many elements": window_of(40),
+    "sums of rows": lambda x: cnp.sum(cnp.tanh(x[::2]) * 2, axis=1) / 3,
+    "two folds of rows": lambda x: cnp.exp(cnp.sum(x, 1)) * cnp.max(x, axis=1),
     "slice": every_third,
     "halves": lambda x: cnp.tanh(x)[: x.shape[0] // 2 * 2].reshape(-1, 2, WIDTH).sum(1) @ W,
     "convolution": strided,
@@ -293,7 +306,9 @@ def test_gradients_of_lengths_divided_by_a_step(name: str) -> None:
         assert_same(compiled(padded(n)), ct.grad(loss)(cnp.array(X[:n])))
 
 
-@pytest.mark.parametrize("name", ["pooling", "slice", "scan"])
+@pytest.mark.parametrize(
+    "name", ["pooling", "averages of windows", "sums of rows", "two folds of rows", "slice", "scan"]
+)
 def test_no_loop_goes_over_a_bound_divided_by_a_step(name: str) -> None:
     text = ct.jit(ct.mask(STEPS[name])).lower(padded(3)).compile().as_text()
     assert not [n for n in LOOPS.findall(text) if int(n) > 2 * WIDTH], text
@@ -322,3 +337,20 @@ def test_what_is_filled_twice_is_filled_once() -> None:
     f = ct.jit(ct.mask(lambda x: ct.lax.reduce_window(x, -np.inf, ct.lax.max, (3, 1), (2, 1), "VALID")))
     text = f.lower(padded(3)).compile().as_text()
     assert text.count("float32 = select") == 3, text
+
+
+def test_folds_end_along_both_axes_and_zeros_are_written_behind() -> None:
+    def sums(x: Any) -> Any:
+        return cnp.sum(cnp.tanh(x)[:, :, None] * cnp.arange(1.0, 4.0), axis=2) / 2
+
+    data = np.full((48, 32), np.nan, np.float32)
+    compiled = ct.jit(ct.mask(sums))
+    for rows, columns in ((48, 32), (5, 7), (0, 3), (3, 0), (17, 32), (48, 1)):
+        data[:] = np.nan
+        data[:rows, :columns] = RANDOM.standard_normal((rows, columns))
+        found = compiled(ct.Ragged(data.copy(), {0: rows, 1: columns}))
+        assert_same(found, sums(cnp.array(data[:rows, :columns])))
+        assert not found.data[rows:].any()
+        assert not found.data[:, columns:].any()
+    text = compiled.lower(ct.Ragged(data, {0: 3, 1: 4})).compile().as_text()
+    assert "48" not in LOOPS.findall(text), text

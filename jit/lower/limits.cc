@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {
@@ -93,41 +96,79 @@ Limits limits_behind(const Frame& frame, const Step& step, Var var) {
   return result;
 }
 
+// By variable of a nest: behind which limits, by axes of the nest, it makes no work, or is a constant.
+struct BehindLimits {
+  std::vector<Var> all;
+  std::vector<Limits> nothing, constant;
+  size_t in_folds;  // of them: elements and reductions
+
+  BehindLimits(const Frame& frame, const Step& step) : in_folds(step.elements.size() + step.reductions.size()) {
+    for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
+      for (Var var : *vars) {
+        all.push_back(var);
+        nothing.push_back(limits_behind(frame, step, var));
+        Limits filled = vars == &step.reductions ? Limits() : filled_limits(frame.limits().known(), var);
+        constant.push_back(vars == &step.epilogues ? mapped_all(filled, kept_axes(step)) : std::move(filled));
+      }
+    }
+  }
+  bool makes_nothing(Var var, const Limit& limit) const {
+    return contains(nothing[static_cast<size_t>(absl::c_find(all, var) - all.begin())], limit);
+  }
+  // Whether nothing is folded behind the limit, and what is computed of folds is wanted there for being a constant
+  // only.
+  bool ends_folds(const Limit& limit) const {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!contains(nothing[i], limit) && (i < in_folds || !contains(constant[i], limit))) return false;
+    }
+    return true;
+  }
+};
+
+// Of a nest that folds, behind a limit before which its folds end: what is computed of them, as elements.
+std::optional<NestPart> constants_behind(const NestPart& part, const Limit& limit, const BehindLimits& behind) {
+  const AxisMap kept = inverse(kept_axes(part.step), static_cast<int>(part.step.shape.size()));
+  NestPart result;
+  result.step.kind = part.step.kind;
+  result.step.shape = kept_shape(part.step.shape, part.step.reduced);
+  absl::c_copy_if(part.step.epilogues, std::back_inserter(result.step.elements),
+                  [&](Var var) { return !behind.makes_nothing(var, limit); });
+  for (const Side& side : part.sides) {
+    if (auto along = mapped(side.limit, kept)) result.sides.push_back({*std::move(along), side.inside});
+  }
+  auto along = mapped(limit, kept);
+  if (!along) return std::nullopt;
+  result.sides.push_back({*std::move(along), false});
+  return result;
+}
+
 }  // namespace
 
 std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
   std::vector<NestPart> parts = {{step, {}}};
   const ElementLimits& known = frame.limits().known();
   if (!known.any() || num_elements(step.shape) < least_elements()) return parts;
-  std::vector<Limits> nothing, constant;  // by variable of the nest: behind these it makes no work, or is a constant
-  std::vector<Var> all;
-  const size_t in_folds = step.elements.size() + step.reductions.size();  // of them
-  for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
-    for (Var var : *vars) {
-      all.push_back(var);
-      nothing.push_back(limits_behind(frame, step, var));
-      constant.emplace_back();
-      if (vars != &step.elements) continue;
-      for (const Filling& filling : known.known(var).fillings) constant.back().push_back(filling.limit);
-    }
-  }
+  const BehindLimits behind(frame, step);
+  const bool folds = !step.reductions.empty();
   for (int axis = 0; axis < static_cast<int>(step.shape.size()); ++axis) {
     if (step.shape[axis] == 1) continue;
     // What is computed of folds is where those have ended.
     const bool is_folded = absl::c_linear_search(step.reduced, axis);
-    const auto working = absl::MakeConstSpan(nothing).first(is_folded ? in_folds : nothing.size());
+    const auto working = absl::MakeConstSpan(behind.nothing).first(is_folded ? behind.in_folds : behind.nothing.size());
     const Limit* best = nullptr;
     bool best_ends = false;
-    for (const std::vector<Limits>* from : {&nothing, &constant}) {
+    for (const std::vector<Limits>* from : {&behind.nothing, &behind.constant}) {
       for (const Limits& limits_of_one : *from) {
         for (const Limit& limit : limits_of_one) {
           if (limit.axis != axis || !frame.is_ready(limit.source)) continue;
-          bool ends = true;
-          for (const Limits& other : working) ends = ends && contains(other, limit);
+          const bool ends = absl::c_all_of(working, [&](const Limits& other) { return contains(other, limit); });
           if (best != nullptr && (best_ends || !ends)) continue;
           // What begins at a length must know it: the loops that it depends on are outside.
-          const auto is_outside = [&](int other) { return other < axis; };
-          if (!ends && !(step.reductions.empty() && absl::c_all_of(limit.axes, is_outside))) continue;
+          const auto is_outside = [&](int other) {
+            return other < axis && (other < 0 || !absl::c_linear_search(step.reduced, other));
+          };
+          const bool splits = !folds || (!is_folded && behind.ends_folds(limit));
+          if (!ends && !(splits && absl::c_all_of(limit.axes, is_outside))) continue;
           best = &limit;
           best_ends = ends;
         }
@@ -136,14 +177,23 @@ std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
     if (best == nullptr) continue;
     std::vector<NestPart> next;
     for (NestPart& part : parts) {
+      if (folds && part.step.reductions.empty()) {
+        next.push_back(std::move(part));  // constants along all of this axis
+        continue;
+      }
       NestPart outside = part;
+      if (folds && !best_ends) {
+        std::optional<NestPart> constants = constants_behind(part, *best, behind);
+        CT_CHECK(constants.has_value());
+        outside = *std::move(constants);
+      }
       part.sides.push_back({*best, true});
       next.push_back(std::move(part));
       if (best_ends) continue;
-      outside.sides.push_back({*best, false});
-      std::erase_if(outside.step.elements, [&](Var var) {
-        return contains(nothing[static_cast<size_t>(absl::c_find(all, var) - all.begin())], *best);
-      });
+      if (!folds) {
+        outside.sides.push_back({*best, false});
+        std::erase_if(outside.step.elements, [&](Var var) { return behind.makes_nothing(var, *best); });
+      }
       if (!outside.step.elements.empty()) next.push_back(std::move(outside));
     }
     parts = std::move(next);
