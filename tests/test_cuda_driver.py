@@ -218,11 +218,17 @@ print(json.dumps([lowered.compile().as_text().splitlines()[0], ".version {ptx}" 
 
 def test_callbacks_are_steps_of_the_host() -> None:
     program = """
+seen = []
+def double(v):
+    seen.append(np.asarray(v).tolist())
+    return np.asarray(v) * 2
 def f(x):
-    return ct.pure_callback(lambda v: np.asarray(v) * 2, x, x) + 1
-print(json.dumps(ct.jit(f, backend="cuda")(np.arange(3, dtype=np.float32)).tolist()))
+    doubled = ct.pure_callback(double, x, x)
+    return doubled, doubled + 1
+doubled, _ = ct.jit(f, backend="cuda")(np.arange(3, dtype=np.float32))
+print(json.dumps([seen, doubled.tolist(), len(launches())]))
 """
-    assert run(program) == [1.0, 3.0, 5.0]
+    assert run(program) == [[[0.0, 1.0, 2.0]], [0.0, 2.0, 4.0], 1]
 
 
 def test_a_forked_process_is_told_that_it_cannot_use_the_gpu() -> None:

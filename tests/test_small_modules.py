@@ -85,8 +85,10 @@ def test_segments_more_than_the_ids_dtype_holds():
 def test_segment_errors():
     with pytest.raises(ct.errors.DTypeError, match="integers"):
         ct.ops.segment_sum(np.ones(3), np.ones(3), 2)
-    with pytest.raises(ValueError, match="leading axes"):
+    with pytest.raises(ValueError, match=r"segment_ids.shape\[0\] is 4 and data.shape\[0\] is 3; they must be equal"):
         ct.ops.segment_sum(np.ones(3), np.zeros(4, int), 2)
+    with pytest.raises(ValueError, match=r"segment_ids \(3, 1\) must have the leading axes"):
+        ct.ops.segment_sum(np.ones(3), np.zeros((3, 1), int), 2)
 
 
 @pytest.mark.parametrize("method", ["nearest", "linear", "cubic", "lanczos3", "lanczos5", "cubic-pytorch", "area"])

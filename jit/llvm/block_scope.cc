@@ -132,19 +132,23 @@ void BlockScope::loop_items(const For& outer, const Stride& stride) {
   for (size_t i = 1; i < nest.size(); ++i) inner_items *= std::max<int64_t>(nest[i]->extent.constant(), 0);
   if (inner_items == 0) return;
   llvm::Value* count = b_.CreateMul(uniform_index(e_, outer.extent), b_.getInt64(inner_items));
-  strided(stride, count, [&](llvm::Value* item) {
-    int64_t below = inner_items;
-    llvm::Value* rest = item;
-    for (size_t level = 0; level < nest.size(); ++level) {
-      if (level > 0) below /= nest[level]->extent.constant();
-      llvm::Value* divisor = b_.getInt64(below);
-      e_.values.define(nest[level]->variable, below == 1 ? rest : b_.CreateUDiv(rest, divisor));
-      if (below != 1) rest = b_.CreateURem(rest, divisor);
-      const std::vector<Statement>& body = program_.blocks[nest[level]->body].statements;
-      const size_t end = level + 1 < nest.size() ? body.size() - 1 : body.size();
-      emit_statements(e_, nest[level]->body, 0, static_cast<uint32_t>(end), {});
-    }
-  });
+  strided(stride, count, [&](llvm::Value* item) { item_of(nest, item); });
+}
+
+// The iteration of this number, in row-major order.
+void BlockScope::item_of(absl::Span<const For* const> nest, llvm::Value* number) {
+  int64_t below = 1;
+  for (size_t i = 1; i < nest.size(); ++i) below *= nest[i]->extent.constant();
+  llvm::Value* rest = number;
+  for (size_t level = 0; level < nest.size(); ++level) {
+    if (level > 0) below /= nest[level]->extent.constant();
+    llvm::Value* divisor = b_.getInt64(below);
+    e_.values.define(nest[level]->variable, below == 1 ? rest : b_.CreateUDiv(rest, divisor));
+    if (below != 1) rest = b_.CreateURem(rest, divisor);
+    const std::vector<Statement>& body = program_.blocks[nest[level]->body].statements;
+    const size_t end = level + 1 < nest.size() ? body.size() - 1 : body.size();
+    emit_statements(e_, nest[level]->body, 0, static_cast<uint32_t>(end), {});
+  }
 }
 
 void BlockScope::range_items(const Statement& s, const Stride& stride) {

@@ -20,8 +20,9 @@ class BlockScope final : public StatementScope {
   void statement(const loop::Statement& statement) override;
   // A statement whose items all threads of the grid share out.
   void on_grid(const loop::Statement& statement);
-  // Products of a nest, whose tiles the blocks of the grid share out.
-  void products_on_grid(const loop::Statement& statement);
+  // Products of a nest, whose tiles the blocks of the grid share out, and what each thread does to the elements that it
+  // has made.
+  void products_on_grid(const loop::Statement& statement, absl::Span<const loop::Statement* const> epilogues);
   // A fold, of which each block leaves a part; and, by one block, its results.
   void leave_parts(const Parts& parts);
   void put_together(const Parts& parts);
@@ -55,6 +56,7 @@ class BlockScope final : public StatementScope {
   void strided(const Stride& stride, llvm::Value* count, llvm::function_ref<void(llvm::Value*)> body);
   void items(const loop::Statement& statement, const Stride& stride);
   void loop_items(const loop::For& loop, const Stride& stride);
+  void item_of(absl::Span<const loop::For* const> nest, llvm::Value* number);
   void range_items(const loop::Statement& statement, const Stride& stride);
   void fold(const loop::For& loop);
 
@@ -72,8 +74,11 @@ class BlockScope final : public StatementScope {
   llvm::Value* if_true(llvm::Value* condition, llvm::Value* otherwise, llvm::function_ref<llvm::Value*()> body);
   llvm::Value* element(const loop::Matrix& matrix, llvm::Value* row, llvm::Value* column);
   void product(const loop::Gemm& gemm);
-  void product_tile(const Product& product, llvm::Value* number);
-  void product_tile(const Product& product, llvm::Value* first_row, llvm::Value* first_column);
+  // `epilogue`: of an element, by its row and column.
+  using Epilogue = llvm::function_ref<void(llvm::Value*, llvm::Value*)>;
+  void product_tile(const Product& product, llvm::Value* number, Epilogue epilogue);
+  void product_tile(const Product& product, llvm::Value* first_row, llvm::Value* first_column, Epilogue epilogue);
+  void for_own_elements(const Product& product, llvm::Value* first_row, llvm::Value* first_column, Epilogue body);
   void bring(const Product& product, const Operand& operand, llvm::Value* first_step);
 
   LlvmValues fold_some(const loop::For& loop, const Stride& stride);

@@ -96,7 +96,8 @@ void BlockScope::bring(const Product& product, const Operand& operand, llvm::Val
   }
 }
 
-void BlockScope::product_tile(const Product& product, llvm::Value* first_row, llvm::Value* first_column) {
+void BlockScope::product_tile(const Product& product, llvm::Value* first_row, llvm::Value* first_column,
+                              Epilogue epilogue) {
   const Gemm& gemm = product.gemm;
   const auto bytes = static_cast<uint32_t>(kSteps * kPitch * dtype_size(product.wide()));
   const Operand a{
@@ -156,10 +157,32 @@ void BlockScope::product_tile(const Product& product, llvm::Value* first_row, ll
       });
     }
   }
+  if (epilogue) for_own_elements(product, first_row, first_column, epilogue);
+}
+
+// One after the other: the code of an epilogue is there once, and has the registers for itself.
+void BlockScope::for_own_elements(const Product& product, llvm::Value* first_row, llvm::Value* first_column,
+                                  Epilogue body) {
+  llvm::Value* across = b_.getInt64(kAcross);
+  llvm::Value *row = b_.CreateAdd(first_row, b_.CreateUDiv(thread(), across)),
+              *column = b_.CreateAdd(first_column, b_.CreateURem(thread(), across));
+  strided({b_.getInt64(0), b_.getInt64(1)}, b_.getInt64(kOwn * kOwn), [&](llvm::Value* number) {
+    llvm::Value *i = b_.CreateUDiv(number, b_.getInt64(kOwn)), *j = b_.CreateURem(number, b_.getInt64(kOwn));
+    llvm::Value* at_row = b_.CreateAdd(row, b_.CreateMul(i, across));
+    llvm::Value* at_column = b_.CreateAdd(column, b_.CreateMul(j, across));
+    llvm::Value* is_there = nullptr;
+    if (!product.whole_rows || !product.whole_columns) {
+      is_there = b_.CreateAnd(b_.CreateICmpSLT(at_row, product.rows), b_.CreateICmpSLT(at_column, product.columns));
+    }
+    if_true(is_there, nullptr, [&]() -> llvm::Value* {
+      body(at_row, at_column);
+      return nullptr;
+    });
+  });
 }
 
 // A tile by its number: rows of tiles, those that hold something.
-void BlockScope::product_tile(const Product& product, llvm::Value* number) {
+void BlockScope::product_tile(const Product& product, llvm::Value* number, Epilogue epilogue) {
   const int64_t across = tiles_across(product.gemm.n);
   llvm::Value* tile = b_.getInt64(kProductTile);
   llvm::Value* row = b_.CreateMul(b_.CreateUDiv(number, b_.getInt64(across)), tile);
@@ -169,7 +192,7 @@ void BlockScope::product_tile(const Product& product, llvm::Value* number) {
     holds = b_.CreateAnd(b_.CreateICmpSLT(row, product.rows), b_.CreateICmpSLT(column, product.columns));
   }
   if_true(holds, nullptr, [&]() -> llvm::Value* {
-    product_tile(product, row, column);
+    product_tile(product, row, column, epilogue);
     return nullptr;
   });
 }
@@ -177,11 +200,11 @@ void BlockScope::product_tile(const Product& product, llvm::Value* number) {
 void BlockScope::product(const Gemm& gemm) {
   const Product product(*this, gemm);
   strided({b_.getInt64(0), b_.getInt64(1)}, b_.getInt64(tiles_of(gemm)),
-          [&](llvm::Value* tile) { product_tile(product, tile); });
+          [&](llvm::Value* tile) { product_tile(product, tile, nullptr); });
 }
 
 // Those of all products of a nest, which blocks share out.
-void BlockScope::products_on_grid(const loop::Statement& s) {
+void BlockScope::products_on_grid(const loop::Statement& s, absl::Span<const loop::Statement* const> epilogues) {
   const ProductNest nest = *product_nest(program_, s);
   const int64_t tiles = tiles_of(*nest.product);
   const auto item = [&](llvm::Intrinsic::ID id) { return special(id); };
@@ -200,7 +223,16 @@ void BlockScope::products_on_grid(const loop::Statement& s) {
     }
     e_.scope = this;
     const Product product(*this, *nest.product);
-    product_tile(product, b_.CreateURem(number, b_.getInt64(tiles)));
+    llvm::Value *product_number = b_.CreateUDiv(number, b_.getInt64(tiles)),
+                *tile = b_.CreateURem(number, b_.getInt64(tiles));
+    const auto epilogue = [&](llvm::Value* row, llvm::Value* column) {
+      llvm::Value* at_row = b_.CreateAdd(b_.CreateMul(product_number, b_.getInt64(nest.product->m)), row);
+      llvm::Value* item = b_.CreateAdd(b_.CreateMul(at_row, b_.getInt64(nest.product->n)), column);
+      e_.scope = nullptr;
+      for (const loop::Statement* each : epilogues) item_of(nest_of(program_, program_.fors[each->detail]), item);
+      e_.scope = this;
+    };
+    product_tile(product, tile, epilogues.empty() ? Epilogue() : Epilogue(epilogue));
   });
 }
 

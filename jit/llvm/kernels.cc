@@ -269,7 +269,7 @@ void KernelEmitter::emit_kernel(const Kernel& kernel, KernelStep& step) {
   switch (kernel.kind) {
     case Kernel::Kind::kGrid:
       if (const auto nest = product_nest(program_, *kernel.statements[0])) {
-        scope_.products_on_grid(*kernel.statements[0]);
+        scope_.products_on_grid(*kernel.statements[0], absl::MakeConstSpan(kernel.statements).subspan(1));
         step.blocks = static_cast<uint32_t>(std::min(nest->items * tiles_of(*nest->product), kMostBlocks));
       } else {
         int64_t items = 1;

@@ -66,6 +66,7 @@ class Cutter {
     return !array.offset.is_constant() || program_.buffers[array.buffer].kind == BufferKind::kConstant;
   }
   int64_t place_of(int64_t bytes);
+  bool joins_grid(const Statement& s, Pieces& pieces);
   void add_for_grid(const Statement& s, Pieces& pieces);
   void drop_unread_assignments();
   void drop_empty(Pieces& pieces) const;
@@ -137,6 +138,8 @@ void Cutter::add(const Statement& s, Pieces& pieces) {
     add_call(program_.host_calls[s.detail], pieces);
   } else if (s.kind == StatementKind::kSwap) {
     new_kernel(Kernel::Kind::kExchange, pieces).statements = {&s};
+  } else if (joins_grid(s, pieces)) {
+    return;
   } else if (is_for_grid(s) && !calls_host(s)) {
     add_for_grid(s, pieces);
   } else if (!is_opened(s)) {
@@ -156,15 +159,19 @@ int64_t Cutter::place_of(int64_t bytes) {
   return position;
 }
 
+// A kernel of the grid goes on with it, where each thread keeps to its own elements.
+bool Cutter::joins_grid(const Statement& s, Pieces& pieces) {
+  if (pieces.empty() || pieces.back().kind != Piece::Kind::kKernel) return false;
+  Kernel& last = cut_.kernels[pieces.back().kernel];
+  if (last.kind != Kernel::Kind::kGrid || share_of(program_, s) != Share::kItems || calls_host(s)) return false;
+  const auto products = product_nest(program_, *last.statements[0]);
+  if (products && !may_be_epilogue(program_, *products, s)) return false;
+  if (!barriers_.needs_none(last.statements, s)) return false;
+  last.statements.push_back(&s);
+  return true;
+}
+
 void Cutter::add_for_grid(const Statement& s, Pieces& pieces) {
-  const auto is_items = [&](const Statement& one) { return share_of(program_, one) == Share::kItems; };
-  if (is_items(s) && !pieces.empty() && pieces.back().kind == Piece::Kind::kKernel) {
-    Kernel& last = cut_.kernels[pieces.back().kernel];
-    if (last.kind == Kernel::Kind::kGrid && is_items(*last.statements[0]) && barriers_.needs_none(last.statements, s)) {
-      last.statements.push_back(&s);
-      return;
-    }
-  }
   if (share_of(program_, s) != Share::kFold) {
     new_kernel(Kernel::Kind::kGrid, pieces).statements = {&s};
     return;

@@ -60,6 +60,10 @@ int64_t items_of(const loop::Program& program, const For& loop) {
   return items;
 }
 
+bool is_whole(const loop::Gemm& gemm) {
+  return gemm.rows == loop::Index(gemm.m) && gemm.columns == loop::Index(gemm.n);
+}
+
 bool writes_memory(const Statement& s) { return s.kind == StatementKind::kStore || is_range(s) || is_product(s); }
 
 Share share_of_control(const loop::Program& program, const Statement& s) {
@@ -123,6 +127,16 @@ std::optional<ProductNest> product_nest(const loop::Program& program, const Stat
   return nest;
 }
 
+bool may_be_epilogue(const loop::Program& program, const ProductNest& products, const Statement& statement) {
+  if (statement.kind != StatementKind::kFor || share_of(program, statement) != Share::kItems) return false;
+  int64_t items = 1;
+  for (const For* level : nest_of(program, program.fors[statement.detail])) {
+    if (!level->extent.is_constant()) return false;
+    items *= level->extent.constant();
+  }
+  return is_whole(*products.product) && items == products.items * products.product->m * products.product->n;
+}
+
 // ---- barriers -------------------------------------------------------------------------------------------------------
 
 // Buffers that are exchanged anywhere have one place.
@@ -156,7 +170,11 @@ bool Barriers::is_pending(BufferId buffer) const {
 
 bool Barriers::needs_none(absl::Span<const Statement* const> others, const Statement& statement) {
   const Accesses own = accesses_of(statement, false);
-  return std::ranges::none_of(others, [&](const Statement* s) { return conflict(accesses_of(*s, false), own); });
+  const auto accesses = [&](const Statement& s) {
+    const auto products = product_nest(program_, s);
+    return products ? accesses_of(*products) : accesses_of(s, false);
+  };
+  return std::ranges::none_of(others, [&](const Statement* s) { return conflict(accesses(*s), own); });
 }
 
 bool Barriers::overlap(uint32_t a, uint32_t b) const {
@@ -196,6 +214,40 @@ bool Barriers::conflict(const Accesses& since, const Accesses& next) const {
   return false;
 }
 
+// Elements of the results are items, numbered in row-major order of the nest, the rows and the columns.
+Barriers::Accesses Barriers::accesses_of(const ProductNest& products) {
+  const loop::Gemm& gemm = *products.product;
+  bool in_order = is_whole(gemm) && gemm.c.column_stride == 1 && gemm.c.row_stride == gemm.n &&
+                  buffers_at_[place_of_[gemm.c.buffer]].size() == 1;
+  size_t known = 0;
+  int64_t stride = gemm.m * gemm.n;
+  for (size_t level = products.loops.size(); level-- > 0;) {
+    const For& loop = *products.loops[level];
+    const int64_t coefficient = gemm.c.offset.coefficient_of(loop.variable);
+    known += coefficient != 0;
+    in_order = in_order && (coefficient == stride || loop.extent.constant() == 1);
+    stride *= loop.extent.constant();
+  }
+  in_order = in_order && known == gemm.c.offset.terms().size();
+  Access result{.place = place_of_[gemm.c.buffer], .writes = true, .by_first = false};
+  if (in_order) result.mapping = number_of_mapping({gemm.c.offset.constant(), 1});
+  Accesses found = {{.place = place_of_[gemm.a.buffer], .writes = false, .by_first = false},
+                    {.place = place_of_[gemm.b.buffer], .writes = false, .by_first = false},
+                    result};
+  for (const For* loop : products.loops) {
+    for (const Statement& s : program_.blocks[loop->body].statements) {
+      if (s.kind != StatementKind::kLoad) continue;
+      found.push_back({.place = place_of_[s.buffer], .writes = false, .by_first = false});
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+uint32_t Barriers::number_of_mapping(std::vector<int64_t> key) {
+  return mappings_.try_emplace(std::move(key), static_cast<uint32_t>(mappings_.size() + 1)).first->second;
+}
+
 // Items of nests of equal extents are shared out alike; an index that names each element at most once, and is the same
 // function of the item, is the same thread's.
 uint32_t Barriers::mapping_of(absl::Span<const For* const> nest, const Statement& access) {
@@ -232,7 +284,7 @@ uint32_t Barriers::mapping_of(absl::Span<const For* const> nest, const Statement
     if (stride <= reached) return 0;
     reached += stride * steps;
   }
-  return mappings_.try_emplace(key, static_cast<uint32_t>(mappings_.size() + 1)).first->second;
+  return number_of_mapping(std::move(key));
 }
 
 Barriers::Accesses Barriers::accesses_of(const Statement& s, bool by_first) {
@@ -309,9 +361,7 @@ void Barriers::walk_product(const loop::Gemm& gemm, const Statement& s, Accesses
   Accesses last = {{.place = place_of_[gemm.c.buffer], .writes = true, .by_first = false},
                    {.place = partials(), .writes = false, .by_first = false}};
   std::ranges::sort(last);
-  const bool meets = gemm.rows == loop::Index(gemm.m) && gemm.columns == loop::Index(gemm.n) &&
-                     gemm.steps == loop::Index(gemm.k) && gemm.k > 0;
-  if (meets) {
+  if (is_whole(gemm) && gemm.steps == loop::Index(gemm.k) && gemm.k > 0) {
     since = std::move(last);
     return;
   }

@@ -45,6 +45,8 @@ struct ProductNest {
   const loop::Gemm* product = nullptr;
 };
 std::optional<ProductNest> product_nest(const loop::Program& program, const loop::Statement& statement);
+// Whether a nest has as many items as the products have elements: then each thread may go on with those that it made.
+bool may_be_epilogue(const loop::Program& program, const ProductNest& products, const loop::Statement& statement);
 
 class Barriers {
  public:
@@ -55,8 +57,9 @@ class Barriers {
   void place(absl::Span<const loop::Statement* const> statements, bool has_folded = false);
   // Whether the statements that were placed last have touched the array's memory since their last barrier.
   bool is_pending(loop::BufferId buffer) const;
-  // Whether one whose items are shared out may run behind others like it without one, because no thread meets another
-  // one's elements: then the same holds for the threads of a grid, which cannot wait for each other.
+  // Whether one whose items are shared out may run behind others like it, or as an epilogue of products, without one,
+  // because no thread meets another one's elements: then the same holds for the threads of a grid, which cannot wait
+  // for each other.
   bool needs_none(absl::Span<const loop::Statement* const> others, const loop::Statement& statement);
   bool before(const loop::Statement& statement) const { return placed_.contains(&statement); }
   size_t count() const { return placed_.size(); }
@@ -80,6 +83,8 @@ class Barriers {
   void walk_product(const loop::Gemm& gemm, const loop::Statement& statement, Accesses own, Accesses& since);
   void walk_while(const loop::While& loop, Accesses& since);
   Accesses accesses_of(const loop::Statement& statement, bool by_first);
+  Accesses accesses_of(const ProductNest& products);
+  uint32_t number_of_mapping(std::vector<int64_t> key);
   uint32_t mapping_of(absl::Span<const loop::For* const> nest, const loop::Statement& access);
   bool conflict(const Accesses& since, const Accesses& next) const;
   bool overlap(uint32_t a, uint32_t b) const;

@@ -6,7 +6,7 @@
 
 namespace ct::jit {
 
-loop::Index Frame::linear(const Position& position, const Shape& shape) const {
+loop::Index linear(const Position& position, const Shape& shape) {
   const Shape strides = dense_strides(shape);
   loop::Index result = 0;
   for (const AxisGroup& group : position) result += group.index * strides[group.last];

@@ -62,6 +62,9 @@ using Segments = std::vector<Segment>;
 
 inline bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }  // summed in a wider type
 
+// The index in row-major order of an element of an array of the shape.
+loop::Index linear(const Position& position, const Shape& shape);
+
 // A number of the dtype; infinities are the highest and the lowest integer.
 loop::Scalar saturated(loop::Builder& builder, DType dtype, double value);
 
@@ -87,7 +90,6 @@ class Frame {
   // The element of a variable: loaded, remembered or computed.
   loop::Scalar element(Var var, const Position& position);
   loop::Index axis_index(const Position& position, const Shape& shape, int axis);
-  loop::Index linear(const Position& position, const Shape& shape) const;
   void request_split(const loop::Index& index, int64_t limit);
   struct Scope {  // of remembered elements: one for each open block
     explicit Scope(Frame& frame) : frame(frame) { frame.memory_.emplace_back(); }

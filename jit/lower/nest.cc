@@ -355,7 +355,7 @@ class Frame::Nest {
 
   loop::Index place_in_partial(const loop::Index& chunk, size_t reduction) {
     const Shape& kept = frame_.graph_.aval(step_.reductions[reduction]).shape();
-    return chunk * kept_size_ + frame_.linear(kept_position(), kept);
+    return chunk * kept_size_ + linear(kept_position(), kept);
   }
 
   loop::Scalars fold_partial(const std::vector<loop::BufferId>& partial) {

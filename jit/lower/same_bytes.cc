@@ -96,7 +96,7 @@ class SameBytesLowering final : public Lowering {
     const Shape& shape = frame.aval(operand).shape();
     Position flat;
     if (num_elements(shape) != 1) {
-      flat.push_back({0, static_cast<int>(shape.size()) - 1, frame.linear(position, frame.aval(var).shape())});
+      flat.push_back({0, static_cast<int>(shape.size()) - 1, linear(position, frame.aval(var).shape())});
     }
     return frame.element(operand, flat);
   }

@@ -86,6 +86,11 @@ std::vector<Case> large_cases() {
   all.push_back({"a batch of products", {kBatch, kBatch}, [](Builder&, const Values& v) {
                    return Values{dot_general(v[0], tanh(v[1]), {{1}, {2}, {0}, {0}})};
                  }});
+  all.push_back({"products, and what is done to their elements", {kBatch, kBatch}, [](Builder&, const Values& v) {
+                   const Value made = dot_general(v[0], v[1], {{2}, {1}, {0}, {0}});
+                   const Value own = tanh(add(made, v[1])), of_others = exp(sub(transpose(made, {0, 2, 1}), own));
+                   return Values{own, of_others, made};
+                 }});
   all.push_back({"arrays that swap an odd number of times", {kSquare, kSquare, kMany}, [](Builder& b, const Values& v) {
                    const GraphPtr step = build_graph({kSquare, kSquare}, [](Builder&, const Values& s) {
                      return Values{tanh(add(mul(transpose(s[1], {1, 0}), s[0]), s[1]))};
