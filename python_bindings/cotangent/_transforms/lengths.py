@@ -6,9 +6,11 @@ A length that is known is looked at when it is given. One that a program compute
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
+
+T = TypeVar("T")
 
 _LONGEST = 2**31 - 1
 
@@ -81,8 +85,75 @@ def are_lengths(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind in "iu"
 
 
+class Comparison(NamedTuple):
+    """Lengths that a program takes for equal, each an argument's by its number or one that it closes over, and what compares them."""
+
+    first: int | Array
+    second: int | Array
+    check: Callable[[Array, Array], None]
+
+
+class Comparisons(threading.local):
+    """Of each program that is being captured to be called later: lengths that it takes for equal; None where it may not come to that."""
+
+    def __init__(self) -> None:
+        self.noted: list[list[tuple[Array, Array, str, str]] | None] = []
+
+
+_comparisons = Comparisons()
+
+
+def collect_comparisons(run: Callable[[], T], inputs: Sequence[Array]) -> tuple[T, list[Comparison]]:
+    """The result of the function of such a program, and what is to be compared in each call of it.
+
+    What the program computes from its inputs is among the lengths that it closes over: it is gone when the capture has ended.
+    """
+    noted: list[tuple[Array, Array, str, str]] = []
+    _comparisons.noted.append(noted)
+    try:
+        result = run()
+    finally:
+        _comparisons.noted.pop()
+    values = list(inputs)
+
+    def number_of(x: Array) -> int:
+        number = next((i for i, y in enumerate(values) if _core.same_value(x, y)), len(values))
+        if number == len(values):
+            values.append(x)
+        return number
+
+    found: dict[tuple[int, int], Comparison] = {}
+    for first, second, what, advice in noted:
+        numbers = number_of(first), number_of(second)
+        sides = [number if number < len(inputs) else values[number] for number in numbers]
+        check = functools.partial(check_equal, what=what, advice=advice)
+        if numbers[0] != numbers[1]:
+            found.setdefault(numbers, Comparison(sides[0], sides[1], check))
+    return result, list(found.values())
+
+
+@contextlib.contextmanager
+def may_not_run() -> Iterator[None]:
+    """While a branch of a program is captured: lengths that differ there are no error of calls that take another."""
+    _comparisons.noted.append(None)
+    try:
+        yield
+    finally:
+        _comparisons.noted.pop()
+
+
+def compare(comparisons: Sequence[Comparison], leaves: Sequence[Array]) -> None:
+    """Makes the comparisons of a program, whose capture has ended, for the leaves that it is called with."""
+    for first, second, check in comparisons:
+        sides = [leaves[x] if isinstance(x, int) else x for x in (first, second)]
+        if not any(map(_core.is_traced, sides)):
+            check(*sides)
+
+
 def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
-    """Checks that two lengths, of one example or of a batch each, are equal: at once if they are known, else under `checkify`.
+    """Checks that two lengths, of one example or of a batch each, are equal.
+
+    At once if they are known; when the program is called if they are arguments of one that is jitted; else under `checkify`.
 
     Raises:
         ShapeError: they are known and differ; ``what`` begins the message.
@@ -92,7 +163,14 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
     if _core.is_traced(first) or _core.is_traced(second):
         if _core.get_flag("index_checks") and report_unequal is not None:
             report_unequal(primitives.eq(*_alike(first, second)), f"{what} have different lengths")
-        return
+            return
+        noted = _comparisons.noted[-1] if _comparisons.noted else []
+        if noted is None:
+            return
+        first, second = _core.stands_for(first), _core.stands_for(second)
+        if _core.is_traced(first) or _core.is_traced(second):
+            noted.append((_core.array(first), _core.array(second), what, advice))
+            return
     left, right = _core.to_numpy(first), _core.to_numpy(second)
     if left.ndim and right.ndim and left.shape != right.shape:
         raise ShapeError(f"{what} are of batches of shapes {left.shape} and {right.shape}{advice}")
