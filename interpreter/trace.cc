@@ -118,6 +118,11 @@ ConstantScope::~ConstantScope() { folding_capture = previous_; }
 
 // ---- inputs ---------------------------------------------------------------------------------------------------------
 
+std::optional<Datum> Capture::shadow_of(Var input) const {
+  const auto found = state_->shadows.find(input);
+  return found == state_->shadows.end() ? std::nullopt : std::optional(found->second);
+}
+
 Traced Capture::add_input(Aval aval, std::string name, std::optional<Datum> shadow) {
   const Traced input = add_ragged_input(aval, std::move(name), std::vector<std::optional<Traced>>(aval.rank()), shadow);
   if (shadow && datum_aval(*shadow).shape() == aval.shape()) inherit_lengths(input, *shadow, std::nullopt);

@@ -80,6 +80,9 @@ class Capture : public std::enable_shared_from_this<Capture> {
   Traced add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,
                           std::optional<Datum> shadow = std::nullopt);
 
+  // What an input stands for, if it was made with a shadow.
+  std::optional<Datum> shadow_of(Var input) const;
+
   // From here on uses of `outside`, which may be of a capture that has ended, are uses of this input: a function that
   // closes over values is captured later than where it was written.
   void stand_in(const Traced& input, const Traced& outside);

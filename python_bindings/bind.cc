@@ -258,6 +258,8 @@ void register_bind(py::module_& module) {
       module, "KeepLengths",
       "While it is entered, derivatives say how long ragged axes are: for programs that are masked.");
   module.def("keeps_lengths", keeps_lengths);
+  // Of the innermost capture; no other has it while that lives.
+  module.def("capture_number", [] { return reinterpret_cast<uintptr_t>(innermost_capture()); });
   module.def("capture_mode", []() -> py::object {
     const auto capture = current_capture();
     if (!capture) return py::none();

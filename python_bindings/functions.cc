@@ -255,6 +255,19 @@ PyObject* same_value(PyObject* const* args, Py_ssize_t count, PyObject*) {
   return PyBool_FromLong(a != nullptr && b != nullptr && a->data() == b->data() && a->aval() == b->aval());
 }
 
+// Of an input of a capture that has shadows: the value of the captures around, or the array.
+PyObject* stands_for(PyObject* x) {
+  if (!is_array(x)) return Py_NewRef(x);
+  Datum datum = array_datum(x);
+  while (const auto* traced = std::get_if<Traced>(&datum)) {
+    if (!traced->capture->live()) break;
+    std::optional<Datum> outside = traced->capture->shadow_of(traced->var);
+    if (!outside) break;
+    datum = *std::move(outside);
+  }
+  return make_array(std::move(datum));
+}
+
 PyObject* dependence_of(PyObject* x) {
   return PyLong_FromUnsignedLongLong(is_array(x) ? dependence(array_datum(x)) : 0);
 }
@@ -335,6 +348,7 @@ void register_functions(py::module_& module) {
       row<stand_in>("stand_in", "From here on uses of a value of another capture are uses of this input."),
       row1<dependence_of>("dependence",
                           "The captures whose derivative a value takes part in: a bit for each by its depth."),
+      row1<stands_for>("stands_for", "The value outside that an input of a capture stands for, or the array itself."),
       row<same_value>("same_value", "Whether two arrays are one value."),
       {"may_be_differentiated", differentiable_later, METH_NOARGS,
        "Whether what is being captured may be differentiated later."},

@@ -9,6 +9,7 @@
 #include <Python.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
 #include "python_bindings/slots.h"
+#include "runtime/error.h"
 #include "runtime/pool.h"
 #include "transforms/higher_order/primitives.h"
 
@@ -30,6 +32,12 @@ py::object rebuild(const Entry& entry, absl::Span<py::object> outputs) {
 }
 
 py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
+  for (const Entry::EqualLengths& lengths : entry->equal_lengths) {
+    const auto array = [&](const Entry::Length& length) {
+      return length.closed_over ? length.closed_over : array_object(leaves.data[length.leaf]);
+    };
+    lengths.check(array(lengths.first), array(lengths.second));
+  }
   std::vector<Datum> operands = std::move(leaves.data);
   operands.insert(operands.end(), entry->captured.begin(), entry->captured.end());
   const AttrsPtr attrs = Attrs::make({{"graph", entry->graph}, {"name", *self->name}});
@@ -93,7 +101,46 @@ class Results {
   absl::InlinedVector<void*, 32> pointers_;
 };
 
+struct LengthView {
+  const Aval& aval;
+  const void* data;
+
+  // An error may keep it for longer than the call.
+  py::object copy() const {
+    const Tensor tensor(aval);
+    std::memcpy(tensor.data(), data, static_cast<size_t>(aval.bytes()));
+    return array_object(tensor);
+  }
+};
+
+LengthView view(const Entry::Length& length, const Entry& entry, const Leaves& leaves) {
+  if (!length.closed_over) return {entry.avals[length.leaf], leaves.pointers[length.leaf]};
+  const auto& tensor = std::get<Tensor>(array_datum(length.closed_over.ptr()));
+  return {tensor.aval(), tensor.data()};
+}
+
+bool same_numbers(const LengthView& x, const LengthView& y) {
+  if (x.aval.dtype() != DType::kInt32 || y.aval.dtype() != DType::kInt32) return false;
+  const int64_t step_x = x.aval.rank() == 0 ? 0 : 1, step_y = y.aval.rank() == 0 ? 0 : 1;
+  if (step_x == step_y && x.aval.shape() != y.aval.shape()) return false;
+  const auto *first = static_cast<const int32_t*>(x.data), *second = static_cast<const int32_t*>(y.data);
+  const int64_t size = (step_x == 0 ? y : x).aval.size();
+  for (int64_t i = 0; i < size; ++i) {
+    if (first[i * step_x] != second[i * step_y]) return false;
+  }
+  return true;
+}
+
+// Mostly they are equal; what is wrong with others, Python says.
+void check_equal_lengths(const Entry& entry, const Leaves& leaves) {
+  for (const Entry::EqualLengths& lengths : entry.equal_lengths) {
+    const LengthView first = view(lengths.first, entry, leaves), second = view(lengths.second, entry, leaves);
+    if (!same_numbers(first, second)) lengths.check(first.copy(), second.copy());
+  }
+}
+
 py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
+  check_equal_lengths(*entry, leaves);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
   // debug_nans may want the arguments again.
   const bool debug_nans = config().debug_nans;

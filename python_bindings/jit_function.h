@@ -36,6 +36,16 @@ struct Entry {
   LoadedPtr loaded;  // made at the first call outside a capture
   bool releases_gil = false;
   std::vector<bool> donated;  // by leaf; empty when none is
+  // Lengths of ragged axes that the program takes for one.
+  struct Length {
+    size_t leaf = 0;
+    py::object closed_over;  // instead of a leaf
+  };
+  struct EqualLengths {
+    Length first, second;
+    py::object check;  // (array, array): raises an error unless they are equal
+  };
+  std::vector<EqualLengths> equal_lengths;
 };
 
 // Counts with the GIL held, so without atomic operations, which would be a tenth of a small call.
@@ -119,7 +129,8 @@ class Entries {
 struct JitFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
-  PyObject* trace;  // (function, args, kwargs, sources, statics) -> (Graph, captured, PyTreeDef, cacheable)
+  PyObject* trace;  // (function, args, kwargs, sources, statics) -> (Graph, captured, tree of the result, comparisons
+                    // of lengths)
   PyObject* dict;   // __name__, __doc__, __wrapped__, attributes the user sets
   PyObject* weak_references;
   std::vector<Py_ssize_t>* static_positions;

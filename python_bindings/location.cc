@@ -147,6 +147,7 @@ LocationId calling_location() {
 void register_locations(py::module_& module) {
   // Whether this thread's captures have locations from here on; whether they had.
   module.def("note_locations", [](bool note) { return std::exchange(notes_locations, note); });
+  module.def("called_by_user", called_by_user);
   module.def("written_by_user", written_by_user);
   module.def("calling_place", [] { return location_string(calling_location()); });
   module.def("set_package_directory", [](std::string path) { package_directory = std::move(path); });

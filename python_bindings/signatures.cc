@@ -231,6 +231,33 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
 
 namespace {
 
+// Lengths to compare in each call; whether later calls may use them. What a program computed itself is not compared.
+bool add_comparisons(Entry& entry, const py::list& comparisons) {
+  bool cacheable = true;
+  for (py::handle item : comparisons) {
+    const auto comparison = py::cast<py::tuple>(item);
+    Entry::EqualLengths lengths;
+    bool known = true, once = false;
+    for (size_t side = 0; side < 2; ++side) {
+      Entry::Length& length = side == 0 ? lengths.first : lengths.second;
+      const py::object value = comparison[side];
+      if (!is_array(value.ptr())) {
+        length.leaf = py::cast<size_t>(value);
+        continue;
+      }
+      length.closed_over = value;
+      const auto* traced = std::get_if<Traced>(&array_contents(value.ptr()));
+      known &= traced == nullptr || traced->capture->live();
+      once |= traced != nullptr;
+    }
+    if (!known) continue;
+    cacheable &= !once;
+    lengths.check = comparison[2];
+    entry.equal_lengths.push_back(std::move(lengths));
+  }
+  return cacheable;
+}
+
 // The entry of a call that nothing matched: captures the user's function.
 EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names,
                     bool& cacheable) {
@@ -315,6 +342,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   std::vector<py::object> placeholders;
   entry->out_tree = flatten(traced[2], placeholders);
   entry->out_avals = entry->graph->output_avals();
+  cacheable &= add_comparisons(*entry, py::cast<py::list>(traced[3]));
   return entry;
 }
 

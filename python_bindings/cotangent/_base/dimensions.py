@@ -509,11 +509,16 @@ def _held(value: Array) -> Array:
     return held if _core.kind(value) == "unsigned" else primitives.max(held, _core.full((), -_MOST, value.dtype))
 
 
+# What looks at a size that a program computes when it is known: `_transforms/lengths.py` puts its function here.
+require_within: Callable[[Any, int], None] | None = None
+
+
 def dimension(value: Any, bound: int) -> Any:
     """A size that the program computes, with a bound: for shapes inside of ``mask``, and under ``jit``.
 
     Args:
-        value: an integer scalar, from 0 to ``bound``; one that a program computes is held to that.
+        value: an integer scalar, from 0 to ``bound``; one that a program computes is held to that, and `checkify` with ``index_checks``
+            reports it.
         bound: the most that it can be: what results are padded to.
 
     Returns:
@@ -547,7 +552,10 @@ def dimension(value: Any, bound: int) -> Any:
     try:
         known = int(_core.peek_numpy(value))
     except ConcretizationError:
-        return smallest(largest(as_dimension(value, "the size given to dimension", most), 0), most)
+        computed = as_dimension(value, "the size given to dimension", most)
+        assert require_within is not None
+        require_within(value, most)
+        return smallest(largest(computed, 0), most)
     return dimension(known, bound)
 
 

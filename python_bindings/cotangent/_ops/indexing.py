@@ -16,6 +16,7 @@ from cotangent._ops.extents import drop_axes, join_axes
 from cotangent._ops.index_plans import Plan, resolve, with_mask_axes
 from cotangent._ops.sized_slices import take_slice
 from cotangent._ops.sizes import axis_size, insert_axes
+from cotangent._transforms.lengths import require_position
 
 _INT32 = np.dtype("int32")
 
@@ -135,11 +136,19 @@ def result_shape(plan: Plan, rank: int, found: Lookup | None) -> tuple[list[int]
 
 def get_item(x: Array, index: Any) -> Array:
     """``x[index]``."""
-    if _core.in_mask():
+    in_mask = _core.in_mask()
+    if in_mask:
         _core.check_sizes(arrays_of_positions(index))
+    by_user = in_mask and _core.called_by_user(1)
     if isinstance(index, int) and not isinstance(index, bool) and 0 in _core.ragged_axes(x):
+        if by_user:
+            _require_row(x, 0, index)
         return _ragged_row(x, index)
     plan = resolve(index, x)
+    if by_user and plan is not None:
+        for axis, place in plan.looked_up:
+            if isinstance(place, np.ndarray) and place.ndim == 0 and axis in _core.ragged_axes(x):
+                _require_row(x, axis, int(place))
     if plan is None:
         index, x = with_mask_axes(index, x)
         return get_item(x, index)
@@ -151,6 +160,15 @@ def get_item(x: Array, index: Any) -> Array:
         found = look_up(window, plan, "clip")
         result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
     return shape_result(result, *result_shape(plan, x.ndim, found))
+
+
+def _require_row(x: Array, axis: int, index: int) -> None:
+    """What the package looks up for arrays without elements may be outside; the user means an element that there is."""
+    size = axis_size(x, axis)
+    assert isinstance(size, Array)
+    place = _core.calling_place()
+    where = f" at {place}" if place else ""
+    require_position(size, index, f"index {index}{where} is out of bounds for axis {axis}")
 
 
 def arrays_of_positions(index: Any) -> list[Any]:

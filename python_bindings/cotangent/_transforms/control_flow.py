@@ -15,6 +15,7 @@ from cotangent._base.capture import Captured, check_callable, flatten_arguments,
 from cotangent._base.dimensions import Dim, not_negative, size_if_computed
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
+from cotangent._transforms.lengths import may_not_run
 from cotangent._transforms.ragged import check_names_of_batch
 from cotangent._transforms.returned_sizes import AxesOf, axes_returned, check_one_size
 from cotangent._transforms.sized import capture_sized
@@ -274,7 +275,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         carry, structure = flatten_arguments(reached, "while_loop's carry")
 
     def run(carries: list[Array]) -> Captured:
-        return _capture_body(body_fun, carries, [structure], function_name(body_fun))
+        with may_not_run():
+            return _capture_body(body_fun, carries, [structure], function_name(body_fun))
 
     carry, body = _promote_carry(body_fun, carry, run, len(carry))
     _match_carry(body, len(carry), carry, structure, f"while_loop: {function_name(body_fun)}", body.structure)
@@ -361,10 +363,11 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         return _python_control.switch(index, branches, operands)
     leaves, structure = flatten_arguments(tuple(operands), "the operands")
     call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
-    captured = [
-        _capture_body(run, leaves, [structure], function_name(branch), branch)
-        for run, branch in zip(call, branches, strict=True)
-    ]
+    with may_not_run():
+        captured = [
+            _capture_body(run, leaves, [structure], function_name(branch), branch)
+            for run, branch in zip(call, branches, strict=True)
+        ]
     first = captured[0]
     for branch, other in zip(branches[1:], captured[1:], strict=True):
         if other.structure != first.structure:

@@ -6,16 +6,20 @@ A length that is known is looked at when it is given. One that a program compute
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from cotangent import _core
-from cotangent._base import primitives
+from cotangent._base import dimensions, primitives
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
+
+T = TypeVar("T")
 
 _LONGEST = 2**31 - 1
 
@@ -48,6 +52,7 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
             raise _not_integers(name, axis, array.dtype)
         if _core.is_traced(array):
             if array.dtype == np.int32:
+                _report_outside(array, bound, _OUTSIDE)
                 return array  # held where the region begins
             return primitives.clamp_length(array, _core.full(array._bound_shape, bound, "int32"))
         known = _core.to_numpy(array)
@@ -91,8 +96,75 @@ def are_lengths(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind in "iu"
 
 
+class Comparison(NamedTuple):
+    """Lengths that a program takes for equal, each an argument's by its number or one that it closes over, and what compares them."""
+
+    first: int | Array
+    second: int | Array
+    check: Callable[[Array, Array], None]
+
+
+class Comparisons(threading.local):
+    """Of each program that is being captured to be called later: lengths that it takes for equal; None where it may not come to that."""
+
+    def __init__(self) -> None:
+        self.noted: list[list[tuple[Array, Array, str, str]] | None] = []
+
+
+_comparisons = Comparisons()
+
+
+def collect_comparisons(run: Callable[[], T], inputs: Sequence[Array]) -> tuple[T, list[Comparison]]:
+    """The result of the function of such a program, and what is to be compared in each call of it.
+
+    What the program computes from its inputs is among the lengths that it closes over: it is gone when the capture has ended.
+    """
+    noted: list[tuple[Array, Array, str, str]] = []
+    _comparisons.noted.append(noted)
+    try:
+        result = run()
+    finally:
+        _comparisons.noted.pop()
+    values = list(inputs)
+
+    def number_of(x: Array) -> int:
+        number = next((i for i, y in enumerate(values) if _core.same_value(x, y)), len(values))
+        if number == len(values):
+            values.append(x)
+        return number
+
+    found: dict[tuple[int, int], Comparison] = {}
+    for first, second, what, advice in noted:
+        numbers = number_of(first), number_of(second)
+        sides = [number if number < len(inputs) else values[number] for number in numbers]
+        check = functools.partial(check_equal, what=what, advice=advice)
+        if numbers[0] != numbers[1]:
+            found.setdefault(numbers, Comparison(sides[0], sides[1], check))
+    return result, list(found.values())
+
+
+@contextlib.contextmanager
+def may_not_run() -> Iterator[None]:
+    """While a branch of a program is captured: lengths that differ there are no error of calls that take another."""
+    _comparisons.noted.append(None)
+    try:
+        yield
+    finally:
+        _comparisons.noted.pop()
+
+
+def compare(comparisons: Sequence[Comparison], leaves: Sequence[Array]) -> None:
+    """Makes the comparisons of a program, whose capture has ended, for the leaves that it is called with."""
+    for first, second, check in comparisons:
+        sides = [leaves[x] if isinstance(x, int) else x for x in (first, second)]
+        if not any(map(_core.is_traced, sides)):
+            check(*sides)
+
+
 def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
-    """Checks that two lengths, of one example or of a batch each, are equal: at once if they are known, else under `checkify`.
+    """Checks that two lengths, of one example or of a batch each, are equal.
+
+    At once if they are known; when the program is called if they are arguments of one that is jitted; else under `checkify`.
 
     Raises:
         ShapeError: they are known and differ; ``what`` begins the message.
@@ -102,7 +174,14 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
     if _core.is_traced(first) or _core.is_traced(second):
         if _core.get_flag("index_checks") and report_unequal is not None:
             report_unequal(primitives.eq(*_alike(first, second)), f"{what} have different lengths")
-        return
+            return
+        noted = _comparisons.noted[-1] if _comparisons.noted else []
+        if noted is None:
+            return
+        first, second = _core.stands_for(first), _core.stands_for(second)
+        if _core.is_traced(first) or _core.is_traced(second):
+            noted.append((_core.array(first), _core.array(second), what, advice))
+            return
     left, right = _core.to_numpy(first), _core.to_numpy(second)
     if left.ndim and right.ndim and left.shape != right.shape:
         raise ShapeError(f"{what} are of batches of shapes {left.shape} and {right.shape}{advice}")
@@ -115,35 +194,91 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
     raise ShapeError(f"{what} have lengths {int(left[at])} and {int(right[at])}{where}{advice}")
 
 
+def check_position(size: Any, number: int, what: str) -> None:
+    """Checks that an axis of a size has a position: at once if the size is known, else under `checkify`.
+
+    Raises:
+        IndexError: it has not.
+    """
+    needed = -number if number < 0 else number + 1
+    if _core.is_traced(size):
+        if _core.get_flag("index_checks") and report_unequal is not None:
+            report_unequal(primitives.ge(*_alike(size, np.int32(needed))), f"{what}, which is shorter")
+    elif int(size) < needed:
+        raise IndexError(f"{what} with length {int(size)}")
+
+
+_OUTSIDE = "the length of a ragged axis is negative or larger than its bound"
+
+
+def _report_outside(size: Array, bound: int, what: str) -> None:
+    if not _core.get_flag("index_checks") or report_unequal is None:
+        return
+    most_of_dtype = 2 ** (8 * size.dtype.itemsize - (_core.kind(size) == "signed")) - 1
+    least, most = _core.full((), 0, size.dtype), _core.full((), min(bound, most_of_dtype), size.dtype)
+    above, below = primitives.ge(*_alike(size, least)), primitives.le(*_alike(size, most))
+    report_unequal(primitives.and_(above, below), what)
+
+
+def _check_size(size: Any, bound: int) -> None:
+    """Checks that a size that is computed is within the bound that it was given: at once if it is known, else under `checkify`."""
+    what = f"dimension: the size is outside of 0 … {bound}"
+    if _core.is_traced(size):
+        _report_outside(size, bound, what)
+    elif not 0 <= int(size) <= bound:
+        raise ShapeError(f"dimension: the size is {int(size)}, outside of 0 … {bound}")
+
+
+Requirement = tuple[list[Array], Callable[..., None]]  # sizes, and what looks at their values
+
+
 class Requirements(threading.local):
-    """Sizes that must be equal for the lengths at hand, found while a masked region is captured: they leave it, and are looked at then."""
+    """What must hold for the lengths at hand, found while a masked region is captured: sizes leave it, and are looked at then."""
 
     def __init__(self) -> None:
-        self.found: list[list[tuple[Array, Array, str, str]]] = []  # of each region that is being captured
+        self.found: list[tuple[int, list[Requirement]]] = []  # of each region that is being captured, with its number
 
 
 _requirements = Requirements()
 
 
-def collect_requirements(run: Callable[[], Any]) -> tuple[Any, list[tuple[Array, Array, str, str]]]:
-    """The result of the function of a masked region, and what it requires: two sizes of the region, and what `check_equal` says of them."""
-    _requirements.found.append([])
+def collect_requirements(run: Callable[[], Any]) -> tuple[Any, list[Requirement]]:
+    """The result of the function of a masked region, and what it requires of sizes of the region."""
+    found: list[Requirement] = []
+    _requirements.found.append((_core.capture_number(), found))
     try:
-        result = run()
+        return run(), found
     finally:
-        found = _requirements.found.pop()
-    return result, found
+        _requirements.found.pop()
 
 
-def require_equal(first: Array, second: Array, what: str, advice: str = "") -> None:
-    """Checks two sizes inside of a masked region: where it is run if their values are known then, else under `checkify`.
+def _require(sizes: list[Array], check: Callable[..., None]) -> None:
+    """Looks at sizes inside of a masked region: where it is run if their values are known then, else under `checkify`.
 
     In a loop, a branch or a derivative within, where sizes may be those of a step, under `checkify`.
     """
-    if _core.capture_mode() == "mask" and _requirements.found:
-        _requirements.found[-1].append((first, second, what, advice))
+    region, found = _requirements.found[-1] if _requirements.found else (0, [])
+    if _requirements.found and region == _core.capture_number():
+        found.append((sizes, check))
     else:
-        check_equal(first, second, what, advice)
+        check(*sizes)
+
+
+def require_equal(first: Array, second: Array, what: str, advice: str = "") -> None:
+    """`check_equal` for two sizes inside of a masked region."""
+    _require([first, second], lambda first, second: check_equal(first, second, what, advice))
+
+
+def require_position(size: Array, number: int, what: str) -> None:
+    """`check_position` for a size inside of a masked region."""
+    _require([size], lambda size: check_position(size, number, what))
+
+
+def _require_size(size: Array, bound: int) -> None:
+    _require([size], lambda size: _check_size(size, bound))
+
+
+dimensions.require_within = _require_size
 
 
 def _alike(first: Any, second: Any) -> list[Array]:

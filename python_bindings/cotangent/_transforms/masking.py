@@ -44,9 +44,7 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         lengths, names_of, data, axes_of = _arguments(items, name)
         out_structure: PyTreeDef | None = None
         out_ragged: list[dict[int, int]] = []
-        required: list[
-            tuple[int, str, str]
-        ] = []  # the first of two outputs that must be equal, and what to say of them
+        required: list[tuple[slice, Callable[..., None]]] = []  # outputs, and what looks at them
         same_as: list[int | None] = []  # for each length of a result: the argument's length that it is
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
@@ -65,10 +63,10 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
                     known = inputs[: len(lengths)]
                     same_as.append(next((i for i, x in enumerate(known) if _core.same_length(x, length)), None))
                 out_ragged.append(found)
-            for first, second, what, advice in found_required:
-                required.append((len(out_ragged), what, advice))
-                leaves += [first, second]
-                out_ragged.extend(({}, {}))
+            for sizes, check in found_required:
+                required.append((slice(len(out_ragged), len(out_ragged) + len(sizes)), check))
+                leaves += sizes
+                out_ragged.extend({} for _ in sizes)
             return leaves, None
 
         avals = [((), "int32", False)] * len(lengths) + [aval_of(x) for x in data]
@@ -90,11 +88,11 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         results = primitives.mask(
             *operands, graph=graph, num_lengths=len(lengths), in_ragged=in_ragged, out_ragged=flat_out
         )
-        for first, what, advice in required:
-            check_equal(results[first], results[first + 1], what, advice)
+        for places, check in required:
+            check(*results[places])
         outputs: list[Any] = []
         total = len(out_ragged)
-        shown = total - 2 * len(required)
+        shown = required[0][0].start if required else total
         position = 0
         for value, found in zip(results[:shown], out_ragged[:shown], strict=True):
             if not found:

@@ -296,7 +296,12 @@ def check_names_of_batch(tree: Any, axes: Sequence[int], name: str) -> None:
             if not text or not are_lengths(length):
                 continue
             first, first_place = by_name.setdefault(text, (length, place))
-            if (first is length and first_place == place) or _core.is_traced(first) or _core.is_traced(length):
+            what, advice = f"{name}: axes named {text!r}", "; equal names mean equal lengths"
+            if first is length and first_place == place:
+                continue
+            if _core.is_traced(first) or _core.is_traced(length):
+                if first_place == place and np.shape(first) == np.shape(length):
+                    check_equal(first, length, what, advice)
                 continue
             pair = [_batch_first(x, at) for x, at in ((first, first_place), (length, place))]
             rank = max(x.ndim for x in pair)
@@ -304,8 +309,7 @@ def check_names_of_batch(tree: Any, axes: Sequence[int], name: str) -> None:
             sizes = zip(aligned[0].shape, aligned[1].shape, strict=False)
             if aligned[0].ndim == aligned[1].ndim and all(m == n or 1 in (m, n) for m, n in sizes):
                 left, right = np.broadcast_arrays(*aligned)
-                what = f"{name}: axes named {text!r}"
-                check_equal(left, right, what, "; equal names mean equal lengths")
+                check_equal(left, right, what, advice)
 
 
 def _batch_first(length: Any, axis: int) -> np.ndarray[Any, Any]:

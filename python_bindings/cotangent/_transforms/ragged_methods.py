@@ -17,7 +17,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent._transforms.batching import vmap
-from cotangent._transforms.lengths import check_equal
+from cotangent._transforms.lengths import check_equal, check_position
 from cotangent._transforms.masking import mask
 from cotangent._transforms.ragged import Ragged, keeping_lengths
 from cotangent._transforms.ragged_text import ragged_repr
@@ -488,16 +488,20 @@ def _end_of_batch(items: Sequence[Any], depth: int) -> int:
 
 
 def _check_positions(self: Ragged, items: Sequence[Any]) -> None:
-    """Raises IndexError for positions outside of the known lengths of ragged axes."""
+    """Raises IndexError for positions outside of the known lengths of ragged axes; of others `checkify` is told."""
     axis = 0
     for item in items:
         if item is None:
             continue
         length = self._lengths.get(axis - self.ndim)
         if length is not None and isinstance(item, (int, np.integer)) and not isinstance(item, bool):
-            known = None if _core.is_traced(length) else _core.to_numpy(length)
-            least = int(known.min()) if known is not None and known.size else None
-            if known is not None and least is not None and not -least <= item < least:
+            if _core.is_traced(length):
+                check_position(length, int(item), f"index {item} is out of bounds for axis {axis} of a Ragged")
+                axis += 1
+                continue
+            known = _core.to_numpy(length)
+            least = int(known.min()) if known.size else None
+            if least is not None and not -least <= item < least:
                 where = "" if known.ndim == 0 else ", the least of the lengths"
                 raise IndexError(
                     f"index {item} is out of bounds for axis {axis} of a Ragged with length {least}{where}"

@@ -31,6 +31,7 @@ from cotangent._base.capture import (
 from cotangent._base.device import check_placements
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
+from cotangent._transforms.lengths import Comparison, collect_comparisons, compare
 from cotangent._transforms.memory_limits import within_limit
 from cotangent._transforms.sized import capture_sized
 
@@ -60,11 +61,14 @@ def _bytes(avals: Iterable[Any]) -> int:
 class _Call:
     """One signature of a function: the program, and how its arguments and results are made of arrays."""
 
-    def __init__(self, name: str, captured: Captured, in_tree: PyTreeDef, backend: str) -> None:
+    def __init__(
+        self, name: str, captured: Captured, in_tree: PyTreeDef, backend: str, compared: Sequence[Comparison]
+    ) -> None:
         self.name = name
         self.captured = captured
         self.in_tree = in_tree  # of (the arguments that are not static, keyword arguments)
         self.backend = backend
+        self.compared = compared
 
 
 class _Stage:
@@ -204,6 +208,7 @@ class Compiled(_Stage):
                     f"{call.name} was compiled for {expected[1]}{list(expected[0])} at {structure.paths()[index][1:]};"
                     f" got {dtype}{list(shape)}\n  call the jitted function, which compiles for every type"
                 )
+        compare(call.compared, leaves)
         return call.captured.structure.unflatten(self._executable(leaves + call.captured.closure))
 
 
@@ -253,9 +258,15 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
         except TypeError:
             raise ValueError(f"static arguments must be hashable; got a {type(value).__name__}") from None
 
+    compared: list[Comparison] = []
+
     def run(*values: Any, **named: Any) -> Any:
+        nonlocal compared
         given = iter(values)
-        return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named, **static)
+        positional = [args[i] if i in fixed else next(given) for i in range(len(args))]
+        inputs = _core.tree_flatten((values, named))[0]
+        result, compared = collect_comparisons(lambda: fun(*positional, **named, **static), inputs)
+        return result
 
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
@@ -267,7 +278,7 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
         options.backend,
         name,
     )
-    return Traced(_Call(name, captured, structure, options.backend)), leaves
+    return Traced(_Call(name, captured, structure, options.backend, compared)), leaves
 
 
 def _trace(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Traced:
@@ -301,11 +312,12 @@ def _trace_jit(
     static_kwargs: dict[str, Any],
     memory_limit: int | None = None,
     backend: str = "llvm",
-) -> tuple[Graph, list[Array], Any]:
-    """What the jitted callable calls for a new signature."""
+) -> tuple[Graph, list[Array], Any, list[Comparison]]:
+    """What the jitted callable calls for a new signature: the program, what it closes over, a tree like its result, lengths to compare."""
     _, structure = _core.tree_flatten((args, kwargs), None)
     name = function_name(fun)
     out_structure: PyTreeDef | None = None
+    compared: list[Comparison] = []
 
     @wraps(fun)
     def dynamic_fun(*dynamic: Any, **keywords: Any) -> Any:
@@ -316,9 +328,10 @@ def _trace_jit(
 
     def captured(function: Function) -> tuple[Graph, list[Array], Any]:
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
-            nonlocal out_structure
+            nonlocal out_structure, compared
             dynamic, keywords = structure.unflatten(inputs)
-            out_leaves, out_structure = flatten_arguments(function(*dynamic, **keywords), f"the output of {name}")
+            result, compared = collect_comparisons(lambda: function(*dynamic, **keywords), inputs)
+            out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
             return out_leaves, None
 
         return _core.capture(run, sources, structure_names(structure), "jit", name)
@@ -327,7 +340,8 @@ def _trace_jit(
         lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
     )
     assert out_structure is not None
-    return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
+    placeholders = out_structure.unflatten([0] * out_structure.num_leaves)
+    return graph, closure, placeholders, compared
 
 
 def _platform(backend: str | None, device: Any) -> str:

@@ -47,6 +47,9 @@ float_checks: Checks = nan_checks | div_checks
 automatic_checks: Checks = float_checks | index_checks
 all_checks: Checks = automatic_checks | user_checks
 
+# Checks of lengths are among those of indices, but made where the user's program is at fault: inside of a mask, too.
+length_checks: Checks = frozenset({"length"})
+
 
 class CheckError(ValueError):
     """A check that failed."""
@@ -197,7 +200,7 @@ def length_check(equal: Array, text: str) -> None:
         held = cnp.all(equal)
     finally:
         _core.override_flag("index_checks", before)
-    _bind_check(_made("index", text, None, (), True), held, [])
+    _bind_check(_made("length", text, None, (), True), held, [])
 
 
 indexing.report_outside = index_check

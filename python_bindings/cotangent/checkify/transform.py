@@ -13,7 +13,19 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 from cotangent._ops.binding import literal
-from cotangent.checkify.checks import Checks, Error, _Check, _encode, _made, _Record, _triples, all_checks, user_checks
+from cotangent.checkify.checks import (
+    Checks,
+    Error,
+    _Check,
+    _encode,
+    _made,
+    _Record,
+    _triples,
+    all_checks,
+    index_checks,
+    length_checks,
+    user_checks,
+)
 from cotangent.ir import Equation, Interpreter, equations
 
 __all__ = [
@@ -31,7 +43,8 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
             their unions ``float_checks``, ``automatic_checks``, ``all_checks``, or any union made with ``|``.
 
     The error is the first in the order of the program; the function goes on after it. It can be jitted, mapped and differentiated (pass
-    ``has_aux`` or take the gradient inside). Inside of `ct.mask` only `check` counts: padding may hold anything.
+    ``has_aux`` or take the gradient inside). Inside of `ct.mask` only `check` and lengths count: padding may hold
+    anything.
 
     >>> import cotangent as ct
     >>> err, _ = ct.checkify.checkify(lambda x: ct.numpy.sin(x) / x, errors=ct.checkify.float_checks)(0.0)
@@ -42,6 +55,8 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
     wanted = frozenset(errors)
     if not wanted <= all_checks:
         raise ValueError(f"checkify: errors must be made of {sorted(all_checks)}; got {sorted(map(str, wanted))}")
+    if index_checks <= wanted:
+        wanted |= length_checks
     name = function_name(f)
 
     @wraps(f)
@@ -169,7 +184,7 @@ class _Checker(Interpreter):
 
     def _inside(self, eqn: Equation) -> Checks:
         """Padding is nobody's business, and sizes inside of a mask are not what they seem."""
-        return self.wanted & user_checks if eqn.primitive in ("mask", "vmap_region") else self.wanted
+        return self.wanted & (user_checks | length_checks) if eqn.primitive in ("mask", "vmap_region") else self.wanted
 
     def expanded(self, eqn: Equation, *values: Any) -> Any:
         graph = eqn.expand()
