@@ -19,8 +19,8 @@ BlockId new_block(Program& program) {
   return static_cast<BlockId>(program.blocks.size() - 1);
 }
 
-NewLoop append_for(Program& program, BlockId block, int64_t extent, LoopOptions options) {
-  const NewLoop made{new_value(program, DType::kInt64, {0, extent - 1}), new_block(program)};
+NewLoop append_for(Program& program, BlockId block, const Index& extent, LoopOptions options) {
+  const NewLoop made{new_value(program, DType::kInt64, variable_range(program, extent)), new_block(program)};
   program.fors.push_back({made.variable, extent, made.body, options, {}});
   Statement s{.kind = StatementKind::kFor};
   s.detail = static_cast<uint32_t>(program.fors.size() - 1);

@@ -55,12 +55,12 @@ DType machine_dtype(DType dtype);
 Value new_value(Program& program, DType dtype, Range range = {});
 BlockId new_block(Program& program);
 BufferId new_temporary(Program& program, DType dtype, int64_t elements);
-// A loop of a constant number of iterations around a new, empty block, at the end of `block`.
+// A loop around a new, empty block, at the end of `block`.
 struct NewLoop {
   Value variable;
   BlockId body;
 };
-NewLoop append_for(Program& program, BlockId block, int64_t extent, LoopOptions options);
+NewLoop append_for(Program& program, BlockId block, const Index& extent, LoopOptions options);
 // An instruction, which defines what is returned; of one machine element, a load at an index that is in bounds in any
 // case, and a store.
 Value append(Program& program, BlockId block, Statement instruction);
