@@ -181,18 +181,20 @@ class Planner {
   const std::map<Var, PlannedExit>& planned() const { return planned_; }
 
  private:
+  using Made = std::map<Precision, std::set<std::string>>;  // keys of products, that cost nothing any more
+
   bool is_forced() const { return products_ == Products::kAlways || products_ == Products::kBlocks; }
 
   void consider(const Regions::Region& region) {
     int64_t most = dtype_size(DType::kFloat64);  // bytes of an element that is stored
     for (const size_t i : region.exits) {
-      most = std::min<int64_t>(most, dtype_size(precision_of(regions_.exits()[i]).narrow));
+      most = std::min<int64_t>(most, dtype_size(precision_before(regions_.exits()[i]).narrow));
     }
     double before = 0, after = 0;
     for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i], most);
     bool is_made_again = false;  // in blocks, for one exit, and for another one: nothing is left of blocks
     std::map<Var, PlannedExit> planned;
-    std::set<std::string> made = made_;
+    Made made = made_;
     for (const size_t i : region.exits) {
       const Exit& exit = regions_.exits()[i];
       auto terms = plan(exit, made);
@@ -201,7 +203,7 @@ class Planner {
         after += term.nanoseconds;
         is_made_again |= term.blocks && region.exits.size() > 1;
         if (term.blocks) continue;
-        for (const Subset subset : term.plan.products()) made.insert(term.plan.key(subset).text);
+        for (const Subset subset : term.plan.products()) made[terms->precision].insert(term.plan.key(subset).text);
       }
       planned.insert({exit.var, *std::move(terms)});
     }
@@ -231,7 +233,7 @@ class Planner {
 
   // Squares of what was converted to double precision before. The program has made the sums that are squared in single
   // precision, and wants that their squares neither overflow nor underflow.
-  Precision precision_of(const Exit& exit) const {
+  Precision precision_before(const Exit& exit) const {
     const DType dtype = graph_.aval(exit.var).dtype();
     if (dtype != DType::kFloat64 || !exit.sum.square) return {dtype, dtype};
     for (const terms::Term& term : exit.sum.terms) {
@@ -244,8 +246,9 @@ class Planner {
     return {dtype, dtype};
   }
 
-  std::optional<PlannedTerm> planned(const terms::Term& term, DType dtype, DType in,
+  std::optional<PlannedTerm> planned(const terms::Term& term, const Precision& precision,
                                      const std::set<std::string>& made) {
+    const DType dtype = precision.wide, in = precision.narrow;
     auto found = Plan::of(regions_.context(), term, in, made), alone = Plan::of(regions_.context(), term, in, {});
     if (!found || !alone) return std::nullopt;
     // What is large, or tiny, is given to the factors.
@@ -258,7 +261,20 @@ class Planner {
     return result;
   }
 
-  std::optional<PlannedExit> plan(const Exit& exit, const std::set<std::string>& made) {
+  // Of factors of single precision, which are stored in double precision, each of them once.
+  double conversion_time(const Exit& exit, std::set<std::string>& made) const {
+    double bytes = 0;
+    for (const terms::Term& term : exit.sum.terms) {
+      for (const terms::Factor& factor : term.factors) {
+        if (factor.one_hot || !made.insert(concat("converted ", factor.leaf)).second) continue;
+        const int64_t each = dtype_size(DType::kFloat32) + 2 * dtype_size(DType::kFloat64);  // read, stored and read
+        bytes += static_cast<double>(num_elements(factor.shape) * each);
+      }
+    }
+    return bytes * kByte;
+  }
+
+  std::optional<PlannedExit> plan(const Exit& exit, Made& made) {
     // The product of two sums has equal terms in another order.
     std::map<std::string, terms::Term> different;
     std::vector<std::string> order;
@@ -272,19 +288,22 @@ class Planner {
       }
     }
     const DType dtype = graph_.aval(exit.var).dtype();
-    PlannedExit result{.terms = {}, .precision = precision_of(exit)};
-    const DType planned_in = result.precision.narrow;
+    PlannedExit result{.terms = {}, .precision = precision_before(exit)};
+    if (exit.in_double) result.precision = {DType::kFloat64, DType::kFloat64};
+    const auto& known = made[result.precision];
     for (const std::string& text : order) {
       const terms::Term& term = different.at(text);
-      std::optional<PlannedTerm> best = planned(term, dtype, planned_in, made);
+      std::optional<PlannedTerm> best = planned(term, result.precision, known);
       if (const auto over = over_distinct(regions_.context(), term)) {
-        std::optional<PlannedTerm> other = planned(over->term, dtype, planned_in, made);
-        if (other) other->nanoseconds += over->comparisons * kComparison * kProcessor.multiply_add(planned_in);
+        const double each = kComparison * kProcessor.multiply_add(result.precision.narrow);
+        std::optional<PlannedTerm> other = planned(over->term, result.precision, known);
+        if (other) other->nanoseconds += over->comparisons * each;
         if (other && (!best || other->nanoseconds < best->nanoseconds)) best = std::move(other);
       }
       if (!best) return std::nullopt;
       result.terms.push_back(*std::move(best));
     }
+    if (exit.in_double) result.terms[0].nanoseconds += conversion_time(exit, made[result.precision]);
     if (is_made_in_double(result, exit, dtype)) result.precision = {DType::kFloat64, DType::kFloat64};
     return result;
   }
@@ -292,7 +311,7 @@ class Planner {
   const Graph& graph_;
   Regions& regions_;
   const Products products_;
-  std::set<std::string> made_;
+  Made made_;
   std::map<Var, PlannedExit> planned_;
 };
 

@@ -27,17 +27,24 @@ bool is_of_single_products(const terms::Sum& sum) {
   });
 }
 
-// The square of a sum: its halves are to be made before they are multiplied. False where they are several terms, which
-// would be multiplied with each other one by one.
-bool make_halves_whole(terms::Sum& square) {
-  if (square.terms.size() != 1) return false;
-  terms::Term& term = square.terms[0];
-  const size_t half = term.factors.size() / 2;
-  if (half < 2) return true;
+// The square of one term, which is a sum: its halves are to be made before they are multiplied.
+void make_halves_whole(terms::Term& square) {
+  const size_t half = square.factors.size() / 2;
+  if (half < 2) return;
   const uint32_t set = (uint32_t{1} << half) - 1;
-  term.whole.push_back(set);
-  term.whole.push_back(set << half);
-  return true;
+  square.whole.push_back(set);
+  square.whole.push_back(set << half);
+}
+
+size_t most_factors(const terms::Sum& sum) {
+  size_t most = 0;
+  for (const terms::Term& term : sum.terms) most = std::max(most, term.factors.size());
+  return most;
+}
+
+// Whether the result of a rule has operands multiplied with each other, as sums have not.
+bool multiplies(const terms::Sum& result, const terms::Sum& x, const terms::Sum& y) {
+  return most_factors(result) > std::max(most_factors(x), most_factors(y));
 }
 
 }  // namespace
@@ -139,22 +146,17 @@ void Regions::make(uint32_t number) {
     largest = std::max(largest, size(operand));
     made.factors = std::max(made.factors, found->second.factors);
     made.roots.insert(found->second.roots.begin(), found->second.roots.end());
+    made.in_double = made.in_double || found->second.in_double;
   }
   if (kept_.contains(result) || (!grows && largest == 0)) return;
   if (made.roots.empty()) made.roots.insert(result);
-  std::optional<terms::Sum> sum = apply(equation);
+  std::optional<terms::Sum> sum = made_of(equation, made.in_double);
   if (!sum || sum->terms.empty()) return;
-  // Here the square is made; what is made of it later keeps the flag.
-  const auto operands = graph_.operands(equation);
-  const bool is_squared = operands.size() == 2 && operands[0] == operands[1];
-  if (sums_before_squares() && is_squared && !is_of_single_products(sum_of(operands[0])) && !make_halves_whole(*sum)) {
-    return;
-  }
   made.sum = *std::move(sum);
   const bool is_small = size(result) <= made.factors || forced_.contains(result);
   if (largest > 0 && is_small && 2 * size(result) <= largest) {
     if (!is_computed(graph_.aval(result).dtype())) return;
-    leaving_.insert({result, Exit{number, result, std::move(made.sum)}});
+    leaving_.insert({result, Exit{number, result, std::move(made.sum), made.in_double}});
   } else {
     grown_.insert({result, std::move(made)});
   }
@@ -178,15 +180,56 @@ terms::Sum Regions::sum_of(Var var) {
   return context_.of_leaf(context_.variable(var), aval.shape());
 }
 
+// Whether its elements were single precision, or less, when they were added up.
+bool Regions::is_of_single_precision(Var var) {
+  if (dtype_size(graph_.aval(var).dtype()) <= dtype_size(DType::kFloat32)) return true;
+  const auto was_single = [&](const auto& self, terms::LeafId id) -> bool {
+    const terms::Leaf& leaf = context_.leaf(id);
+    if (leaf.kind == terms::Leaf::Kind::kConverted) return true;
+    const auto is_single = [&](const terms::Part& part) { return self(self, part.leaf); };
+    if (leaf.kind == terms::Leaf::Kind::kConcatenation) return std::ranges::all_of(leaf.parts, is_single);
+    return leaf.kind != terms::Leaf::Kind::kVariable && is_single(leaf.parts[0]);
+  };
+  return std::ranges::all_of(sum_of(var).terms, [&](const terms::Term& term) {
+    return std::ranges::all_of(term.factors, [&](const terms::Factor& factor) {
+      return factor.one_hot || was_single(was_single, factor.leaf);
+    });
+  });
+}
+
 std::optional<terms::Sum> Regions::apply(const Equation& equation) {
   std::vector<terms::Sum> operands;
+  for (const Var operand : graph_.operands(equation)) operands.push_back(sum_of(operand));
+  return apply(equation, operands);
+}
+
+std::optional<terms::Sum> Regions::apply(const Equation& equation, absl::Span<const terms::Sum> operands) {
   std::vector<Aval> avals;
-  for (const Var operand : graph_.operands(equation)) {
-    operands.push_back(sum_of(operand));
-    avals.push_back(graph_.aval(operand));
-  }
+  for (const Var operand : graph_.operands(equation)) avals.push_back(graph_.aval(operand));
   return equation.primitive->terms({context_, operands, avals, graph_.operands(equation), graph_.attrs(equation),
                                     graph_.aval(equation.first_output)});
+}
+
+// What a rule makes of operands. The square of one term that is a sum is that of its whole. Several terms are
+// multiplied with each other, in double precision where they were single precision: what cancels has an error below
+// theirs then. Once, that is: that of a cube would be above.
+std::optional<terms::Sum> Regions::made_of(const Equation& equation, bool& in_double) {
+  const auto vars = graph_.operands(equation);
+  const bool are_grown = std::ranges::all_of(vars, [&](Var var) { return grown_.contains(var); });
+  if (!sums_before_squares() || vars.size() != 2 || !are_grown) return apply(equation);
+  std::vector<terms::Sum> operands = {sum_of(vars[0]), sum_of(vars[1])};
+  const bool is_single = operands[0].terms.size() == 1 && operands[1].terms.size() == 1;
+  const bool may_cancel = !is_single && is_of_single_precision(vars[0]) && is_of_single_precision(vars[1]);
+  if (may_cancel) operands[0].mixed = operands[1].mixed = false;
+  auto result = apply(equation, operands);
+  if (!result) return result;
+  if (!multiplies(*result, operands[0], operands[1])) return may_cancel ? apply(equation) : result;
+  if (in_double) return std::nullopt;
+  in_double = may_cancel;
+  if (vars[0] != vars[1]) return result;
+  if (!is_single && !may_cancel) return std::nullopt;
+  if (is_single && !is_of_single_products(operands[0])) make_halves_whole(result->terms[0]);
+  return result;
 }
 
 std::vector<Regions::Region> Regions::regions() const {

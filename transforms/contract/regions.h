@@ -23,6 +23,7 @@ struct Exit {
   uint32_t equation;
   Var var;
   terms::Sum sum;
+  bool in_double;  // holds products of several terms, and is made in double precision
 };
 
 class Regions {
@@ -45,6 +46,7 @@ class Regions {
     terms::Sum sum;
     int64_t factors = 0;    // elements of what was multiplied
     std::set<Var> roots{};  // the products, or scatters, that it is made of
+    bool in_double = false;
   };
 
   bool settle();
@@ -55,6 +57,9 @@ class Regions {
   bool sums_before_squares() const { return products_ == Products::kDirect || products_ == Products::kBlocks; }
   terms::Sum sum_of(Var var);
   std::optional<terms::Sum> apply(const Equation& equation);
+  std::optional<terms::Sum> apply(const Equation& equation, absl::Span<const terms::Sum> operands);
+  std::optional<terms::Sum> made_of(const Equation& equation, bool& in_double);
+  bool is_of_single_precision(Var var);
   bool is_needed(Var var) const;
   int64_t size(Var var) const { return graph_.aval(var).size(); }
 
