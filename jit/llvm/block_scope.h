@@ -71,7 +71,6 @@ class BlockScope final : public StatementScope {
     llvm::Value *rows, *columns, *steps;          // that there are
     bool whole_rows, whole_columns, whole_steps;  // nothing but whole tiles
   };
-  llvm::Value* if_true(llvm::Value* condition, llvm::Value* otherwise, llvm::function_ref<llvm::Value*()> body);
   llvm::Value* element(const loop::Matrix& matrix, llvm::Value* row, llvm::Value* column);
   void product(const loop::Gemm& gemm);
   // `epilogue`: of an element, by its row and column.

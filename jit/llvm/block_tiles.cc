@@ -40,25 +40,6 @@ BlockScope::Product::Product(BlockScope& scope, const Gemm& product)
       whole_columns(gemm.columns == loop::Index(gemm.n) && gemm.n % kProductTile == 0),
       whole_steps(gemm.steps == loop::Index(gemm.k) && gemm.k % kSteps == 0) {}
 
-llvm::Value* BlockScope::if_true(llvm::Value* condition, llvm::Value* otherwise,
-                                 llvm::function_ref<llvm::Value*()> body) {
-  if (condition == nullptr) return body();
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  llvm::BasicBlock* inside = e_.code.new_block("inside");
-  llvm::BasicBlock* join = e_.code.new_block("join");
-  b_.CreateCondBr(condition, inside, join);
-  b_.SetInsertPoint(inside);
-  llvm::Value* value = body();
-  llvm::BasicBlock* end = b_.GetInsertBlock();
-  b_.CreateBr(join);
-  b_.SetInsertPoint(join);
-  if (value == nullptr) return nullptr;
-  llvm::PHINode* phi = b_.CreatePHI(value->getType(), 2);
-  phi->addIncoming(otherwise, before);
-  phi->addIncoming(value, end);
-  return phi;
-}
-
 llvm::Value* BlockScope::element(const Matrix& matrix, llvm::Value* row, llvm::Value* column) {
   llvm::Value* index = b_.CreateAdd(b_.CreateMul(row, b_.getInt64(matrix.row_stride)),
                                     b_.CreateMul(column, b_.getInt64(matrix.column_stride)));
@@ -84,7 +65,7 @@ void BlockScope::bring(const Product& product, const Operand& operand, llvm::Val
       llvm::Value* in_matrix = b_.CreateICmpSLT(at_place, operand.count);
       is_there = is_there == nullptr ? in_matrix : b_.CreateAnd(is_there, in_matrix);
     }
-    llvm::Value* value = if_true(is_there, llvm::ConstantFP::getZero(product.type), [&]() -> llvm::Value* {
+    llvm::Value* value = e_.code.if_true(is_there, llvm::ConstantFP::getZero(product.type), [&]() -> llvm::Value* {
       llvm::Value* index = b_.CreateAdd(b_.CreateMul(at_place, b_.getInt64(operand.stride)),
                                         b_.CreateMul(at_step, b_.getInt64(operand.step_stride)));
       llvm::Value* address = e_.addresses.element_pointer(
@@ -146,7 +127,7 @@ void BlockScope::product_tile(const Product& product, llvm::Value* first_row, ll
       if (!product.whole_rows || !product.whole_columns) {
         is_there = b_.CreateAnd(b_.CreateICmpSLT(at_row, product.rows), b_.CreateICmpSLT(at_column, product.columns));
       }
-      if_true(is_there, nullptr, [&]() -> llvm::Value* {
+      e_.code.if_true(is_there, nullptr, [&]() -> llvm::Value* {
         llvm::Value *address = element(gemm.c, at_row, at_column), *sum = sums[i * kOwn + j];
         if (gemm.accumulate) {
           llvm::Type* stored = memory_type(e_.code.context, product.dtype);
@@ -174,7 +155,7 @@ void BlockScope::for_own_elements(const Product& product, llvm::Value* first_row
     if (!product.whole_rows || !product.whole_columns) {
       is_there = b_.CreateAnd(b_.CreateICmpSLT(at_row, product.rows), b_.CreateICmpSLT(at_column, product.columns));
     }
-    if_true(is_there, nullptr, [&]() -> llvm::Value* {
+    e_.code.if_true(is_there, nullptr, [&]() -> llvm::Value* {
       body(at_row, at_column);
       return nullptr;
     });
@@ -191,7 +172,7 @@ void BlockScope::product_tile(const Product& product, llvm::Value* number, Epilo
   if (!product.whole_rows || !product.whole_columns) {
     holds = b_.CreateAnd(b_.CreateICmpSLT(row, product.rows), b_.CreateICmpSLT(column, product.columns));
   }
-  if_true(holds, nullptr, [&]() -> llvm::Value* {
+  e_.code.if_true(holds, nullptr, [&]() -> llvm::Value* {
     product_tile(product, row, column, epilogue);
     return nullptr;
   });

@@ -31,6 +31,25 @@ void FunctionBuilder::promote_registers() {
   registers_.clear();
 }
 
+llvm::Value* FunctionBuilder::if_true(llvm::Value* condition, llvm::Value* otherwise,
+                                      llvm::function_ref<llvm::Value*()> body) {
+  if (condition == nullptr) return body();
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  llvm::BasicBlock* inside = new_block("inside");
+  llvm::BasicBlock* join = new_block("join");
+  b.CreateCondBr(condition, inside, join);
+  b.SetInsertPoint(inside);
+  llvm::Value* value = body();
+  llvm::BasicBlock* end = b.GetInsertBlock();
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+  if (value == nullptr) return nullptr;
+  llvm::PHINode* phi = b.CreatePHI(value->getType(), 2);
+  phi->addIncoming(otherwise, before);
+  phi->addIncoming(value, end);
+  return phi;
+}
+
 LlvmValues FunctionBuilder::run_loop(llvm::Value* begin, llvm::Value* end, int64_t step, LlvmValues carries,
                                      LoopBody body) {
   auto* known_begin = llvm::dyn_cast<llvm::ConstantInt>(begin);

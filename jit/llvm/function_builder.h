@@ -29,6 +29,8 @@ struct FunctionBuilder {
   // A stack slot that becomes values when all functions are complete.
   llvm::AllocaInst* new_register(llvm::Type* type, llvm::Constant* first = nullptr);
   void promote_registers();
+  // What the body gives if the condition holds; without a condition (null) it always does.
+  llvm::Value* if_true(llvm::Value* condition, llvm::Value* otherwise, llvm::function_ref<llvm::Value*()> body);
   // for (i = begin; i < end; i += step) carries = body(i, carries). No code for loops known to run zero times, no loop
   // for once.
   LlvmValues run_loop(llvm::Value* begin, llvm::Value* end, int64_t step, LlvmValues carries, LoopBody body);
