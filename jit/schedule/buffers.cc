@@ -156,8 +156,8 @@ void remove_copies(Program& program) {
 // ---- the arena ------------------------------------------------------------------------------------------------------
 
 // In the order in which they come alive.
-std::vector<Piece> pieces_of(Program& program, Timeline& timeline) {
-  std::vector<Piece> pieces;
+std::vector<ArenaPiece> pieces_of(Program& program, Timeline& timeline) {
+  std::vector<ArenaPiece> pieces;
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
     loop::Buffer& buffer = program.buffers[id];
     if (buffer.kind != BufferKind::kTemporary) continue;
@@ -170,22 +170,23 @@ std::vector<Piece> pieces_of(Program& program, Timeline& timeline) {
     pieces.push_back({id, timeline.lifetime(id), bytes < kLarge ? bytes : bytes + kStagger});
   }
   std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const Piece& a, const Piece& b) { return a.lifetime.first < b.lifetime.first; });
+                   [](const ArenaPiece& a, const ArenaPiece& b) { return a.lifetime.first < b.lifetime.first; });
   return pieces;
 }
 
 // Pieces of which one nest reads the last of one and writes the first of the other share a place.
-std::vector<ArenaPlace> share_places(const Program& program, const Timeline& timeline, std::vector<Piece>& pieces) {
+std::vector<ArenaPlace> share_places(const Program& program, const Timeline& timeline,
+                                     std::vector<ArenaPiece>& pieces) {
   const std::vector<bool> swapped = swapped_buffers(program);
   std::vector<ArenaPlace> places;
   std::multimap<int, size_t> alive;  // by the end of their lifetimes, in `pieces`
   for (size_t p = 0; p < pieces.size(); ++p) {
-    Piece& piece = pieces[p];
+    ArenaPiece& piece = pieces[p];
     alive.erase(alive.begin(), alive.lower_bound(piece.lifetime.first));
     const Timeline::Moment moment = timeline.statement_at(piece.lifetime.block, piece.lifetime.first);
     auto in_place = alive.end();
     for (auto at = alive.begin(); at != alive.end() && at->first <= moment.last && !swapped[piece.buffer]; ++at) {
-      const Piece& other = pieces[at->second];
+      const ArenaPiece& other = pieces[at->second];
       if (other.bytes == piece.bytes && other.lifetime.block == piece.lifetime.block && !swapped[other.buffer] &&
           other.lifetime.first < piece.lifetime.first && other.shared_until < piece.lifetime.first &&
           same_layout(program, other.buffer, piece.buffer) &&
@@ -210,11 +211,11 @@ std::vector<ArenaPlace> share_places(const Program& program, const Timeline& tim
 
 void assign_offsets(Program& program, const std::vector<bool>* donated) {
   Timeline timeline(program);
-  std::vector<Piece> pieces = pieces_of(program, timeline);
+  std::vector<ArenaPiece> pieces = pieces_of(program, timeline);
   std::vector<ArenaPlace> places = share_places(program, timeline, pieces);
   if (donated != nullptr) keep_in_results(program, timeline, donations(program, *donated), pieces, places);
   program.arena_bytes = lay_out(places);
-  for (const Piece& piece : pieces) program.buffers[piece.buffer].position = places[piece.place].offset;
+  for (const ArenaPiece& piece : pieces) program.buffers[piece.buffer].position = places[piece.place].offset;
 }
 
 // Copies that are left and long become loops: threads share these, and what they write goes past the cache.

@@ -55,7 +55,7 @@ std::vector<bool> movable(const Program& program) {
 
 class Keeper {
  public:
-  Keeper(Program& program, Timeline& timeline, const std::vector<int>& donations, const std::vector<Piece>& pieces,
+  Keeper(Program& program, Timeline& timeline, const std::vector<int>& donations, const std::vector<ArenaPiece>& pieces,
          const std::vector<ArenaPlace>& places)
       : program_(program),
         pieces_(pieces),
@@ -168,7 +168,7 @@ class Keeper {
   // Whether the result is made of the last of these pieces, element by element.
   bool becomes(const ArenaPlace& place, const std::vector<size_t>& pieces, const Result& result) {
     if (place.first >= result.free_until || place.last > result.written.last) return false;
-    const Piece& last =
+    const ArenaPiece& last =
         pieces_[*std::ranges::max_element(pieces, {}, [&](size_t p) { return pieces_[p].lifetime.last; })];
     if (last.lifetime.first >= result.free_until || bytes_of(program_, last.buffer) != result.bytes) return false;
     for (const size_t p : pieces) {
@@ -196,7 +196,7 @@ class Keeper {
   }
 
   Program& program_;
-  const std::vector<Piece>& pieces_;
+  const std::vector<ArenaPiece>& pieces_;
   const std::vector<ArenaPlace>& places_;
   std::vector<bool> movable_;
   std::vector<std::optional<Move>> moves_;  // by buffer
@@ -207,11 +207,11 @@ class Keeper {
 }  // namespace
 
 void keep_in_results(Program& program, Timeline& timeline, const std::vector<int>& donations,
-                     std::vector<Piece>& pieces, std::vector<ArenaPlace>& places) {
+                     std::vector<ArenaPiece>& pieces, std::vector<ArenaPlace>& places) {
   Keeper keeper(program, timeline, donations, pieces, places);
   keeper.run();
   keeper.rename();
-  std::erase_if(pieces, [&](const Piece& piece) {
+  std::erase_if(pieces, [&](const ArenaPiece& piece) {
     if (!keeper.is_moved(piece.buffer)) return false;
     places[piece.place].bytes = 0;
     return true;

@@ -11,7 +11,7 @@
 namespace ct::jit {
 
 // A buffer, and its memory: that of another which is dead once it is written, or its own.
-struct Piece {
+struct ArenaPiece {
   loop::BufferId buffer;
   Interval lifetime;
   int64_t bytes;
@@ -24,6 +24,6 @@ struct Piece {
 // is read for the last time there may hold that, too. `donations`: of results that lie where an input does, and
 // hold nothing else.
 void keep_in_results(loop::Program& program, Timeline& timeline, const std::vector<int>& donations,
-                     std::vector<Piece>& pieces, std::vector<ArenaPlace>& places);
+                     std::vector<ArenaPiece>& pieces, std::vector<ArenaPlace>& places);
 
 }  // namespace ct::jit
