@@ -262,8 +262,11 @@ def test_a_size_needs_a_bound() -> None:
     found = ct.mask(lambda k: cnp.arange(ct.dimension(k, bound=4)))(3)
     np.testing.assert_array_equal(found.unpad(), [0, 1, 2])
     assert found.data.shape == (4,)
+    program = ct.mask(lambda k: cnp.arange(ct.dimension(k, bound=4)))
     for given, held in ((9, 4), (-2, 0)):
-        assert int(ct.mask(lambda k: cnp.arange(ct.dimension(k, bound=4)))(given).lengths[0]) == held
+        assert int(ct.jit(program)(given).lengths[0]) == held
+        with pytest.raises(ct.errors.ShapeError, match=rf"the size is {given}, outside of 0 … 4"):
+            program(given)
     assert ct.dimension(3, bound=4) == 3 and ct.dimension(np.int64(3), 3) == 3
     for given, bound, message in (
         (5, 4, "the size is 5, outside of 0 … 4"),
