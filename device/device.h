@@ -12,10 +12,15 @@
 
 namespace ct {
 
+// Of memories, beside kHostPlace. The emulated device's memory is the host's, but nothing else may know that.
+inline constexpr int kCudaPlace = 1, kEmulatedPlace = 2;
+
 // Devices live as long as the process.
 class Device {
  public:
   virtual ~Device() = default;
+  // Of its memory: kHostPlace, or a number of its own (residency.h).
+  virtual int place() const { return kHostPlace; }
   // In the device's memory; Error(kMemory) when there is none.
   virtual std::shared_ptr<Buffer> allocate(size_t bytes) = 0;
   virtual absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table = nullptr) = 0;

@@ -5,6 +5,7 @@
 #include "absl/container/inlined_vector.h"
 #include "device/device.h"
 #include "device/host_call.h"
+#include "device/residency.h"
 #include "device/run_plan.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
@@ -43,6 +44,8 @@ void Loaded::play(void* const* inputs, void* const* outputs) const {
   run_plan(*this, device_.queue(), inputs, outputs);
 }
 
+std::vector<Tensor> Loaded::play_resident(absl::Span<const Tensor> inputs) const { return run_resident(*this, inputs); }
+
 std::vector<Tensor> Loaded::operator()(absl::Span<const Tensor> inputs) const {
   if (inputs.size() != plan_.inputs.size()) {
     throw Error(ErrorKind::kType,
@@ -54,8 +57,15 @@ std::vector<Tensor> Loaded::operator()(absl::Span<const Tensor> inputs) const {
       throw Error(ErrorKind::kType, concat("argument ", i, " was compiled for ", plan_.inputs[i].to_string(),
                                            ", called with ", inputs[i].aval().to_string()));
     }
-    input_pointers.push_back(inputs[i].data());
   }
+  if (device_.place() != kHostPlace) {
+    std::optional<Interruptible> scope;
+    if (plan_.nanoseconds >= kMayBeLong) scope.emplace();
+    std::vector<Tensor> outputs = play_resident(inputs);
+    if (scope) scope->rethrow();
+    return outputs;
+  }
+  for (const Tensor& input : inputs) input_pointers.push_back(input.data());
   std::vector<Tensor> outputs;
   for (const Aval& aval : plan_.outputs) {
     outputs.emplace_back(aval);

@@ -55,7 +55,8 @@ class Loaded {
     if (short_entry_ == nullptr) return run_watched(inputs, outputs);
     short_entry_(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
   }
-  // Checks types, allocates the results.
+  // Checks types, allocates the results. On a device with memory of its own this is how a plan is run (residency.h):
+  // results are there when somebody asks for them, and may only then say what failed.
   std::vector<Tensor> operator()(absl::Span<const Tensor> inputs) const;
 
   const Plan& plan() const { return plan_; }
@@ -67,7 +68,9 @@ class Loaded {
 
  protected:
   // The steps of a plan that is not one native step.
-  virtual void play(void* const* inputs, void* const* outputs) const;
+  void play(void* const* inputs, void* const* outputs) const;
+  // Those of a device with memory of its own.
+  virtual std::vector<Tensor> play_resident(absl::Span<const Tensor> inputs) const;
 
  private:
   void run_watched(void* const* inputs, void* const* outputs) const;

@@ -27,6 +27,13 @@ class Queue {
   virtual void loop(int64_t count, const void* go_on, const Body& body) = 0;
   virtual void branch(const void* index, absl::Span<const Body> bodies) = 0;
   virtual void wait() = 0;
+  // The same, after something failed: throws nothing.
+  virtual void settle() noexcept {}
+
+  // Between the memory of the host and the device's. Whether the host's may not change before the next `wait`.
+  virtual bool copy_to_device(void* to, const void* from, int64_t bytes) = 0;
+  // The host's memory is written when the next `wait` returns.
+  virtual void copy_to_host(void* to, const void* from, int64_t bytes) = 0;
 };
 
 }  // namespace ct

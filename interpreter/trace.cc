@@ -255,9 +255,31 @@ std::vector<Datum> to_data(std::vector<Tensor> tensors) {
   return result;
 }
 
+bool any_on_device(absl::Span<const Tensor> operands) {
+  return absl::c_any_of(operands, [](const Tensor& operand) { return operand.place() != kHostPlace; });
+}
+
+// A program of one equation, where its operands are.
+std::vector<Tensor> evaluate_on_device(const Primitive& primitive, absl::Span<const Tensor> operands,
+                                       const AttrsPtr& attrs) {
+  std::vector<Aval> avals;
+  for (const Tensor& operand : operands) avals.push_back(operand.aval());
+  return eager_graph_runner(
+      build_graph(avals,
+                  [&](Builder& builder, const Values& inputs) { return builder.bind(primitive, inputs, attrs); }),
+      operands);
+}
+
+std::vector<Tensor> evaluate_anywhere(const Primitive& primitive, absl::Span<const Tensor> operands,
+                                      const AttrsPtr& attrs) {
+  if (any_on_device(operands)) return evaluate_on_device(primitive, operands, attrs);
+  return evaluate_primitive(primitive, operands, attrs);
+}
+
 Datum evaluate1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
   absl::InlinedVector<Tensor, 4> tensors;
   for (const Datum* operand : operands) tensors.push_back(require_tensor(*operand));
+  if (any_on_device(tensors)) return std::move(evaluate_on_device(primitive, tensors, attrs).at(0));
   return evaluate_primitive1(primitive, tensors, attrs);
 }
 
@@ -284,7 +306,7 @@ std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> oper
     const bool runs_graphs =
         primitive.is<structures::While>() || primitive.is<structures::Scan>() || primitive.is<structures::Branches>();
     if (runs_graphs || (primitive.stands_for_others() && !primitive.elementwise && !primitive.element)) scope.emplace();
-    return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
+    return to_data(evaluate_anywhere(primitive, require_tensors(operands), attrs));
   }
   // A copy: the type rule may run front-end code that begins captures of its own.
   const std::shared_ptr<Capture> capture = capture_stack.back();

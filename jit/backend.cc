@@ -32,4 +32,13 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
+std::string backend_at(int place) {
+  if (place != kHostPlace) {
+    for (const Backend& backend : backends()) {
+      if (backend.device->place() == place) return backend.name;
+    }
+  }
+  return CompileOptions{}.backend;
+}
+
 }  // namespace ct

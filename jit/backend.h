@@ -33,5 +33,7 @@ struct Backend {
 void register_backend(Backend backend);
 const Backend* find_backend(std::string_view name);  // null if there is none
 std::vector<std::string> backend_names();
+// The first one whose device's memory is that; the processor's compiler for the host.
+std::string backend_at(int place);
 
 }  // namespace ct

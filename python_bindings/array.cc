@@ -365,8 +365,9 @@ class FreeArrays {
     if (tensor != nullptr && *tensor && tensor->buffer().use_count() == 1) {
       const Buffer& buffer = *tensor->buffer();
       const size_t number = lines(static_cast<int64_t>(buffer.bytes()));
-      if (buffer.small() && give(array, with_memory_[number])) return true;
-      if (!buffer.small() && !buffer.borrowed() && number <= kMostLines && kMost > 0) {
+      const bool is_free = buffer.may_be_overwritten();
+      if (is_free && buffer.small() && give(array, with_memory_[number])) return true;
+      if (is_free && !buffer.small() && number <= kMostLines && kMost > 0) {
         Kept& kept = larger_[next_larger_++ % kLarger];
         if (kept.lines != 0) free(kept.array);
         kept = {number, array};

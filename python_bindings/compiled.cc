@@ -1,6 +1,7 @@
 // Compiling for Python: entries of jitted functions, the graphs of eager transformed functions, graphs by themselves;
 // and what GPU there is to compile for.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,11 +9,14 @@
 #include <vector>
 
 #include "device/cuda/cuda.h"
+#include "device/residency.h"
 #include "interpreter/evaluate.h"
+#include "jit/backend.h"
 #include "jit/compile.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
+#include "runtime/hash.h"
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
 #include "runtime/text.h"
@@ -44,7 +48,7 @@ absl::StatusOr<LoadedPtr> compile_released(const GraphPtr& graph, const CompileO
 
 void compile_entry(JitFunction* self, const EntryPtr& entry) {
   CompileOptions options;
-  options.backend = *self->backend;
+  options.backend = entry->backend;
   options.donated = entry->donated;
   options.products = config().products();
   auto loaded = compile_released(entry->graph, options);
@@ -76,8 +80,26 @@ std::vector<Tensor> evaluate_released(const Graph& graph, absl::Span<const Tenso
   return evaluate(graph, inputs);
 }
 
+// Where the inputs are that are not on the host.
+int common_place(absl::Span<const Tensor> inputs) {
+  int common = kHostPlace;
+  for (const Tensor& input : inputs) {
+    const int place = input.place();
+    if (place == kHostPlace || place == common) continue;
+    if (common != kHostPlace) {
+      throw Error(ErrorKind::kDevice,
+                  concat("arrays are on two devices, ", backend_at(common), " and ", backend_at(place)))
+          .hint("move one of them: ct.device_put(x, device)");
+    }
+    common = place;
+  }
+  return common;
+}
+
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
+// On a device they are compiled at once, as eager operations of its arrays are.
 std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
+  const int place = common_place(inputs);
   const GraphPtr graph = without_rules(captured);
   struct Warm {
     GraphPtr graph;
@@ -86,15 +108,20 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   };
   constexpr size_t kCapacity = 1024;
   static auto* known = new std::unordered_map<uint64_t, std::shared_ptr<Warm>>;  // guarded by the GIL
-  if (known->size() >= kCapacity && !known->count(graph->hash())) known->clear();
-  std::shared_ptr<Warm>& slot = (*known)[graph->hash()];
+  const uint64_t key = hash_combine(graph->hash(), static_cast<uint64_t>(place));
+  if (known->size() >= kCapacity && !known->count(key)) known->clear();
+  std::shared_ptr<Warm>& slot = (*known)[key];
   if (!slot || !same_graph(*slot->graph, *graph)) slot = std::make_shared<Warm>(Warm{graph, 0, nullptr});
   // The table may change while callbacks or rules written in Python run.
   const std::shared_ptr<Warm> warm = slot;
-  if (warm->calls++ == 0) return evaluate_released(*graph, inputs);
+  if (warm->calls++ == 0 && place == kHostPlace) return evaluate_released(*graph, inputs);
   if (!warm->loaded) {
-    auto loaded = compile_released(graph);
+    CompileOptions options;
+    options.backend = backend_at(place);
+    auto loaded = compile_released(graph, options);
     // What cannot be compiled (a host-only operation) is interpreted every time.
+    if (!loaded.ok() && loaded.status().code() == absl::StatusCode::kUnavailable)
+      throw_status(loaded.status(), "compiling");
     if (!loaded.ok()) return evaluate_released(*graph, inputs);
     warm->loaded = *loaded;
   }
@@ -119,7 +146,48 @@ struct ExecutableHandle {
 
 }  // namespace
 
+// ---- places ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Device& device_of(std::string_view backend) {
+  const Backend* found = find_backend(backend);
+  if (found == nullptr) throw Error(ErrorKind::kValue, concat("unknown back end '", backend, "'"));
+  return *found->device;
+}
+
+// The back end of the place where an array was made; empty for the host, and for what is traced.
+std::string place_of(const py::object& array) {
+  const auto* tensor = is_array(array.ptr()) ? std::get_if<Tensor>(&array_contents(array.ptr())) : nullptr;
+  if (tensor == nullptr || !*tensor || tensor->place() == kHostPlace) return "";
+  return backend_at(tensor->place());
+}
+
+// The array in the memory of a back end's device; what is traced stays what it is.
+py::object put_on(const py::object& array, const std::string& backend) {
+  const auto* tensor = std::get_if<Tensor>(&array_datum(array.ptr()));
+  if (tensor == nullptr) return array;
+  Device& device = device_of(backend);
+  if (device.place() != kHostPlace) return array_object(put(device, *tensor));
+  if (tensor->place() == kHostPlace) return array;
+  Tensor copy(tensor->aval());
+  std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
+  return array_object(std::move(copy));
+}
+
+void wait_for(const py::object& array) {
+  const std::string backend = place_of(array);
+  if (backend.empty()) return;
+  const WithoutInterpreter released;
+  device_of(backend).queue().wait();
+}
+
+}  // namespace
+
 void register_compiled(py::module_& module) {
+  module.def("place_of", place_of);
+  module.def("put_on", put_on);
+  module.def("wait_for", wait_for);
   set_eager_graph_runner(run_warming_up);
 
   py::class_<ExecutableHandle>(module, "Executable", "A compiled graph.")

@@ -177,7 +177,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
       const Datum& datum = array_datum(self);
       if (capture == nullptr && PyLong_CheckExact(index)) {
         const auto* tensor = std::get_if<Tensor>(&datum);
-        PyObject* element = tensor == nullptr ? nullptr : element_of(*tensor, index);
+        PyObject* element = tensor == nullptr || tensor->place() != kHostPlace ? nullptr : element_of(*tensor, index);
         if (element != nullptr || PyErr_Occurred()) return element;
       }
       const Aval aval = datum_aval(datum);
@@ -186,7 +186,8 @@ PyObject* get_item(PyObject* self, PyObject* index) {
       Window window;
       if (read_index(items, several ? PyTuple_GET_SIZE(index) : 1, aval.shape(), window)) {
         const auto* tensor = std::get_if<Tensor>(&datum);
-        if (capture != nullptr || tensor == nullptr || !window.reversed.empty()) {
+        const bool is_here = capture == nullptr && tensor != nullptr && tensor->place() == kHostPlace;
+        if (!is_here || !window.reversed.empty()) {
           return make_array(record(datum, window));
         }
         const Aval result(aval.dtype(), window.shape, aval.weak());

@@ -56,7 +56,8 @@ void take_donations(const Entry& entry, const Leaves& leaves, absl::Span<Tensor>
     if (donations[i] < 0) continue;
     PyObject* object = leaves.arrays[static_cast<size_t>(donations[i])];
     auto* tensor = object == nullptr ? nullptr : std::get_if<Tensor>(&array_contents(object));
-    if (tensor == nullptr || !*tensor || tensor->buffer().use_count() != 1 || tensor->buffer()->borrowed()) continue;
+    if (tensor == nullptr || !*tensor || tensor->buffer().use_count() != 1 || !tensor->buffer()->may_be_overwritten())
+      continue;
     const auto [first, last] = std::equal_range(pointers.begin(), pointers.end(), tensor->data());
     if (last - first != 1) continue;  // another argument is the same array
     results[i] = tensor->reinterpret(entry.out_avals[i]);
@@ -114,7 +115,10 @@ struct LengthView {
 };
 
 LengthView view(const Entry::Length& length, const Entry& entry, const Leaves& leaves) {
-  if (!length.closed_over) return {entry.avals[length.leaf], leaves.pointers[length.leaf]};
+  if (!length.closed_over) {
+    const void* data = entry.is_resident ? leaves.tensors[length.leaf].data() : leaves.pointers[length.leaf];
+    return {entry.avals[length.leaf], data};
+  }
   const auto& tensor = std::get<Tensor>(array_datum(length.closed_over.ptr()));
   return {tensor.aval(), tensor.data()};
 }
@@ -139,8 +143,42 @@ void check_equal_lengths(const Entry& entry, const Leaves& leaves) {
   }
 }
 
+// Each result of the type of a donated array that nothing else refers to ends that array, whose memory the device has
+// back then.
+void end_donated(const Entry& entry, const Leaves& leaves) {
+  std::vector<bool> ended(leaves.arrays.size());
+  for (const Aval& aval : entry.out_avals) {
+    for (size_t leaf = 0; leaf < leaves.arrays.size(); ++leaf) {
+      if (ended[leaf] || !entry.donated[leaf] || leaves.arrays[leaf] == nullptr) continue;
+      auto* tensor = std::get_if<Tensor>(&array_contents(leaves.arrays[leaf]));
+      if (tensor == nullptr || !*tensor || tensor->buffer().use_count() != 1) continue;
+      if (tensor->dtype() != aval.dtype() || tensor->shape() != aval.shape()) continue;
+      *tensor = Tensor(tensor->aval(), nullptr);
+      ended[leaf] = true;
+      break;
+    }
+  }
+}
+
+py::object execute_resident(const Entry& entry, Leaves& leaves) {
+  std::vector<Tensor> inputs = std::move(leaves.tensors);
+  for (const Datum& datum : entry.captured) inputs.push_back(std::get<Tensor>(datum));
+  std::vector<Tensor> results;
+  {
+    const WithoutInterpreter released;
+    results = (*entry.loaded)(inputs);
+  }
+  if (config().debug_nans) check_nans(*entry.graph, inputs, results);
+  inputs.clear();
+  if (!entry.donated.empty()) end_donated(entry, leaves);
+  absl::InlinedVector<py::object, 32> arrays;
+  for (Tensor& result : results) arrays.push_back(array_object(std::move(result)));
+  return rebuild(entry, absl::MakeSpan(arrays));
+}
+
 py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   check_equal_lengths(*entry, leaves);
+  if (entry->is_resident) return execute_resident(*entry, leaves);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
   // debug_nans may want the arguments again.
   const bool debug_nans = config().debug_nans;

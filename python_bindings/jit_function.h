@@ -35,6 +35,9 @@ struct Entry {
   std::vector<Aval> out_avals;
   LoadedPtr loaded;  // made at the first call outside a capture
   bool releases_gil = false;
+  std::string backend;        // that of the function, or of the place where the arrays among its arguments are
+  int place = kHostPlace;     // of these
+  bool is_resident = false;   // for a device that has memory of its own: called with tensors, not with pointers
   std::vector<bool> donated;  // by leaf; empty when none is
   // Lengths of ragged axes that the program takes for one.
   struct Length {
@@ -138,7 +141,7 @@ struct JitFunction {
   std::vector<Py_ssize_t>* donated_positions;
   std::vector<std::string>* donated_names;
   Entries* entries;
-  std::string* backend;
+  std::string* backend;  // empty: that of the place where the arguments are
   std::string* name;
   int threads;  // at most; 0: as many as the process
 };
@@ -146,6 +149,7 @@ struct JitFunction {
 // A call's leaves as the program and the recorder want them.
 struct Leaves {
   absl::InlinedVector<void*, 32> pointers;
+  std::vector<Tensor> tensors;                 // instead of pointers, for programs that are resident
   absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
   std::vector<Datum> data;                     // filled only when recording
   absl::InlinedVector<py::object, 32> owners;  // children of containers that are not in the arguments' tuple
@@ -154,6 +158,7 @@ struct Leaves {
 
   void clear() {
     pointers.clear();
+    tensors.clear();
     temporaries.clear();
     data.clear();
     owners.clear();

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "ir/lengths.h"
+#include "jit/backend.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
@@ -29,6 +30,8 @@ class Matcher {
   Matcher(const Entry& entry, Leaves& leaves, bool recording) : entry_(entry), leaves_(leaves), recording_(recording) {}
 
   void skip_node() { ++node_; }
+  // Where the arrays among the leaves are.
+  int place() const { return place_; }
   bool node(PyObject* object) {
     const TreeNode& node = entry_.tree->nodes[node_++];
     switch (node.kind) {
@@ -119,7 +122,7 @@ class Matcher {
           leaves_.temporaries.push_back(concrete(datum));
           tensor = &leaves_.temporaries.back();
         }
-        leaves_.pointers.push_back(tensor->data());
+        add(*tensor);
       }
       return true;
     }
@@ -133,9 +136,18 @@ class Matcher {
       leaves_.data.push_back(*std::move(datum));
     } else {
       leaves_.temporaries.push_back(concrete(*datum));
-      leaves_.pointers.push_back(leaves_.temporaries.back().data());
+      add(leaves_.temporaries.back());
     }
     return true;
+  }
+
+  void add(const Tensor& tensor) {
+    place_ |= tensor.place();
+    if (entry_.is_resident) {
+      leaves_.tensors.push_back(tensor);
+    } else {
+      leaves_.pointers.push_back(tensor.data());
+    }
   }
 
   const Entry& entry_;
@@ -143,6 +155,7 @@ class Matcher {
   bool recording_;
   size_t node_ = 2;  // behind the nodes of (args, kwargs) and of args
   size_t leaf_ = 0;
+  int place_ = kHostPlace;
 };
 
 // Positions given to jit may count from the end.
@@ -226,10 +239,28 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
       return false;
     }
   }
-  return true;
+  return recording || !self->backend->empty() || matcher.place() == entry.place;
 }
 
 namespace {
+
+// Where the arrays among the arguments are: of those that are not on the host, all in one place.
+int place_of(absl::Span<const py::object> leaves, absl::Span<const std::string> paths, const std::string& name) {
+  size_t first = leaves.size();
+  const auto place = [&](size_t i) {
+    const auto* tensor = is_array(leaves[i].ptr()) ? std::get_if<Tensor>(&array_contents(leaves[i].ptr())) : nullptr;
+    return tensor == nullptr ? kHostPlace : tensor->place();
+  };
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (place(i) == kHostPlace) continue;
+    if (first == leaves.size()) first = i;
+    if (place(i) == place(first)) continue;
+    throw Error(ErrorKind::kDevice, concat("arguments of ", name, " are on two devices: ", paths[first], " on ",
+                                           backend_at(place(first)), ", ", paths[i], " on ", backend_at(place(i))))
+        .hint("move one of them: ct.device_put(x, device)");
+  }
+  return first == leaves.size() ? kHostPlace : place(first);
+}
 
 // Lengths to compare in each call; whether later calls may use them. What a program computed itself is not compared.
 bool add_comparisons(Entry& entry, const py::list& comparisons) {
@@ -305,6 +336,10 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   std::vector<py::object> leaves;
   entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
   const std::vector<std::string> paths = leaf_paths(*entry->tree);
+  entry->place = place_of(leaves, paths, *self->name);
+  entry->backend = self->backend->empty() ? backend_at(entry->place) : *self->backend;
+  const Backend* backend = find_backend(entry->backend);
+  entry->is_resident = backend != nullptr && backend->device->place() != kHostPlace;
   py::list sources;
   for (size_t i = 0; i < leaves.size(); ++i) {
     // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.

@@ -220,6 +220,51 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
 
 bool Buffer::small() const { return block_ == kBehind; }
 
+// ---- in the memory of devices ---------------------------------------------------------------------------------------
+
+namespace {
+
+ProcessMutex& device_bytes_mutex() {
+  static auto* mutex = new ProcessMutex;
+  return *mutex;
+}
+
+}  // namespace
+
+std::shared_ptr<Buffer> Buffer::on_device(size_t bytes, std::shared_ptr<const DeviceBytes> made) {
+  auto buffer = std::make_shared<Buffer>(Passkey{}, nullptr, nullptr, bytes, nullptr);
+  buffer->place_ = made->place();
+  CT_CHECK(buffer->place_ != kHostPlace);
+  buffer->device_bytes_ = std::move(made);
+  buffer->has_device_bytes_ = true;
+  return buffer;
+}
+
+std::shared_ptr<const DeviceBytes> Buffer::device_bytes() const {
+  if (!has_device_bytes_.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard lock(device_bytes_mutex());
+  return device_bytes_;
+}
+
+void Buffer::keep_on_device(std::shared_ptr<const DeviceBytes> copied) {
+  if (place_ != kHostPlace) return;
+  const std::lock_guard lock(device_bytes_mutex());
+  device_bytes_.swap(copied);
+  has_device_bytes_ = true;
+}
+
+// Not under the lock: it may take long, and fail. Threads that ask at the same time each bring a copy; the first stays.
+void* Buffer::bring_to_host() const {
+  const std::shared_ptr<Buffer> copy = allocate(bytes_);
+  device_bytes()->copy_to_host(copy->data(), bytes_);
+  const std::lock_guard lock(device_bytes_mutex());
+  if (copy_for_host_ == nullptr) {
+    copy_for_host_ = copy;
+    data_.store(copy->data(), std::memory_order_release);
+  }
+  return copy_for_host_->data();
+}
+
 std::shared_ptr<Buffer> Buffer::borrow(void* data, size_t bytes, std::function<void()> release) {
   return std::make_shared<Buffer>(Passkey{}, nullptr, data, bytes, std::move(release));
 }

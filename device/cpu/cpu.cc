@@ -67,6 +67,11 @@ void HostQueue::copy(void* to, const void* from, int64_t bytes) {
   if (bytes != 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
+bool HostQueue::copy_to_device(void* to, const void* from, int64_t bytes) {
+  copy(to, from, bytes);
+  return false;
+}
+
 void HostQueue::fill(void* to, uint8_t byte, int64_t bytes) {
   if (bytes != 0) std::memset(to, byte, static_cast<size_t>(bytes));
 }

@@ -24,6 +24,8 @@ class HostQueue : public Queue {
   void loop(int64_t count, const void* go_on, const Body& body) override;
   void branch(const void* index, absl::Span<const Body> bodies) override;
   void wait() override {}
+  bool copy_to_device(void* to, const void* from, int64_t bytes) override;
+  void copy_to_host(void* to, const void* from, int64_t bytes) override { copy(to, from, bytes); }
 };
 
 }  // namespace ct

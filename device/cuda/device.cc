@@ -13,6 +13,7 @@ namespace {
 
 class Cuda final : public CudaDevice {
  public:
+  int place() const override { return kCudaPlace; }
   CudaFacts facts() override { return gpu().facts; }
 
   std::shared_ptr<Buffer> allocate(size_t bytes) override {

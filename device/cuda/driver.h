@@ -103,6 +103,7 @@ struct LaunchConfig {
   CALL(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, Address, size_t, Stream)                    \
   CALL(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)                  \
   CALL(cuMemsetD8Async, cuMemsetD8Async, Address, unsigned char, size_t, Stream)                   \
+  CALL(cuMemsetD32Async, cuMemsetD32Async, Address, unsigned, size_t, Stream)                      \
   CALL(cuModuleLoadDataEx, cuModuleLoadDataEx, Module*, const void*, unsigned, JitOption*, void**) \
   CALL(cuModuleGetFunction, cuModuleGetFunction, Function*, Module, const char*)                   \
   CALL(cuModuleUnload, cuModuleUnload, Module)                                                     \

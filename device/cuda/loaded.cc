@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/container/inlined_vector.h"
-#include "device/cuda/queue.h"
-#include "device/run_plan.h"
+#include "device/residency.h"
 #include "runtime/text.h"
 
 namespace ct::cuda {
@@ -28,6 +26,8 @@ std::string typed_name(const Plan& plan) {
 
 CudaLoaded::Modules::~Modules() {
   if (modules_.empty() || !context_->try_to_enter()) return;
+  // Their kernels may be under way.
+  context_->driver().cuStreamSynchronize.attempt(context_->stream());
   for (Module module : modules_) context_->driver().cuModuleUnload.attempt(module);
 }
 
@@ -48,11 +48,7 @@ CudaLoaded::CudaLoaded(Plan plan, Device& device, std::shared_ptr<const HostTabl
     : Loaded(std::move(plan), device, std::move(host_table)),
       context_(std::move(context)),
       name_(std::make_shared<const std::string>(typed_name(this->plan()))),
-      modules_(context_),
-      input_is_used_(this->plan().inputs.size()) {
-  for (const PlanBuffer& buffer : this->plan().buffers) {
-    if (buffer.kind == PlanBuffer::Kind::kInput) input_is_used_[static_cast<size_t>(buffer.position)] = true;
-  }
+      modules_(context_) {
   for (const Code& code : this->plan().codes) modules_.add(code);
   find_functions();
 }
@@ -79,48 +75,26 @@ void CudaLoaded::find_functions() {
   }
 }
 
-void CudaLoaded::play(void* const* inputs, void* const* outputs) const {
+std::vector<Tensor> CudaLoaded::play_resident(absl::Span<const Tensor> inputs) const {
   const Working computes(Work::kCompute);
   context_->enter();
   context_->driver().note_plan(name_);
-  // Whatever fails, nothing is under way afterwards that uses the caller's arrays: the copies of pageable memory may be
-  // made by the GPU itself.
   try {
-    play_on(*context_, inputs, outputs);
+    return Loaded::play_resident(inputs);
   } catch (Error& error) {
-    context_->driver().cuStreamSynchronize.attempt(context_->stream());
     if (error.kind() == ErrorKind::kMemory) error.hint(largest_buffers());
     throw;
-  } catch (...) {
-    context_->driver().cuStreamSynchronize.attempt(context_->stream());
-    throw;
   }
-}
-
-void CudaLoaded::play_on(GpuContext& context, void* const* inputs, void* const* outputs) const {
-  StreamQueue queue(context);
-  std::vector<std::shared_ptr<Buffer>> buffers;
-  absl::InlinedVector<void*, 16> device_inputs, device_outputs;
-  const auto allocate = [&](const Aval& aval) {
-    buffers.push_back(context.allocate(static_cast<size_t>(aval.bytes())));
-    return buffers.back()->data();
-  };
-  for (size_t i = 0; i < plan().inputs.size(); ++i) {
-    device_inputs.push_back(input_is_used_[i] ? allocate(plan().inputs[i]) : nullptr);
-    if (input_is_used_[i]) queue.copy_to_device(device_inputs[i], inputs[i], plan().inputs[i].bytes());
-  }
-  for (const Aval& aval : plan().outputs) device_outputs.push_back(allocate(aval));
-  queue_plan(*this, queue, device_inputs.data(), device_outputs.data());
-  for (size_t i = 0; i < plan().outputs.size(); ++i) {
-    queue.copy_to_host(outputs[i], device_outputs[i], plan().outputs[i].bytes());
-  }
-  queue.wait();
 }
 
 std::string CudaLoaded::largest_buffers() const {
   std::vector<std::pair<int64_t, std::string>> all = {{plan().arena_bytes, "temporaries"}};
+  std::vector<bool> is_used(plan().inputs.size());
+  for (const PlanBuffer& buffer : plan().buffers) {
+    if (buffer.kind == PlanBuffer::Kind::kInput) is_used[static_cast<size_t>(buffer.position)] = true;
+  }
   for (size_t i = 0; i < plan().inputs.size(); ++i) {
-    if (!input_is_used_[i]) continue;
+    if (!is_used[i]) continue;
     all.emplace_back(plan().inputs[i].bytes(), concat("input ", i, ", ", plan().inputs[i].to_string()));
   }
   for (size_t i = 0; i < plan().outputs.size(); ++i) {

@@ -35,15 +35,13 @@ class CudaLoaded final : public Loaded {
     std::vector<Module> modules_;
   };
 
-  void play(void* const* inputs, void* const* outputs) const override;
-  void play_on(GpuContext& context, void* const* inputs, void* const* outputs) const;
+  std::vector<Tensor> play_resident(absl::Span<const Tensor> inputs) const override;
   void find_functions();
   std::string largest_buffers() const;
 
   const std::shared_ptr<GpuContext> context_;
   const std::shared_ptr<const std::string> name_;  // with types, for errors
   Modules modules_;
-  std::vector<bool> input_is_used_;
   absl::flat_hash_map<const KernelStep*, Function> functions_;
 };
 

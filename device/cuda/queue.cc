@@ -1,6 +1,8 @@
 #include "device/cuda/queue.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "device/cuda/loaded.h"
@@ -11,6 +13,7 @@ namespace {
 
 // About what an iteration takes that the host drives.
 constexpr int64_t kIteration = 10'000;  // nanoseconds
+constexpr int64_t kMostByValue = 16;    // bytes
 
 Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
@@ -75,9 +78,19 @@ void StreamQueue::fill(void* to, uint8_t byte, int64_t bytes) {
   driver().cuMemsetD8Async(address_of(to), byte, static_cast<size_t>(bytes), context_.stream());
 }
 
-void StreamQueue::copy_to_device(void* to, const void* from, int64_t bytes) {
-  if (bytes == 0) return;
-  driver().cuMemcpyHtoDAsync(address_of(to), from, static_cast<size_t>(bytes), context_.stream());
+// Few words travel with the call: a learning rate, a key. Nobody waits for these.
+bool StreamQueue::copy_to_device(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return false;
+  if (bytes > kMostByValue || bytes % 4 != 0) {
+    driver().cuMemcpyHtoDAsync(address_of(to), from, static_cast<size_t>(bytes), context_.stream());
+    return true;
+  }
+  for (int64_t at = 0; at < bytes; at += 4) {
+    uint32_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(from) + at, sizeof word);
+    driver().cuMemsetD32Async(address_of(to) + static_cast<Address>(at), word, 1, context_.stream());
+  }
+  return false;
 }
 
 void StreamQueue::copy_to_host(void* to, const void* from, int64_t bytes) {
@@ -122,5 +135,6 @@ void StreamQueue::branch(const void* index, absl::Span<const Body> bodies) {
 }
 
 void StreamQueue::wait() { driver().cuStreamSynchronize(context_.stream()); }
+void StreamQueue::settle() noexcept { driver().cuStreamSynchronize.attempt(context_.stream()); }
 
 }  // namespace ct::cuda

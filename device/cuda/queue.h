@@ -20,10 +20,9 @@ class StreamQueue final : public Queue {
   void loop(int64_t count, const void* go_on, const Body& body) override;
   void branch(const void* index, absl::Span<const Body> bodies) override;
   void wait() override;
-
-  void copy_to_device(void* to, const void* from, int64_t bytes);
-  // The host's memory is written when this returns, or at `wait`.
-  void copy_to_host(void* to, const void* from, int64_t bytes);
+  void settle() noexcept override;
+  bool copy_to_device(void* to, const void* from, int64_t bytes) override;
+  void copy_to_host(void* to, const void* from, int64_t bytes) override;
 
  private:
   // Around whatever copies between the device and memory of the host that ends with the scope: nothing is under way any

@@ -59,6 +59,7 @@ class EmulatedQueue final : public HostQueue {
 
 class Emulated final : public Device {
  public:
+  int place() const override { return kEmulatedPlace; }
   std::shared_ptr<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
 
   absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table) override {

@@ -42,6 +42,11 @@ class NullDevice final : public Device {
       bodies[0]();
     }
     void wait() override { ++counts.waits; }
+    bool copy_to_device(void*, const void*, int64_t) override {
+      ++counts.copies;
+      return false;
+    }
+    void copy_to_host(void*, const void*, int64_t) override { ++counts.copies; }
     NullCounts counts;
   };
   Counter queue_;

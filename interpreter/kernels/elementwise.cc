@@ -22,8 +22,8 @@ Tensor elementwise_result(const KernelInput& input, int output) {
   const Aval& aval = input.output_avals[output];
   if (input.may_overwrite) {
     for (const Tensor& operand : input.operands) {
-      if (operand.buffer().use_count() == 1 && !operand.buffer()->borrowed() && operand.size() == aval.size() &&
-          dtype_size(operand.dtype()) == dtype_size(aval.dtype())) {
+      if (operand.buffer().use_count() == 1 && operand.buffer()->may_be_overwritten() &&
+          operand.size() == aval.size() && dtype_size(operand.dtype()) == dtype_size(aval.dtype())) {
         return operand.reinterpret(aval);
       }
     }

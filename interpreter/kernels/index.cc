@@ -76,7 +76,8 @@ bool scatter(const KernelInput& input, absl::Span<Tensor> results) {
   if (combine && !dtype_info(operand.dtype()).computes) return false;
   const Layout layout = layout_of(operand, input.operands[1], input.attrs);
   const std::vector<int64_t> indices = load_indices(input.operands[1]);
-  const bool overwrite = input.may_overwrite && operand.buffer().use_count() == 1 && !operand.buffer()->borrowed();
+  const bool overwrite =
+      input.may_overwrite && operand.buffer().use_count() == 1 && operand.buffer()->may_be_overwritten();
   Tensor result = overwrite ? operand.reinterpret(input.output_avals[0]) : Tensor(input.output_avals[0]);
   if (!overwrite) std::memcpy(result.data(), operand.data(), static_cast<size_t>(operand.aval().bytes()));
   // Calls visit(line of the result, line of the updates) in the order in which updates count.

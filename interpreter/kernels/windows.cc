@@ -64,7 +64,7 @@ bool dynamic_update_slice(const KernelInput& input, absl::Span<Tensor> results) 
   const Tensor& x = input.operands[0];
   const Tensor& update = input.operands[1];
   const auto batch_dims = static_cast<int>(input.attrs.integer("batch_dims"));
-  const bool overwrite = input.may_overwrite && x.buffer().use_count() == 1 && !x.buffer()->borrowed();
+  const bool overwrite = input.may_overwrite && x.buffer().use_count() == 1 && x.buffer()->may_be_overwritten();
   Tensor result = overwrite ? x.reinterpret(input.output_avals[0]) : Tensor(input.output_avals[0]);
   if (!overwrite) std::memcpy(result.data(), x.data(), static_cast<size_t>(x.aval().bytes()));
   const int size = dtype_size(x.dtype());

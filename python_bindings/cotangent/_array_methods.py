@@ -19,7 +19,7 @@ import numpy as np
 
 from cotangent import _core, numpy
 from cotangent._base.capture import ShapeDtypeStruct
-from cotangent._base.device import CPU, check_device
+from cotangent._base.device import CPU, Device, backend_of, check_device, device_at
 from cotangent._core import Array
 from cotangent._numpy_dispatch import asked_by_library
 from cotangent._ops import arithmetic as elementwise
@@ -192,11 +192,6 @@ def _restore(values: Any, weak: bool) -> Array:
     return _core.array(values)
 
 
-def _identity(self: Array, *_: Any) -> Array:
-    """The array itself: arrays are immutable."""
-    return self
-
-
 def _copy(self: Array, *_: Any) -> Array:
     """An array of its own, of the same elements."""
     return creation.copy(self)
@@ -319,15 +314,27 @@ def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     return numpy
 
 
+def _device(self: Array) -> Device:
+    return device_at(_core.place_of(self))
+
+
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
-    """The array on a device: itself, as there is one.
+    """The array on a device: itself, if it is there.
 
     Raises:
         ValueError: the device is not there, or a stream is given.
     """
-    check_device(device, "to_device")
+    backend = backend_of(device)
+    if backend is None:
+        check_device(device, "to_device")
     if stream is not None:
-        raise ValueError(f"to_device: arrays are in host memory, which has no streams; got stream={stream!r}")
+        raise ValueError(f"to_device: everything is done in the order of the calls; got stream={stream!r}")
+    return self if backend is None else _core.put_on(self, backend)
+
+
+def _wait(self: Array) -> Array:
+    """The array, once its elements are there; raises what failed until then."""
+    _core.wait_for(self)
     return self
 
 
@@ -420,18 +427,18 @@ _MEMBERS: dict[str, Any] = {
         IndexUpdateHelper,
         "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
     ),
-    "block_until_ready": _identity,
+    "block_until_ready": _wait,
     "compress": _compress,
     "delete": _delete,
     "aval": property(
         ShapeDtypeStruct.like,
         doc="Its shape and dtype.",
     ),
-    "device": property(lambda self: CPU, doc="Where the elements are."),
-    "devices": lambda self: {CPU},
-    "sharding": property(lambda self: SingleDeviceSharding(CPU), doc="The placement on the one device."),
+    "device": property(_device, doc="Where the elements were made, or put."),
+    "devices": lambda self: {_device(self)},
+    "sharding": property(lambda self: SingleDeviceSharding(_device(self)), doc="The placement on one device."),
     "committed": property(
-        lambda self: False, doc="Whether the array was put on a device by name: there is one device."
+        lambda self: _device(self) != CPU, doc="Whether the array is on a GPU, where functions of it run then."
     ),
     "is_fully_addressable": property(lambda self: True, doc="Whether all elements are in this process: they are."),
     "is_fully_replicated": property(lambda self: True, doc="Whether every device has all elements: the one has."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cotangent._base.device import CPU, Device, Sharding, check_device
+from cotangent._base.device import Device, Sharding, backend_of, check_device, device_at
 
 __all__ = ["Sharding", "SingleDeviceSharding"]
 
@@ -22,7 +22,10 @@ class SingleDeviceSharding(Sharding):
     """
 
     def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
-        check_device(device, "SingleDeviceSharding")
+        backend = backend_of(device)
+        if backend is None:
+            check_device(device, "SingleDeviceSharding")
+        self._device = device_at("" if backend in (None, "llvm") else str(backend))
         if memory_kind is not None:
             raise ValueError(f"SingleDeviceSharding: memory_kind={memory_kind!r}; there is one kind of memory, None")
         self.memory_kind = memory_kind
@@ -34,13 +37,13 @@ class SingleDeviceSharding(Sharding):
     @property
     def device_set(self) -> set[Device]:
         """The device."""
-        return {CPU}
+        return {self._device}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding)
+        return isinstance(other, SingleDeviceSharding) and self._device == other._device
 
     def __hash__(self) -> int:
-        return hash(SingleDeviceSharding)
+        return hash((SingleDeviceSharding, self._device))
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={CPU!r})"
+        return f"SingleDeviceSharding(device={self._device!r})"

@@ -356,17 +356,26 @@ TEST_F(Cuda, WhatAHostFunctionThrowsLeavesTheCall) {
 // ---- programs -------------------------------------------------------------------------------------------------------
 
 TEST_F(Cuda, ProgramsAreMadeForTheGpuThatIsThere) {
-  const GraphPtr graph = build_graph({Aval(DType::kFloat32, {100, 3}), kNumber},
-                                     [](Builder&, const Values& v) { return Values{tanh(v[0]), exp(v[1])}; });
+  const GraphPtr graph = build_graph({Aval(DType::kFloat32, {100, 3}), kNumber}, [](Builder&, const Values& v) {
+    return Values{tanh(v[0]), exp(v[1])};
+  });
   const auto loaded = compile(graph, {.backend = "cuda"});
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ((*loaded)->plan().target, "cuda:sm_90");
   restart();
-  (**loaded)({Tensor(Aval(DType::kFloat32, {100, 3})), Tensor::scalar(DType::kFloat32, 1)});
+  std::vector<Tensor> results =
+      (**loaded)({Tensor(Aval(DType::kFloat32, {100, 3})), Tensor::scalar(DType::kFloat32, 1)});
   EXPECT_EQ(launches(), "kernel0 1x256 5\n");
-  EXPECT_EQ(calls("cuMemcpyHtoDAsync"), 2);
-  EXPECT_EQ(calls("cuMemcpyDtoHAsync"), 2);
+  // The number travels with the call.
+  EXPECT_EQ(calls("cuMemcpyHtoDAsync"), 1);
+  EXPECT_EQ(calls("cuMemsetD32Async"), 1);
+  EXPECT_EQ(calls("cuMemcpyDtoHAsync"), 0);
   EXPECT_EQ(calls("cuStreamSynchronize"), 1);
+  for (int again = 0; again < 2; ++again) {
+    for (const Tensor& result : results) EXPECT_NE(result.data(), nullptr);
+    EXPECT_EQ(calls("cuMemcpyDtoHAsync"), 2);
+  }
+  results.clear();
   restart();
   (**loaded)({Tensor(Aval(DType::kFloat32, {100, 3})), Tensor::scalar(DType::kFloat32, 1)});
   EXPECT_EQ(calls("cuMemAllocAsync") + calls("cuMemFreeAsync") + calls("cuModuleLoadDataEx"), 0);

@@ -345,6 +345,15 @@ EXPORTED Status cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, St
   });
 }
 
+EXPORTED Status cuMemsetD32Async(Address to, unsigned word, size_t count, Stream stream) {
+  FAKE("cuMemsetD32Async", true);
+  return queue(stream, [to, word, count] {
+    if (to % sizeof word != 0 || !holds(to, count * sizeof word)) return Status::kIllegalAddress;
+    std::fill_n(reinterpret_cast<unsigned*>(to), count, word);
+    return Status::kSuccess;
+  });
+}
+
 EXPORTED Status cuModuleLoadDataEx(Module* module, const void* image, unsigned count, JitOption* options,
                                    void** values) {
   FAKE("cuModuleLoadDataEx", true);

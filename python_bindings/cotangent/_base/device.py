@@ -1,4 +1,4 @@
-"""The devices that programs run on. Arrays live in one place so far, the memory of the host."""
+"""The devices that programs run on, and where arrays are: in the memory of the host, or of a GPU."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ __all__ = [
     "Device",
     "Sharding",
     "check_device",
+    "backend_of",
     "check_placement",
     "default_backend",
+    "device_at",
     "device_count",
     "devices",
     "local_device_count",
@@ -90,6 +92,25 @@ def _gpu() -> Device:
     return Device("cuda", 0, _core.cuda_facts()["name"])
 
 
+def device_at(backend: str) -> Device:
+    """The device of a back end's name, as `_core.place_of` gives it: empty for the host."""
+    if not backend:
+        return CPU
+    return _gpu() if backend == "cuda" else Device(backend, 0)
+
+
+def backend_of(placement: Any) -> str | None:
+    """The back end whose device's memory a device, its name or a sharding means: ``"llvm"`` for the host; None for what is none of these."""
+    if isinstance(placement, Sharding) and len(getattr(placement, "device_set", ())) == 1:
+        (placement,) = placement.device_set
+    if isinstance(placement, Device):
+        placement = placement.platform
+    if not isinstance(placement, str):
+        return None
+    name = placement.removesuffix(":0")
+    return {"cpu": "llvm", "gpu": "cuda", "cuda": "cuda", "cuda-emulated": "cuda-emulated"}.get(name)
+
+
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
@@ -137,8 +158,8 @@ def check_device(device: Any, name: str) -> None:
     """
     if isinstance(device, Device) and device != CPU:
         raise ValueError(
-            f"{name}: {device!r} holds no arrays so far; they live on the host\n"
-            "  leave the device out: a function of jit(f, backend='cuda') copies its arguments to the GPU, and its results back"
+            f"{name}: arrays are made on the host, not on {device!r}\n"
+            "  leave the device out, and move the array: ct.device_put(x, device)"
         )
     if device is not None and device != CPU and device not in ("cpu", "cpu:0") and not _is_of_one_device(device):
         raise ValueError(f"{name}: unknown device {device!r}; there is {CPU!r}, also called 'cpu'")

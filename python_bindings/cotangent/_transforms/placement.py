@@ -12,24 +12,43 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import (
     flatten_arguments,
 )
-from cotangent._base.device import check_placements
+from cotangent._base.carriers import map_contents
+from cotangent._base.device import backend_of, check_placements
 from cotangent._core import Array
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """Arrays of a pytree's leaves; every array lives in host memory.
+    """Arrays of a pytree's leaves, in the memory of a device.
+
+    Jitted functions that name no backend run where the arrays among their arguments are. Everything else may be done with an array
+    of a GPU, too: it comes to the host, once, when that asks for its elements.
 
     Args:
         x: a pytree.
-        device: a device or a sharding of one device, or a pytree of them. ``src``, ``donate``: of no effect.
+        device: a device, its name, or a sharding of one device; or a pytree of them, a prefix of ``x``. None: where the arrays are.
+        src, donate: of no effect.
         may_alias: False copies arrays, which are otherwise returned as they are.
 
     Raises:
-        ValueError: it asks for several devices.
+        ValueError: it asks for several devices. `cotangent.errors.DeviceError`: there is no GPU, or none that can be used.
+
+    >>> import cotangent as ct
+    >>> ct.device_put([1.0, 2.0], ct.devices()[0])
+    [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
     del src, donate
-    check_placements(device, "device_put")
+    if isinstance(device, (dict, list, tuple)):
+        return map_contents(
+            lambda place, part: device_put(part, place, may_alias=may_alias),
+            [device, x],
+            lambda place: not isinstance(place, (dict, list, tuple)),
+        )
+    backend = None if device is None else backend_of(device)
+    if backend is None:
+        check_placements(device, "device_put")
     leaves, structure = flatten_arguments(x, "device_put")
+    if backend is not None:
+        leaves = [_core.put_on(leaf, backend) for leaf in leaves]
     return structure.unflatten([copy.copy(leaf) for leaf in leaves] if may_alias is False else leaves)
 
 
@@ -45,7 +64,13 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Returns ``x``: computation is synchronous."""
+    """Returns ``x``, once the elements of its arrays are there: those of the host always are.
+
+    Raises:
+        `cotangent.errors.DeviceError`: what failed on a GPU until then.
+    """
+    for leaf in _core.tree_flatten(x, None)[0]:
+        _core.wait_for(leaf)
     return x
 
 

@@ -271,14 +271,15 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
+    backend = options.backend or next(filter(None, map(_core.place_of, leaves)), "llvm")
     captured = within_limit(
         lambda: captured_program(run, leaves, structure, name, names),
         lambda made: made.graph,
         options.memory_limit,
-        options.backend,
+        backend,
         name,
     )
-    return Traced(_Call(name, captured, structure, options.backend, compared)), leaves
+    return Traced(_Call(name, captured, structure, backend, compared)), leaves
 
 
 def _trace(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Traced:
@@ -345,12 +346,15 @@ def _trace_jit(
 
 
 def _platform(backend: str | None, device: Any) -> str:
-    """The compiler for what JAX calls a backend or a device; where none is named, for that of the variable ``CT_DEVICE``."""
+    """The compiler for what JAX calls a backend or a device; where none is named, for that of the variable ``CT_DEVICE``.
+
+    Without either it is empty: that of the device where the arrays among the arguments are.
+    """
     if device is not None and not isinstance(device, str):
         device = getattr(device, "platform", "cpu")
     chosen = backend if backend is not None else device
     if chosen is None:
-        chosen = os.environ.get("CT_DEVICE") or "cpu"
+        chosen = os.environ.get("CT_DEVICE") or ""
     return {"cpu": "llvm", "gpu": "cuda"}.get(str(chosen), str(chosen))
 
 
@@ -422,7 +426,7 @@ def jit(
         donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
         keep_unused: whether unused arguments are part of the compiled program; unused arguments cost nothing.
         device: one of `cotangent.devices`, for its backend.
-        backend: ``"llvm"`` (also called ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, to
+        backend: where the program runs, wherever its arguments are; without it, on the device where these are. ``"llvm"`` (also called ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, to
             which a call copies its arguments, and from which it copies its results; or ``"cuda-emulated"``: these kernels, run on the host for tests.
             The environment variable ``CT_DEVICE`` names the one of functions that name none.
         inline: whether calls of it are inlined; calls are always inlined before compiling.
@@ -480,7 +484,7 @@ def jit(
         raise ValueError(
             f"jit of {function_name(fun)}: memory_limit={memory_limit}; pass a number of bytes, or None for no limit"
         )
-    trace = functools.partial(_trace_jit, memory_limit=memory_limit, backend=compiler)
+    trace = functools.partial(_trace_jit, memory_limit=memory_limit, backend=compiler or "llvm")
     jitted = _core.make_jit(
         fun,
         _trace_jit if memory_limit is None else trace,

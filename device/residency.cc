@@ -1,0 +1,71 @@
+#include "device/residency.h"
+
+#include "absl/container/inlined_vector.h"
+#include "device/run_plan.h"
+
+namespace ct {
+
+void Resident::copy_to_host(void* to, size_t bytes) const {
+  Queue& queue = device_.queue();
+  queue.copy_to_host(to, address(), static_cast<int64_t>(bytes));
+  try {
+    queue.wait();
+  } catch (...) {
+    queue.settle();
+    throw;
+  }
+}
+
+std::shared_ptr<const Resident> bring(Device& device, const Tensor& tensor, bool& waits) {
+  const std::shared_ptr<Buffer>& buffer = tensor.buffer();
+  if (std::shared_ptr<const DeviceBytes> there = buffer->device_bytes(); there && there->place() == device.place()) {
+    return std::static_pointer_cast<const Resident>(std::move(there));
+  }
+  const int64_t bytes = tensor.aval().bytes();
+  auto brought = std::make_shared<const Resident>(device, device.allocate(static_cast<size_t>(bytes)));
+  waits |= device.queue().copy_to_device(brought->address(), buffer->data(), bytes);
+  // What somebody else owns may be changed by them.
+  if (!buffer->borrowed()) buffer->keep_on_device(brought);
+  return brought;
+}
+
+Tensor put(Device& device, const Tensor& tensor) {
+  if (tensor.place() == device.place()) return tensor;
+  bool waits = false;
+  auto there = bring(device, tensor, waits);
+  if (waits) device.queue().wait();
+  return {tensor.aval(), Buffer::on_device(static_cast<size_t>(tensor.aval().bytes()), std::move(there))};
+}
+
+std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> inputs) {
+  Device& device = loaded.device();
+  Queue& queue = device.queue();
+  const Plan& plan = loaded.plan();
+  std::vector<std::shared_ptr<const Resident>> residents;
+  absl::InlinedVector<void*, 16> input_addresses(inputs.size(), nullptr), output_addresses;
+  std::vector<Tensor> outputs;
+  bool waits = false;
+  try {
+    for (const PlanBuffer& buffer : plan.buffers) {
+      if (buffer.kind != PlanBuffer::Kind::kInput) continue;
+      const auto position = static_cast<size_t>(buffer.position);
+      if (input_addresses[position] != nullptr) continue;
+      residents.push_back(bring(device, inputs[position], waits));
+      input_addresses[position] = residents.back()->address();
+    }
+    for (const Aval& aval : plan.outputs) {
+      const auto bytes = static_cast<size_t>(aval.bytes());
+      auto made = std::make_shared<const Resident>(device, device.allocate(bytes));
+      output_addresses.push_back(made->address());
+      outputs.emplace_back(aval, Buffer::on_device(bytes, std::move(made)));
+    }
+    queue_plan(loaded, queue, input_addresses.data(), output_addresses.data());
+  } catch (...) {
+    if (waits) queue.settle();
+    throw;
+  }
+  if (waits) queue.wait();
+  return outputs;
+}
+
+}  // namespace ct

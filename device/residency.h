@@ -1,0 +1,40 @@
+// Arrays in the memory of devices that have their own.
+//
+// A program of such a device is called with tensors: those whose bytes are there are used where they are, others are
+// brought, and stay there as long as their array lives, so that the next call finds them. What a program makes stays
+// on the device until somebody asks for it (Buffer::data). A queue's work is done in order, so nothing waits but who
+// asks, and what brings memory of the host that may change.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "device/device.h"
+#include "runtime/tensor.h"
+
+namespace ct {
+
+// A part of a device's memory. It is given back when the last reference goes, which work that is queued by then may
+// still use: whatever the next owner does comes later in the queue.
+class Resident final : public DeviceBytes {
+ public:
+  Resident(Device& device, std::shared_ptr<Buffer> memory) : device_(device), memory_(std::move(memory)) {}
+  int place() const override { return device_.place(); }
+  void copy_to_host(void* to, size_t bytes) const override;
+  void* address() const { return memory_->data(); }
+
+ private:
+  Device& device_;
+  const std::shared_ptr<Buffer> memory_;  // its data() is the device's address
+};
+
+// Where a tensor's bytes are on a device: there already, or brought now. `waits` is set where the host's memory may not
+// change before the queue was waited for.
+std::shared_ptr<const Resident> bring(Device& device, const Tensor& tensor, bool& waits);
+// The same array, made on the device as far as others can see.
+Tensor put(Device& device, const Tensor& tensor);
+// A plan's results, on its device. Types and number of the inputs are those of the plan.
+std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> inputs);
+
+}  // namespace ct

@@ -1,0 +1,123 @@
+"""Arrays in the memory of a device, as an emulated GPU has it: where they are, and that everything may be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+DATA = np.arange(12, dtype=np.float32).reshape(3, 4)
+THERE = "cuda-emulated:0"
+
+
+def there(x: Any = DATA) -> Any:
+    return ct.device_put(x, "cuda-emulated")
+
+
+EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
+    "operator": lambda x: x + 1,
+    "method": lambda x: x.sum(0),
+    "product": lambda x: x @ x.T,
+    "element": lambda x: x[1, 2],
+    "row": lambda x: x[-1],
+    "window": lambda x: x[1:, ::2],
+    "reversed": lambda x: x[::-1],
+    "update": lambda x: x.at[0].set(1.0),
+    "gathered": lambda x: x[np.array([2, 0])],
+    "sorted": lambda x: cnp.sort(-x),
+    "library": lambda x: cnp.linalg.norm(x @ x.T),
+    "gradient": lambda x: ct.grad(lambda y: (y**3).sum())(x),
+    "second": lambda x: ct.hessian(lambda y: (y**3).sum())(x[0]),
+    "batch": lambda x: ct.vmap(lambda row: row.sum())(x),
+    "scan": lambda x: ct.lax.scan(lambda c, row: (c + row, c.sum()), x[0], x)[1],
+    "jitted": lambda x: ct.jit(cnp.tanh)(x),
+    "callback": lambda x: ct.pure_callback(lambda v: np.asarray(v) * 2, x, x),
+    "with an array of the host": lambda x: x * DATA,
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_what_is_made_of_it_is_there(name: str) -> None:
+    found = EXPRESSIONS[name](there())
+    assert str(found.device) == THERE and found.committed
+    np.testing.assert_allclose(found, EXPRESSIONS[name](cnp.array(DATA)), rtol=1e-6)
+
+
+def test_what_asks_for_elements_gets_them() -> None:
+    x = there()
+    assert x.tolist() == DATA.tolist() and float(x[0, 1]) == 1.0 and repr(x) == repr(cnp.array(DATA))
+    np.testing.assert_array_equal(np.asarray(x), DATA)
+    np.testing.assert_array_equal(ct.device_get({"a": x})["a"], DATA)
+    assert bool((x == DATA).all()) and ct.block_until_ready(x) is x
+
+
+def test_pytrees_are_put_leaf_by_leaf() -> None:
+    x, nested = ct.device_put([DATA, {"a": 1.0, "b": 2.0}], ["cpu", "cuda-emulated"])
+    assert str(x.device) == "cpu:0" and {str(leaf.device) for leaf in nested.values()} == {THERE}
+    assert str(ct.device_put(nested["a"], "cpu").device) == "cpu:0"
+    assert str(ct.device_put(DATA, there().sharding).device) == THERE
+    assert str(there().to_device("cpu").device) == "cpu:0" and there().sharding != cnp.array(1.0).sharding
+
+
+def test_a_function_runs_where_its_arguments_are() -> None:
+    f = ct.jit(lambda x, y: x * y)
+    for x, y, device in ((there(), 2.0, THERE), (DATA, 2.0, "cpu:0"), (DATA, there(2.0), THERE), (there(), 2.0, THERE)):
+        found = f(x, y)
+        assert str(found.device) == device
+        np.testing.assert_array_equal(found, 2 * DATA)
+    assert f._cache_size() == 2
+    assert str(ct.jit(lambda x: x + 1, backend="cpu")(there()).device) == "cpu:0"
+    assert "kernel" in f.lower(there(), 2.0).compile().as_text()
+
+
+def test_an_array_that_was_brought_is_not_written_over() -> None:
+    """The processor may not overwrite an array whose copy a device has: it would be another one there."""
+    x = cnp.array(DATA)
+    on_device = ct.jit(lambda x: x + 1, backend="cuda-emulated")
+    np.testing.assert_array_equal(on_device(x), DATA + 1)
+    y = ct.jit(lambda x: x * 2, donate_argnums=0)(x)
+    np.testing.assert_array_equal(y, DATA * 2)
+    np.testing.assert_array_equal(on_device(y), DATA * 2 + 1)
+
+
+def test_an_array_of_somebody_else_is_brought_each_time() -> None:
+    data = DATA.copy()
+    f = ct.jit(lambda x: x + 1, backend="cuda-emulated")
+    np.testing.assert_array_equal(f(data), DATA + 1)
+    data += 5
+    np.testing.assert_array_equal(f(data), DATA + 6)
+
+
+def test_a_donated_array_is_gone() -> None:
+    f = ct.jit(lambda x: x + 1, donate_argnums=0)
+    x = there()
+    np.testing.assert_array_equal(f(x), DATA + 1)
+    assert x.is_deleted()
+    with pytest.raises(RuntimeError, match="donated"):
+        x + 1
+
+
+def test_arrays_without_elements_and_of_all_dtypes() -> None:
+    f = ct.jit(lambda x: x[::-1])
+    for dtype in ("bool", "int8", "uint16", "int32", "float16", "float32", "complex64"):
+        for shape in ((0,), (1,), (5,), (0, 3)):
+            x = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+            found = f(there(x))
+            assert str(found.device) == THERE and found.dtype == x.dtype
+            np.testing.assert_array_equal(found, x[::-1])
+
+
+def test_ragged_arrays() -> None:
+    ragged = ct.Ragged(there(np.arange(5.0, dtype=np.float32)), {0: 3})
+    assert float(ct.jit(ct.mask(cnp.sum))(ragged)) == 3.0
+    assert ct.jit(ct.mask(lambda x: x * 2))(ragged).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_nan_checks() -> None:
+    f = ct.jit(lambda x: cnp.log(x - 1))
+    with ct.config.debug_nans(True), pytest.raises(FloatingPointError, match="log"):
+        f(there())
