@@ -11,8 +11,8 @@ from cotangent.errors import DeviceError
 __all__ = [
     "Device",
     "Sharding",
-    "check_device",
     "backend_of",
+    "check_device",
     "check_placement",
     "default_backend",
     "device_at",
@@ -101,8 +101,8 @@ def device_at(backend: str) -> Device:
 
 def backend_of(placement: Any) -> str | None:
     """The back end whose device's memory a device, its name or a sharding means: ``"llvm"`` for the host; None for what is none of these."""
-    if isinstance(placement, Sharding) and len(getattr(placement, "device_set", ())) == 1:
-        (placement,) = placement.device_set
+    if isinstance(placement, Sharding):
+        placement = next(iter(getattr(placement, "device_set", ())), None)
     if isinstance(placement, Device):
         placement = placement.platform
     if not isinstance(placement, str):

@@ -426,9 +426,10 @@ def jit(
         donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
         keep_unused: whether unused arguments are part of the compiled program; unused arguments cost nothing.
         device: one of `cotangent.devices`, for its backend.
-        backend: where the program runs, wherever its arguments are; without it, on the device where these are. ``"llvm"`` (also called ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, to
-            which a call copies its arguments, and from which it copies its results; or ``"cuda-emulated"``: these kernels, run on the host for tests.
-            The environment variable ``CT_DEVICE`` names the one of functions that name none.
+        backend: where the program runs, wherever its arguments are; without it, on the device where these are. ``"llvm"`` (also called
+            ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, where results stay
+            (`device_put`); or ``"cuda-emulated"``: these kernels, run on the host for tests. The environment variable ``CT_DEVICE`` names
+            the one of functions that name none.
         inline: whether calls of it are inlined; calls are always inlined before compiling.
         in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.
         compiler_options: must be empty.
