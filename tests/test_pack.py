@@ -108,3 +108,17 @@ def test_errors() -> None:
         ct.pack(lambda x: x, groups=0)
     with pytest.raises(ValueError, match="in_axes must be made of 0 and None"):
         ct.pack(lambda x: x, 1)(batch())
+
+
+@pytest.mark.parametrize("lengths", [[2, 0], [1, 0, 20], LENGTHS])
+def test_rows_of_a_group_whose_axis_is_exact_there(lengths: list[int]) -> None:
+    rows = ct.ragged([np.arange(n, dtype=np.float32) for n in lengths])
+
+    def others(x: Any) -> Any:
+        return {"set": cnp.setdiff1d(x[1:], np.array([2.0])), "number": cnp.zeros(3), "half": x[: x.shape[0] // 2]}
+
+    found = ct.pack(others)(rows)
+    same(found, ct.vmap(ct.mask(others))(rows))
+    for n, row in zip(lengths, found["set"].to_list(), strict=True):
+        np.testing.assert_array_equal(row, np.setdiff1d(np.arange(n)[1:], [2]))
+    same(ct.jit(ct.pack(others))(rows), found)

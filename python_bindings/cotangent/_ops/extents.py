@@ -17,7 +17,8 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.sizes import is_dimension, refuse_ragged
+from cotangent._ops.reshaping import reshaped
+from cotangent._ops.sizes import is_dimension, refuse_ragged, symbolic_sizes
 from cotangent.errors import ShapeError
 
 _INT32 = np.dtype("int32")
@@ -136,9 +137,9 @@ def drop_axes(x: Array, axes: Sequence[int]) -> Array:
 
 
 def join_axes(x: Array, start: int, stop: int) -> Array:
-    """The axes from ``start`` up to ``stop`` made one, which is ragged where the first of them is; the others must not be."""
-    shape = x._bound_shape
-    return primitives.reshape(x, shape=[*shape[:start], math.prod(shape[start:stop]), *shape[stop:]])
+    """The axes from ``start`` up to ``stop`` made one, which is ragged where one of them is."""
+    sizes = symbolic_sizes(x)
+    return reshaped(x, [*sizes[:start], math.prod(sizes[start:stop]), *sizes[stop:]])
 
 
 def split_axis(x: Array, axis: int, sizes: Sequence[int]) -> Array:

@@ -14,8 +14,8 @@ from cotangent._ops.binding import (
     no_out,
 )
 from cotangent._ops.reductions import largest
+from cotangent._ops.reshaping import flat
 from cotangent._ops.sizes import (
-    bound_size,
     keep_axes,
     normalize_axis,
 )
@@ -30,7 +30,7 @@ def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims
     x = _core.array(a)
     original_rank = x.ndim
     if axis is None:
-        x = primitives.reshape(x, shape=[bound_size(x)])
+        x = flat(x)
         position = 0
     else:
         position = normalize_axis(axis, x.ndim, name)

@@ -165,14 +165,21 @@ def _joined(results: list[Any], whole: Any, back: Array) -> Any:
 
 
 def _joined_leaf(parts: list[Any], shape: Any, back: Array) -> Any:
-    if not _is_ragged(parts[0]):
+    if not _is_ragged(shape):
         return _taken(concatenate(parts), back)
     bound = shape.data.shape
-    data = concatenate([_widened(part.data, bound) for part in parts])
-    lengths = {axis: concatenate([part._lengths[axis] for part in parts]) for axis in parts[0]._lengths}
+    data = concatenate([_widened(part.data if _is_ragged(part) else part, bound) for part in parts])
+    lengths = {axis: concatenate([_lengths_along(part, axis) for part in parts]) for axis in shape._lengths}
     return Ragged._make(
-        _taken(data, back), {axis: _taken(length, back) for axis, length in lengths.items()}, parts[0]._names
+        _taken(data, back), {axis: _taken(length, back) for axis, length in lengths.items()}, shape._names
     )
+
+
+def _lengths_along(part: Any, axis: int) -> Array:
+    """The length of each row of a group's result: where its bound leaves one only, the axis is exact."""
+    data, own = (part.data, part._lengths) if _is_ragged(part) else (part, {})
+    size = own.get(axis, data._bound_shape[axis])
+    return _core.broadcast_to(_core.convert(_core.array(size), "int32"), [data._bound_shape[0]])
 
 
 def _widened(x: Any, bound: Sequence[int]) -> Array:

@@ -14,6 +14,7 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
 from cotangent._ops.indexing import check_index, count_like, signed
+from cotangent._ops.reshaping import flat
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, normalize_axis
 from cotangent.errors import ConcretizationError
 
@@ -102,7 +103,7 @@ def take(
         raise NotImplementedError("take: the out argument is not supported")
     x, index = _core.array(a), _core.array(indices)
     if axis is None:
-        x, axis = primitives.reshape(x, shape=[bound_size(x)]), 0
+        x, axis = flat(x), 0
     axis = normalize_axis(axis, x.ndim, "take")
     if x._bound_shape[axis] == 0 and bound_size(index):
         raise IndexError(f"take: axis {axis} has no elements")
@@ -145,7 +146,7 @@ def take_along_axis(
     if axis is None:
         if index.ndim != 1:
             raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
-        x, axis = primitives.reshape(x, shape=[bound_size(x)]), 0
+        x, axis = flat(x), 0
     if x.ndim != index.ndim:
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")

@@ -20,7 +20,15 @@ from cotangent._base.device import check_device
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
 from cotangent._ops.extents import bound_of, capacity, slice_axis
-from cotangent._ops.sizes import as_dtype, axis_size, is_dimension, normalize_axis, ragged_length, several
+from cotangent._ops.sizes import (
+    as_dtype,
+    axis_size,
+    is_dimension,
+    length_of_size,
+    normalize_axis,
+    ragged_length,
+    several,
+)
 from cotangent.lax.fourier import transform as _transform
 from cotangent.lax.fourier import transformable
 from cotangent.numpy.ragged_fft import ragged_frequencies, ragged_transform
@@ -132,7 +140,7 @@ def _ragged_fft(
                 two, none = _core.full((), 2, "int32"), _core.full((), 0, "int32")
                 length, bound = primitives.max(length * two - two, none), 2 * bound - 2
         else:
-            length, bound = _core.array(size), size.bound
+            length, bound = length_of_size(size), bound_of(size)
         if bound <= 0:
             raise ValueError(f"{name}: invalid number of FFT data points: the shape is {x.shape}")
         power = {None: inverse, "backward": inverse, "ortho": 0.5, "forward": not inverse}
@@ -282,7 +290,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     _frequency_arguments(n, d, "fftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-        return ragged_frequencies(_core.array(n), bound_of(n), d, dtype, half=False)
+        return ragged_frequencies(length_of_size(n), bound_of(n), d, dtype, half=False)
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     order = ops.arange(n)
     return ((order + n // 2) % n - n // 2).astype(dtype) / _core.convert(d * n, dtype)
@@ -294,7 +302,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     _frequency_arguments(n, d, "rfftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-        return ragged_frequencies(_core.array(n), bound_of(n), d, dtype, half=True)
+        return ragged_frequencies(length_of_size(n), bound_of(n), d, dtype, half=True)
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     return ops.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
 

@@ -13,14 +13,16 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import choose, convert, inexact, literal, no_out
-from cotangent._ops.extents import alike, capacities, capacity, join_axes, shaped_like, spread_over, stretched
+from cotangent._ops.extents import alike, capacities, capacity, join_axes, spread_over, stretched
 from cotangent._ops.joining import concatenate
+from cotangent._ops.reshaping import reshaped
 from cotangent._ops.shapes import reshape
 from cotangent._ops.sizes import (
     as_dtype,
     element_count,
     insert_axes,
     normalize_axes,
+    symbolic_size,
 )
 from cotangent._ops.sorting import check_real, sort, sort_together
 
@@ -109,7 +111,7 @@ def _quantile(
     if levels.ndim > 1:
         raise ValueError(f"{name}: q must be a number or have one axis; got shape {levels.shape}")
     axes = normalize_axes(axis, x.ndim, name)
-    kept = [1 if i in axes else capacity(x, i) for i in range(x.ndim)]
+    kept = [1 if i in axes else symbolic_size(x, i) for i in range(x.ndim)]
     # The reduced axes are brought to the end and made one.
     rest = [i for i in range(x.ndim) if i not in axes]
     lines = primitives.transpose(x, permutation=[*rest, *axes]) if axes != list(range(x.ndim))[len(rest) :] else x
@@ -125,8 +127,8 @@ def _quantile(
     # The axis of q first.
     found = primitives.transpose(found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
     lead = list(capacities(levels))
-    shape = kept if keepdims else [capacity(x, i) for i in rest]
-    return convert(primitives.reshape(found, shape=[*lead, *shape]), x.dtype)
+    shape = kept if keepdims else [symbolic_size(x, i) for i in rest]
+    return convert(reshaped(found, [*lead, *shape]), x.dtype)
 
 
 def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: bool) -> Array:
@@ -189,7 +191,8 @@ def _weighted(
         if w.ndim != 1 or len(axes) != 1 or capacity(w, 0) != capacity(x, axes[0]):
             raise ValueError(f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}")
         w = spread_over(w, x, axes)
-    w = shaped_like(primitives.transpose(w, permutation=[*rest, *axes]), lines)
+    w = primitives.transpose(w, permutation=[*rest, *axes])
+    w = join_axes(w, len(rest), w.ndim) if len(axes) != 1 else w
     axis = lines.ndim - 1
     missing = lines != lines
     if skip_nan:

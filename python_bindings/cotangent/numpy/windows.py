@@ -14,7 +14,7 @@ from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import choose, literal, real_only
 from cotangent._ops.extents import stretched
-from cotangent._ops.sizes import Size, as_dtype, bound_size, is_dimension, static_int
+from cotangent._ops.sizes import Size, as_dtype, bound_size, is_dimension, length_of_size, static_int
 from cotangent._special.bessel import i0 as bessel
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
@@ -24,7 +24,7 @@ def _ramp(M: Any, name: str) -> tuple[Array, Size]:
     """0, 1, … M - 1, floating."""
     dtype = _core.default_float_dtype()
     if is_dimension(M):
-        return primitives.iota(shape=[M.bound], dtype=dtype, axis=0), as_dtype(_core.array(M), dtype)
+        return primitives.iota(shape=[M.bound], dtype=dtype, axis=0), as_dtype(length_of_size(M), dtype)
     size = max(static_int(M, f"{name}: M"), 0)
     return primitives.iota(shape=[size], dtype=dtype, axis=0), size
 
@@ -33,7 +33,7 @@ def _of_size(window: Array, M: Any) -> Array:
     """The window of M elements: 1 where M is 1."""
     if not is_dimension(M):
         return literal(window, 1.0) if bound_size(window) == 1 else window
-    length = as_dtype(_core.array(M), np.dtype("int32"))
+    length = as_dtype(length_of_size(M), np.dtype("int32"))
     alone = primitives.eq(length, literal(length, 1))
     return give_lengths(choose(stretched(alone, window), 1.0, window), {0: length})
 

@@ -17,7 +17,7 @@ from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
 from cotangent._ops.extents import capacity
-from cotangent._ops.sizes import is_dimension, move_last, normalize_axis
+from cotangent._ops.sizes import is_dimension, length_of_size, move_last, normalize_axis
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
 from cotangent.numpy.fft import _fit
@@ -136,7 +136,7 @@ def _along(
 def _sized(x: Array, axis: int, size: Any, name: str) -> Array:
     """``x`` cut or padded with zeros to the size that an axis was given, which may be that of a ragged one."""
     if is_dimension(size):
-        length = _core.array(size)
+        length = length_of_size(size)
         return set_length(fitted(x, axis, length, size.bound), length, axis)
     size = operator.index(size)
     if size < 1:

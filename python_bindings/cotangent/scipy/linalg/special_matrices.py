@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.extents import bound_of, capacity
-from cotangent._ops.sizes import is_dimension
+from cotangent._ops.sizes import is_dimension, length_of_size
 from cotangent.lax.window_geometry import sliding
 from cotangent.scipy.linalg import ragged_matrices as ragged
 
@@ -258,7 +258,7 @@ def _of_size(matrix: Array, n: Any) -> Array:
     """A square matrix whose elements do not depend on its size, of that size."""
     if not is_dimension(n):
         return matrix
-    size = _core.array(n)
+    size = length_of_size(n)
     return ragged.sized(matrix, size, size)
 
 
@@ -285,7 +285,7 @@ def invhilbert(n: int) -> Array:
         OverflowError: elements are above the range of float64.
     """
     if is_dimension(n):
-        return ragged.by_size(_core.array(n), bound_of(n), invhilbert, 0, "invhilbert")
+        return ragged.by_size(length_of_size(n), bound_of(n), invhilbert, 0, "invhilbert")
     _check_order("invhilbert", n)
 
     def element(i: int, j: int) -> int:
@@ -301,7 +301,7 @@ def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
     if is_dimension(n):
         # The product of the signed triangles is of all their rows; every other element is the same for all sizes.
         if signed and kind in (None, "symmetric"):
-            return ragged.by_size(_core.array(n), bound_of(n), invpascal, 0, name)
+            return ragged.by_size(length_of_size(n), bound_of(n), invpascal, 0, name)
         return _of_size(_pascal(bound_of(n), kind, name, signed), n)
     _check_order(name, n)
     lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
@@ -342,7 +342,7 @@ def helmert(n: int, full: bool = False) -> Array:
     """
     if is_dimension(n):
         return ragged.by_size(
-            _core.array(n), bound_of(n), lambda size: helmert(size, full), 0 if full else 1, "helmert"
+            length_of_size(n), bound_of(n), lambda size: helmert(size, full), 0 if full else 1, "helmert"
         )
     if n < 1:
         raise ValueError(f"helmert: n must be positive; got {n}")
@@ -384,8 +384,8 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     if _core.dtype_kind(dtype) != "complex":
         raise ValueError(f"dft: the dtype must be complex; got {dtype}")
     if is_dimension(n):
-        matrix = ragged.ragged_dft(_core.array(n), bound_of(n), dtype)
-        return matrix * ragged.factor(scale, _core.array(n), matrix.dtype)
+        matrix = ragged.ragged_dft(length_of_size(n), bound_of(n), dtype)
+        return matrix * ragged.factor(scale, length_of_size(n), matrix.dtype)
     places = np.arange(n)
     values = np.exp(-2j * np.pi * (places[:, None] * places % max(n, 1)) / max(n, 1))
     divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
