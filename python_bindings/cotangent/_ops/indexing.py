@@ -74,7 +74,10 @@ def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
         last = count_like(wide, size) - literal(wide, 1)
         clipped = primitives.max(primitives.min(wide, _core.broadcast_to(last, wide._bound_shape)), literal(wide, 0))
         if _core.get_flag("index_checks"):
-            check_index(x, axis, size, index, primitives.ne(clipped, wide))
+            beyond = primitives.ne(clipped, wide)
+            if isinstance(size, Array):  # of no elements there is none to clip to
+                beyond = primitives.or_(beyond, _core.broadcast_to(size < 1, beyond._bound_shape))
+            check_index(x, axis, size, index, beyond)
         if mode == "drop":
             wrong = primitives.ne(clipped, wide)
             wrong = _core.broadcast_to(wrong, shape)

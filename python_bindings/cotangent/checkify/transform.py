@@ -40,7 +40,7 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
 
     Args:
         f: any function of pytrees of arrays. Checks count wherever they are: in loops, branches, jitted and mapped functions.
-        errors: which checks: ``user_checks`` (`check`), ``nan_checks`` (an operation made a NaN), ``div_checks`` (a division by zero),
+        errors: which checks: ``user_checks`` (`check`), ``nan_checks`` (an operation made a NaN of its operands), ``div_checks`` (a division by zero),
             ``index_checks`` (an index, or the length of a ragged axis, out of bounds; lengths that differ where they must not),
             their unions ``float_checks``, ``automatic_checks``, ``all_checks``, or any union made with ``|``.
 
