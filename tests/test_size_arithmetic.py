@@ -256,6 +256,18 @@ def test_numbers_beyond_int32_are_numbers() -> None:
     assert float(ct.mask(lambda x: 1.0 * (x.shape[0] * 2**40))(x)) == np.float32(2500.0 * 2**40)
 
 
+@pytest.mark.parametrize("length", range(5))
+def test_powers_whose_exponent_is_a_size_are_sizes(length: int) -> None:
+    x = ct.Ragged(np.arange(8.0), {0: length})
+    ones = ct.mask(lambda x: cnp.ones(2 ** x.shape[0]))(x)
+    assert (ones.data.shape, ones.tolist()) == ((256,), [1.0] * 2**length)
+    assert ct.mask(lambda x: cnp.ones(0 ** x.shape[0]))(x).tolist() == [1.0] * 0**length
+    small = ct.Ragged(np.arange(4.0), {0: length})
+    assert ct.mask(lambda x: cnp.ones(x.shape[0] ** x.shape[0]))(small).tolist() == [1.0] * length**length
+    numbers = ct.mask(lambda x: [2.5 ** x.shape[0], (-2) ** x.shape[0], 10 ** x.shape[0]])(x)
+    assert list(map(float, numbers)) == [2.5**length, (-2) ** length, 10**length]
+
+
 def test_a_size_needs_a_bound() -> None:
     with pytest.raises(ct.errors.ConcretizationError, match=r"name a bound: ct.dimension\(value, bound=...\)"):
         ct.mask(lambda k: cnp.zeros(k))(3)

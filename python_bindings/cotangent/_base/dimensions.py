@@ -270,7 +270,16 @@ class Dim:
             if most < 2**63:
                 return math.prod([self] * int(other))
             return _number(self, np.dtype("float64")) ** int(other)
-        return self._array(other, operator.pow)
+        return self._power(other) if isinstance(other, Dim) else self._array(other, operator.pow)
+
+    def _power(self, other: Any, swapped: bool = False) -> Any:
+        """A power whose exponent is a size: a size, where the most that it can be is one."""
+        base, exponent = (other, self) if swapped else (self, other)
+        least, most = _bounds(exponent)
+        from_zero, largest_base = _bounds(base)
+        if least < 0 or from_zero < 0 or most * (max(largest_base, 1).bit_length() - 1) > 31:
+            return self._array(other, operator.pow, swapped)
+        return self._size(other, "**", operator.pow, swapped)
 
     def __lshift__(self, other: Any) -> Any:
         return self * 2 ** int(other) if _is_int(other) and other >= 0 else self._array(other, operator.lshift)
@@ -312,7 +321,7 @@ class Dim:
         raise self.undecided(f"a number to store of {self.owner}")
 
     def __rpow__(self, other: Any) -> Any:
-        return self._array(other, operator.pow, True)
+        return self._power(other, True) if _is_int(other) else self._array(other, operator.pow, True)
 
     def __truediv__(self, other: Any) -> Any:
         return self._array(other, operator.truediv)

@@ -78,17 +78,18 @@ def _is_scalar_mask(item: Any) -> bool:
     return is_mask(item) and np.ndim(item) == 0
 
 
-def _first_axes(items: list[Any], x: Array) -> list[int]:
-    """For each item of an index, the first axis of ``x`` that it is about."""
+def items_with_axes(index: Any, x: Array) -> tuple[list[Any], list[int]]:
+    """The items of an index, and for each the first axis of ``x`` that it is about."""
+    items = list(index) if isinstance(index, tuple) else [index]
     taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1 for item in items]
     ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
-    return [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
+    return items, [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
 
 
 def outside_if_negative(index: Any, x: Array) -> Any:
     """The same index for a look-up in which negative positions count from the end: here they are outside of the array."""
-    items = list(index) if isinstance(index, tuple) else [index]
-    for i, axis in enumerate(_first_axes(items, x)):
+    items, axes = items_with_axes(index, x)
+    for i, axis in enumerate(axes):
         item = items[i]
         if isinstance(item, list) or (isinstance(item, (int, np.integer)) and item < 0):
             item = np.asarray(item)
@@ -102,8 +103,7 @@ def outside_if_negative(index: Any, x: Array) -> Any:
 
 def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
-    items = list(index) if isinstance(index, tuple) else [index]
-    axes = _first_axes(items, x)
+    items, axes = items_with_axes(index, x)
     masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
     for i in masks:
         items[i] = np.zeros(int(bool(items[i])), np.int32)
@@ -161,7 +161,7 @@ def _contains_arrays(item: Any, depth: int = 0) -> bool:
     return isinstance(item, Array)
 
 
-def _static_index(item: Any) -> int | None:
+def static_index(item: Any) -> int | None:
     """An int known from the program text, or None."""
     if isinstance(item, (int, np.integer)):
         return int(item)
@@ -179,7 +179,7 @@ def resolve(index: Any, x: Array) -> Plan | None:
     ragged = _core.ragged_axes(x)
     plan = Plan([0] * x.ndim, list(sizes), [1] * x.ndim)
     basic = (NoneType, EllipsisType, slice)
-    gathers = any(not isinstance(item, basic) and _static_index(item) is None for item in items)
+    gathers = any(not isinstance(item, basic) and static_index(item) is None for item in items)
     axis = 0
     places: list[int] = []  # positions in the index of everything that is looked up
     for place, item in enumerate(items):
@@ -190,7 +190,7 @@ def resolve(index: Any, x: Array) -> Plan | None:
             continue
         if isinstance(item, slice):
             _window(plan, x, axis, item, ragged)
-        elif (number := _static_index(item)) is not None:
+        elif (number := static_index(item)) is not None:
             if not -sizes[axis] <= number < sizes[axis]:
                 raise IndexError(f"index {number} out of bounds for axis {axis} with size {sizes[axis]}")
             if gathers or axis in ragged:

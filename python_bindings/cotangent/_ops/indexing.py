@@ -10,13 +10,14 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.dimensions import Dim
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
 from cotangent._ops.extents import drop_axes, join_axes
-from cotangent._ops.index_plans import Plan, resolve, with_mask_axes
+from cotangent._ops.index_plans import Plan, items_with_axes, resolve, static_index, with_mask_axes
 from cotangent._ops.sized_slices import take_slice
 from cotangent._ops.sizes import axis_size, insert_axes
-from cotangent._transforms.lengths import require_position
+from cotangent._transforms.lengths import place_of_call, require, require_position
 
 _INT32 = np.dtype("int32")
 
@@ -73,7 +74,10 @@ def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
         last = count_like(wide, size) - literal(wide, 1)
         clipped = primitives.max(primitives.min(wide, _core.broadcast_to(last, wide._bound_shape)), literal(wide, 0))
         if _core.get_flag("index_checks"):
-            check_index(x, axis, size, index, primitives.ne(clipped, wide))
+            beyond = primitives.ne(clipped, wide)
+            if isinstance(size, Array):  # of no elements there is none to clip to
+                beyond = primitives.or_(beyond, _core.broadcast_to(size < 1, beyond._bound_shape))
+            check_index(x, axis, size, index, beyond)
         if mode == "drop":
             wrong = primitives.ne(clipped, wide)
             wrong = _core.broadcast_to(wrong, shape)
@@ -142,13 +146,11 @@ def get_item(x: Array, index: Any) -> Array:
     by_user = in_mask and _core.called_by_user(1)
     if isinstance(index, int) and not isinstance(index, bool) and 0 in _core.ragged_axes(x):
         if by_user:
-            _require_row(x, 0, index)
+            require_places(x, index)
         return _ragged_row(x, index)
     plan = resolve(index, x)
-    if by_user and plan is not None:
-        for axis, place in plan.looked_up:
-            if isinstance(place, np.ndarray) and place.ndim == 0 and axis in _core.ragged_axes(x):
-                _require_row(x, axis, int(place))
+    if by_user:
+        require_places(x, index)
     if plan is None:
         index, x = with_mask_axes(index, x)
         return get_item(x, index)
@@ -162,13 +164,20 @@ def get_item(x: Array, index: Any) -> Array:
     return shape_result(result, *result_shape(plan, x.ndim, found))
 
 
-def _require_row(x: Array, axis: int, index: int) -> None:
-    """What the package looks up for arrays without elements may be outside; the user means an element that there is."""
-    size = axis_size(x, axis)
-    assert isinstance(size, Array)
-    place = _core.calling_place()
-    where = f" at {place}" if place else ""
-    require_position(size, index, f"index {index}{where} is out of bounds for axis {axis}")
+def require_places(x: Array, index: Any) -> None:
+    """Constant positions in ragged axes, and sizes as positions, are those of elements.
+
+    What the package looks up for arrays without elements may be outside; the user means an element that there is.
+    """
+    for item, axis in zip(*items_with_axes(index, x), strict=True):
+        number, size = static_index(item), axis_size(x, axis) if axis < x.ndim else 0
+        if number is not None and not isinstance(item, (bool, np.bool_)) and isinstance(size, Array):
+            require_position(size, number, f"index {number}{place_of_call()} is out of bounds for axis {axis}")
+        elif isinstance(item, Dim):
+            if not isinstance(size, Array):
+                size = _core.full((), size, "int32")
+            what = f"the size {item.owner} as an index{place_of_call()} is out of bounds for axis {axis}"
+            require([size, item.value], lambda n, i: (i < n) & (i >= -n), what, error=IndexError)
 
 
 def arrays_of_positions(index: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from cotangent._ops.binding import convert, own
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from cotangent._ops.sized_slices import resolve_slice, slice_sized, take_slice
 from cotangent._ops.sizes import (
+    axis_size,
     insert_axes,
     normalize_axis,
     refuse_ragged,
@@ -22,6 +23,7 @@ from cotangent._ops.sizes import (
     static_int,
     symbolic_size,
 )
+from cotangent._transforms.lengths import place_of_call, require
 
 __all__ = [
     "append",
@@ -190,6 +192,11 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         raise ValueError(
             f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n  use array_split"
         )
+    length = axis_size(array, axis)
+    if equal and isinstance(length, Array) and sections > 1:
+        what = f"{name}{place_of_call()}: {sections} equal parts were asked for, of axis {axis}"
+        fault, advice = "whose length does not divide into them", "\n  use array_split"
+        require([length], lambda n: n % sections == 0, what, fault, advice=advice)
     base, extra = divmod(total, sections)
     starts = [i * base + (0 if equal else smallest(extra, i)) for i in range(sections + 1)]
     return [slice_sized(array, axis, start, stop) for start, stop in zip(starts[:-1], starts[1:], strict=True)]

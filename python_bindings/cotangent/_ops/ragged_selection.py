@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import Size, as_dtype, axis_size, bound_size, insert_axes, is_dimension
 from cotangent._ops.sorting import argsort
+from cotangent._transforms.lengths import place_of_call, require
 
 __all__ = ["delete_ragged", "insert_ragged"]
 
@@ -81,10 +83,35 @@ def _indices(obj: Any, length: Array, bound: int, name: str) -> tuple[Array, Siz
     return choose(index < literal(index, 0), index + length, index), size
 
 
+def _require_inside(x: Array, obj: Any, axis: int, name: str, least_size: Callable[[int], int]) -> None:
+    """Known positions are in the axis, which has ``least_size(highest)`` elements at least then."""
+    size = as_dtype(axis_size(x, axis), _INT32)
+    if is_dimension(obj):
+        last = least_size(0)  # how far in front of the end the last position is
+        what, sizes = obj.owner, [size, obj.value]
+        holds: Callable[..., Any] = lambda n, i: (i <= n - last) & (i >= -n)  # noqa: E731
+    else:
+        if isinstance(obj, (slice, Array)) or (isinstance(obj, (list, tuple)) and not all(map(_is_int, obj))):
+            return
+        places = np.asarray(obj)
+        if not places.size or places.dtype.kind not in "iu":
+            return
+        low, high = int(places.min()), int(places.max())
+        needed, sizes = max(least_size(high), -low), [size]
+        what = str(high if needed == least_size(high) else low)
+        holds = lambda n: n >= needed  # noqa: E731
+    require(sizes, holds, f"{name}{place_of_call()}: index {what} is out of bounds for axis {axis}", error=IndexError)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+
+
 def delete_ragged(x: Array, obj: Any, axis: int) -> Array:
     """`delete` along a ragged axis."""
     length, bound = as_dtype(axis_size(x, axis), _INT32), capacity(x, axis)
     index, count = _indices(obj, length, bound, "delete")
+    _require_inside(x, obj, axis, "delete", lambda place: place + 1)
     number = capacity(index, 0)
     place = _places(bound)
     wide = [primitives.broadcast(item, shape=[number, bound], axes=[at]) for at, item in enumerate((index, place))]
@@ -122,6 +149,7 @@ def insert_ragged(x: Array, obj: Any, values: Any, axis: int) -> Array:
     length, bound = as_dtype(axis_size(x, axis), _INT32), capacity(x, axis)
     one_place = not isinstance(obj, slice) and _core.array(obj).ndim == 0 and kind(_core.array(obj)) != "bool"
     index, count = _indices(obj, length, bound, "insert")
+    _require_inside(x, obj, axis, "insert", lambda place: place)
     added = _core.convert(_core.array(values), x.dtype)
     if added.ndim < x.ndim:
         added = insert_axes(added, list(range(x.ndim - added.ndim)))

@@ -457,6 +457,8 @@ def put_along_axis(
             if shape[i] not in (1, size):
                 raise ValueError(f"put_along_axis: axis {i} has size {size}, but the indices have {shape[i]} there")
             position = primitives.iota(shape=[size], dtype=_INT32, axis=0)
+            if i in _core.ragged_axes(x):
+                position = set_length(position, axis_size(x, i), 0)
             grid.append(insert_axes(position, [j for j in range(x.ndim) if j != i]))
     return x.at[tuple(grid)].set(values, mode=mode)  # type: ignore[no-any-return]
 

@@ -363,6 +363,8 @@ def _roll_dynamic(x: Array, shift: Any, axis: int) -> Array:
     """By computed positions, for a shift or a size that is a value."""
     count = axis_size(x, axis)
     index = primitives.iota(shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
+    if isinstance(count, Array):
+        index = set_length(index, count, 0)
     index = remainder(index - _core.convert(shift, "int32"), count)
     result = primitives.gather(x, index, axis=axis, batch_dims=0)
     return set_length(result, count, axis) if isinstance(count, Array) else result

@@ -17,6 +17,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.reshaping import flattened
 from cotangent._ops.sizes import axis_size, normalize_axis, ragged_length, static_int
+from cotangent._transforms.lengths import place_of_call, require
 from cotangent.errors import DTypeError
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
@@ -118,6 +119,11 @@ def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
     number = static_int(kth, f"{name}: kth")
     if not -size <= number < size:
         raise ValueError(f"{name}: kth={number} is out of bounds for axis {axis} with size {size}")
+    length = axis_size(x, axis)
+    if isinstance(length, Array):
+        needed = -number if number < 0 else number + 1
+        what = f"{name}{place_of_call()}: kth={number} is out of bounds for axis {axis}"
+        require([length], lambda n: n >= needed, what)
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Array:

@@ -201,11 +201,18 @@ def check_position(size: Any, number: int, what: str) -> None:
         IndexError: it has not.
     """
     needed = -number if number < 0 else number + 1
-    if _core.is_traced(size):
+    _check_holds([size], lambda size: size >= needed, what, "which is shorter", IndexError)
+
+
+def _check_holds(
+    sizes: Sequence[Any], holds: Callable[..., Any], what: str, fault: str, error: type[Exception], advice: str = ""
+) -> None:
+    """Checks what must hold for sizes, the first of which the message ends with: at once if they are known, else under `checkify`."""
+    if any(map(_core.is_traced, sizes)):
         if _core.get_flag("index_checks") and report_unequal is not None:
-            report_unequal(primitives.ge(*_alike(size, np.int32(needed))), f"{what}, which is shorter")
-    elif int(size) < needed:
-        raise IndexError(f"{what} with length {int(size)}")
+            report_unequal(holds(*_alike(*sizes)), f"{what}, {fault}")
+    elif not holds(*map(int, sizes)):
+        raise error(f"{what} with length {int(sizes[0])}{advice}")
 
 
 _OUTSIDE = "the length of a ragged axis is negative or larger than its bound"
@@ -274,6 +281,30 @@ def require_position(size: Array, number: int, what: str) -> None:
     _require([size], lambda size: check_position(size, number, what))
 
 
+def require(
+    sizes: list[Array],
+    holds: Callable[..., Any],
+    what: str,
+    fault: str = "which is shorter",
+    error: type[Exception] = ValueError,
+    advice: str = "",
+) -> None:
+    """Looks at what must hold for sizes inside of a masked region, as `require_position` does.
+
+    Args:
+        sizes: the length that the message is about, and others.
+        holds: of the sizes, as ints or arrays.
+        what: the message, before the length where it is known, and before ``fault`` where `checkify` reports it.
+    """
+    _require(sizes, lambda *sizes: _check_holds(sizes, holds, what, fault, error, advice))
+
+
+def place_of_call() -> str:
+    """The user's line, for the middle of a message."""
+    place = _core.calling_place()
+    return f" at {place}" if place else ""
+
+
 def _require_size(size: Array, bound: int) -> None:
     _require([size], lambda size: _check_size(size, bound))
 
@@ -281,7 +312,7 @@ def _require_size(size: Array, bound: int) -> None:
 dimensions.require_within = _require_size
 
 
-def _alike(first: Any, second: Any) -> list[Array]:
-    arrays = [_core.array(x) for x in (first, second)]
+def _alike(*values: Any) -> list[Array]:
+    arrays = [_core.array(x) for x in values]
     shape = max((x._bound_shape for x in arrays), key=len)
     return [_core.broadcast_to(x, shape) for x in arrays]

@@ -64,12 +64,21 @@ JaxRuntimeError = CheckError
 class _Check:
     """What the equation of a check calls with ``[pred, *values]``; `checkify` recognises it by its type."""
 
-    def __init__(self, kind: str, message: str, structure: PyTreeDef | None, static: tuple[Any, ...], silent: bool):
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        structure: PyTreeDef | None,
+        static: tuple[Any, ...],
+        silent: bool,
+        location: str = "",
+    ):
         self.kind = kind
         self.text = message
         self.structure = structure  # of (args, kwargs) of the format
         self.static = static  # (position, value) of its leaves that are no arrays
         self.silent = silent  # outside of checkify
+        self.location = location  # of the operation that is checked, where that is another
 
     def message(self, values: Sequence[Any]) -> str:
         leaves = [value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value for value in values]

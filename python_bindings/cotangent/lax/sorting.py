@@ -11,7 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
-from cotangent._base.dimensions import Dim, bound_of, narrowed, size_if_computed
+from cotangent._base.dimensions import Dim, bound_of, narrowed, size_if_computed, smallest
 from cotangent._core import Array
 from cotangent._ops import extreme_positions
 from cotangent._ops.binding import convert
@@ -20,6 +20,7 @@ from cotangent._ops.comparisons import less
 from cotangent._ops.extents import capacity, index_along
 from cotangent._ops.sizes import axis_size, length_of_size, normalize_axis, static_int
 from cotangent._ops.taking import take_along_axis
+from cotangent._transforms.lengths import place_of_call, require
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
@@ -61,8 +62,8 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
     """The ``k`` largest elements along an axis, largest first, and their positions (int32); NaN counts as largest.
 
-    Of equal elements the first comes first. Along a ragged axis that is shorter than ``k`` the rest is the smallest number of the dtype,
-    -inf of floats, and the position that is the length.
+    Of equal elements the first comes first. Along a ragged axis whose length is computed, and less than ``k``, the rest is the smallest
+    number of the dtype, -inf of floats, and the position that is the length; ``ct.numpy.minimum(k, n)`` asks for what there is.
 
     >>> import cotangent as ct
     >>> values, places = ct.lax.top_k(ct.numpy.array([1, 5, 3]), 2)
@@ -77,10 +78,28 @@ def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
     at = normalize_axis(axis, x.ndim, "lax.top_k")
     k = size_if_computed(k, "lax.top_k: k")
     if isinstance(k, Dim):
-        values, places = top_k(x, bound_of(narrowed(k)), axis=at)
-        count = length_of_size(k)
+        _require_elements(x, at, k.owner, k.value)
+        most: Any = smallest(narrowed(k), capacity(x, at))
+        values, places = _largest(x, bound_of(most), at)
+        if not isinstance(most, Dim):
+            return values, places
+        count = length_of_size(most)
         return set_length(values, count, at), set_length(places, count, at)
     k = static_int(k, "lax.top_k: k")
+    if k > 0:
+        _require_elements(x, at, str(k), _core.full((), k, "int32"))
+    return _largest(x, k, at)
+
+
+def _require_elements(x: Array, axis: int, text: str, count: Array) -> None:
+    size = axis_size(x, axis)
+    if isinstance(size, Array):
+        what = f"lax.top_k{place_of_call()}: the {text} largest elements were asked for, of axis {axis}"
+        require([size, count], lambda n, k: n >= k, what)
+
+
+def _largest(x: Array, k: int, at: int) -> tuple[Array, Array]:
+    """`top_k`, of shorter axes, too."""
     if not 0 <= k <= capacity(x, at):
         raise ValueError(f"lax.top_k: k must be from 0 to {capacity(x, at)}, the size of axis {at}; got {k}")
     size = axis_size(x, at)

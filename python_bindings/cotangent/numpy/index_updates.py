@@ -30,6 +30,7 @@ from cotangent._ops.indexing import (
     gathered,
     get_item,
     look_up,
+    require_places,
     result_shape,
     shape_result,
     take_window,
@@ -161,6 +162,8 @@ class IndexUpdate:
             fill_value: by default NaN, the lowest signed, the highest unsigned integer.
         """
         _check_hints(hints, "get")
+        if mode is None and _core.in_mask() and _core.called_by_user(1):
+            require_places(self._array, self._index)
         index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         if mode in (None, "clip", "promise_in_bounds"):
             return _with_mode(lambda index: get_item(self._array, index), index, mode)
@@ -205,6 +208,8 @@ class IndexUpdate:
     def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with a function applied to the indexed elements, as often as the index names each."""
         _check_hints(hints, "apply")
+        if mode is None and _core.in_mask() and _core.called_by_user(1):
+            require_places(self._array, self._index)
         if _never_from_end(hints):
             rest = {**hints, "wrap_negative_indices": None}
             return IndexUpdate(self._array, outside_if_negative(self._index, self._array)).apply(
@@ -232,6 +237,8 @@ class IndexUpdate:
     def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
         check_mode(mode)
         _check_hints(hints, operation)
+        if mode is None and _core.in_mask() and _core.called_by_user(2):
+            require_places(self._array, self._index)
         index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
         return _with_mode(
