@@ -143,7 +143,6 @@ def test_one_vector_an_example_is_not_stored(quantity: str) -> None:
     x, y = rng.normal(size=(256, 784)).astype(np.float32), rng.integers(0, 10, 256).astype(np.int32)
     of = OF_VECTORS[quantity]
     report = ct.explain(lambda p, x, y: of(vectors(gradients(loss, p, x, y))))(params, x, y)
-    assert len(report.contractions) >= 2
     assert report.scratch_bytes < 4 << 20  # the vectors would be 208 MB
 
 

@@ -32,8 +32,10 @@ Sides sides_of(const Graph& graph, const Equation& equation) {
   return sides;
 }
 
-// Whether each of its elements is arithmetic of a few, so that loops that read it may make it themselves.
+// Whether each of its elements is arithmetic of a few, so that loops that read it may make it themselves. Where one
+// position has to be divided into several, as of a vector that was a matrix, they may, and take as long as memory.
 bool is_of_elements(const Graph& graph, const Equation& equation) {
+  if (equation.primitive->arrangement == Arrangement::kReshape) return false;
   if (equation.primitive->is<structures::Product>()) return sides_of(graph, equation).k <= 1;
   return !equation.primitive->is<structures::Scatter>() && !equation.primitive->is<structures::Fold>();
 }
@@ -82,7 +84,8 @@ void AsWritten::find_streamed(const std::vector<uint32_t>& equations) {
   }
   for (const uint32_t i : equations) {
     const Equation& equation = graph_.equations()[i];
-    const bool may_be = is_of_elements(graph_, equation) && used.contains(equation.first_output) && !in_memory.contains(equation.first_output) &&
+    const bool may_be = is_of_elements(graph_, equation) && used.contains(equation.first_output) &&
+                        !in_memory.contains(equation.first_output) &&
                         std::ranges::all_of(graph_.operands(equation), [&](Var operand) {
                           return !inside.contains(operand) || streamed_.contains(operand);
                         });
