@@ -155,3 +155,44 @@ def test_every_order_gives_the_same() -> None:
         expected = (g / np.linalg.norm(g, axis=1, keepdims=True)).sum(0).reshape(V, D)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=order)
         np.testing.assert_allclose(norms, np.linalg.norm(g, axis=1), rtol=1e-5, err_msg=order)
+
+
+def two_products(p: Any, x: Any) -> Any:
+    return cnp.sum((cnp.tanh(x @ p) - cnp.tanh((x + 0.1) @ p)) ** 2)
+
+
+def product_of_product(p: Any, x: Any) -> Any:
+    return cnp.sum(cnp.tanh(cnp.tanh(x @ p) @ p))
+
+
+@pytest.mark.parametrize("loss", [two_products, product_of_product])
+@pytest.mark.parametrize("quantity", ["second_moment", "norms"])
+def test_what_loops_over_outer_products_make_is_no_slower_elsewhere(loss: Any, quantity: str) -> None:
+    rng = np.random.default_rng(0)
+    p, x = (rng.normal(size=s).astype(np.float32) / 4 for s in ((256, 256), (128, 256)))
+    of = getattr(ct.per_example, quantity)(loss)
+    with products("direct"):
+        report = ct.explain(of)(p, x)
+        found = ct.jit(of)(p, x)
+    assert not report.contractions
+    assert report.scratch_bytes < 4 << 20  # stored outer products would be 32 MB each
+    g = np.asarray(ct.vmap(ct.grad(loss), in_axes=(None, 0))(p, x), np.float64)
+    expected = np.mean(g * g, axis=0) if quantity == "second_moment" else np.sqrt(np.sum(g * g, axis=(1, 2)))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
+
+
+def test_gradients_of_norms_store_nothing_that_a_smaller_product_is_made_of() -> None:
+    rng = np.random.default_rng(0)
+    fixed, a, b, x = (rng.normal(size=s).astype(np.float32) / 4 for s in ((256, 256), (256, 8), (8, 256), (128, 256)))
+
+    def loss(p: Any, x: Any) -> Any:
+        return cnp.sum(cnp.tanh(x @ (fixed + p[0] @ p[1])) ** 2)
+
+    of = ct.grad(lambda p, x: cnp.sum(ct.per_example.norms(loss)(p, x) ** 2))
+    with products("off"):
+        expected = ct.jit(of)([a, b], x)
+    with products("direct"):
+        found = ct.jit(of)([a, b], x)
+        assert ct.explain(of)([a, b], x).scratch_bytes < 8 << 20  # gradients of the whole matrix would be 32 MB
+    for f, e in zip(found, expected, strict=True):
+        np.testing.assert_allclose(f, e, rtol=1e-3, atol=1e-3 * np.abs(e).max())

@@ -63,6 +63,33 @@ def test_a_huge_noise_scale() -> None:
     np.testing.assert_allclose(found.scale, plain.scale, rtol=1e-5)
 
 
+def dotted(w: Any, x: Any) -> Any:
+    return cnp.sum(x @ w)
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1])
+def test_directions_in_which_float16_overflows(chunk_size: int | None) -> None:
+    w, x = (
+        np.ones(4, np.float16),
+        np.stack([np.full(4, 6e4), np.full(4, 0.5), [6e4, 6e4, -6e4, -6e4]]).astype(np.float16),
+    )
+    found = PE.gradient_times_vector(dotted, chunk_size=chunk_size)(w, w, x)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, x.astype(np.float32).sum(1))
+    np.testing.assert_array_equal(PE.dot(dotted)(w, w, x), found)
+    x[1, 0] = np.inf
+    assert np.isinf(PE.gradient_times_vector(dotted, chunk_size=chunk_size)(w, w, x)[1])
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_noise_scale_of_fewer_examples_than_two(count: int) -> None:
+    w, x = np.ones(2, np.float32), np.array([[1.0, 2], [3, 4], [2, 1]], np.float32)
+    found = ct.mask(PE.noise_scale(linear))(w, ct.Ragged(x, {0: count}, {0: "n"}))
+    assert np.isnan([float(part) for part in found]).all()
+    two = ct.mask(PE.noise_scale(linear))(w, ct.Ragged(x, {0: 2}, {0: "n"}))
+    np.testing.assert_allclose([float(part) for part in two], PE.noise_scale(linear)(w, x[:2]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("size", [1e-23, 1.0, 1e19])
 def test_derivatives_of_norms(size: float) -> None:
     w, x = np.array([0.5, 1, 2], np.float32), np.array([[1.0, 2, 3], [3, 1, 2]], np.float32)

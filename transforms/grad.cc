@@ -122,13 +122,16 @@ GraphPtr transpose_after_split(Builder& recorded, const Forward& forward, const 
   return eliminate_dead_code(*finish(builder, primals, added, primal_outputs, graph, wrt, gradients));
 }
 
+// What is computed twice is made one first: derivatives of it twice are different equations, of cotangents that are only
+// added up at the end.
 GraphPtr reverse(const Graph& graph, const std::vector<bool>& wrt, const Seed& seed) {
+  const GraphPtr once = eliminate_common_subexpressions(graph);
   Builder builder;
-  const Forward forward = record(builder, graph, wrt);
+  const Forward forward = record(builder, *once, wrt);
   bool mixed = false;
   const std::vector<bool> linear = tangent_variables(builder, forward.tangents, mixed);
-  return mixed ? transpose_after_split(builder, forward, graph, wrt, seed)
-               : transpose_in_place(builder, forward, linear, graph, wrt, seed);
+  return mixed ? transpose_after_split(builder, forward, *once, wrt, seed)
+               : transpose_in_place(builder, forward, linear, *once, wrt, seed);
 }
 
 void check_scalar_output(const Graph& graph) {

@@ -8,6 +8,7 @@
 //   regions.h         which values are grown, and what becomes of them
 //   distinct.h        one-hot arrays over the values that an example names
 //   plan.h            the cheapest order of one sum of products
+//   as_written.h      how long the equations take that it would replace
 //   emit.h            plans as equations
 //
 // Here each region is made anew where that takes less time, by shapes alone. docs/design/034-contract.md has the
@@ -22,6 +23,7 @@
 #include "runtime/processor.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
+#include "transforms/contract/as_written.h"
 #include "transforms/contract/concatenations.h"
 #include "transforms/contract/cost.h"
 #include "transforms/contract/distinct.h"
@@ -56,39 +58,6 @@ struct PlannedExit {
   Precision precision;
   int64_t bytes_avoided = 0;
 };
-
-// How long the equations of a region take as they are; those that are fused with others take no time of their own.
-// What was converted to a wider dtype before it was squared is stored as it was before: `most` bytes an element.
-double time_of(const Graph& graph, const Equation& equation, int64_t most) {
-  const auto bytes_of = [&](const Aval& aval) {
-    return static_cast<double>(aval.size() * std::min<int64_t>(dtype_size(aval.dtype()), most));
-  };
-  const Aval& result = graph.aval(equation.first_output);
-  const auto operands = graph.operands(equation);
-  const double stored = bytes_of(result) * kByte;
-  if (equation.primitive->is<structures::Product>()) {
-    const auto dimensions = DotDimensions::from(graph.attrs(equation));
-    const Shape& lhs = graph.aval(operands[0]).shape();
-    const auto product = [&](const Ints& axes) {
-      double size = 1;
-      for (const int64_t axis : axes) size *= static_cast<double>(lhs[axis]);
-      return size;
-    };
-    const double k = product(dimensions.lhs_contract), batch = product(dimensions.lhs_batch);
-    const auto elements = static_cast<double>(result.size());
-    const double m = static_cast<double>(graph.aval(operands[0]).size()) / std::max(1.0, k * batch);
-    const double n = elements / std::max(1.0, batch * m);
-    if (k <= 1) return stored;
-    if (m <= 1 || n <= 1) {
-      const auto read = static_cast<double>(graph.aval(operands[0]).bytes() + graph.aval(operands[1]).bytes());
-      return vector_product_time(elements * k, read, result.dtype());
-    }
-    return matrix_product_time(elements * k, std::min({m, n, k}), static_cast<double>(result.bytes()), result.dtype());
-  }
-  if (equation.primitive->is<structures::Scatter>()) return 2 * stored;
-  if (equation.primitive->is<structures::Fold>()) return bytes_of(graph.aval(operands[0])) * kByte;
-  return 0;
-}
 
 // An index along which all large intermediate results can be made piece by piece, and how many pieces fit the cache.
 // `plan`: one that makes all of it, as each step of the loop does. `always`: where all of them can, in the smallest
@@ -190,8 +159,8 @@ class Planner {
     for (const size_t i : region.exits) {
       most = std::min<int64_t>(most, dtype_size(precision_before(regions_.exits()[i]).narrow));
     }
-    double before = 0, after = 0;
-    for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i], most);
+    const AsWritten written(graph_, region.equations, most);
+    double after = 0;
     bool is_made_again = false;  // in blocks, for one exit, and for another one: nothing is left of blocks
     std::map<Var, PlannedExit> planned;
     Made made = made_;
@@ -207,19 +176,21 @@ class Planner {
       }
       planned.insert({exit.var, *std::move(terms)});
     }
-    int64_t avoided = 0, largest = 0;
+    int64_t avoided = 0, stored = 0, largest = 0;
     for (const uint32_t i : region.equations) {
       const Var var = graph_.equations()[i].first_output;
       if (planned.contains(var)) continue;
       const Aval& aval = graph_.aval(var);
       const int64_t bytes = aval.size() * std::min<int64_t>(dtype_size(aval.dtype()), most);
       avoided += bytes;
+      if (!written.is_stored(var)) continue;
+      stored += bytes;
       largest = std::max(largest, bytes);
     }
-    double gain = avoided < kProcessor.past_caches ? kGain : 1;
+    double gain = stored < kProcessor.past_caches ? kGain : 1;
     if (is_made_again) gain = kMadeAgain;
     if (largest > kMostBytes) gain = kSlower;
-    if (after > gain * before && !is_forced()) return;
+    if (after > gain * written.nanoseconds() && !is_forced()) return;
     planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
     made_ = std::move(made);
     planned_.merge(planned);

@@ -282,11 +282,12 @@ Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subse
   };
   const bool is_matrix = elements(x, of_x) != 1 || elements(y, of_y) != 1;
   if (summed.empty() ? of_x.empty() || of_y.empty() : !is_matrix) {
-    const Indices all = joined({batch, of_x, of_y, summed});
+    // In the order of the larger one, so that no loop reads large arrays across their rows.
+    const bool is_x_larger = x.indices.size() >= y.indices.size();
+    const Array &larger = is_x_larger ? x : y, &smaller = is_x_larger ? y : x;
+    const Indices all = joined({larger.indices, without(smaller.indices, larger.indices)});
     const Shape shape = shape_of(all, x, y);
-    Ints axes(summed.size());
-    std::iota(axes.begin(), axes.end(), static_cast<int64_t>(all.size() - summed.size()));
-    return {reduce_sum(spread(x, all, shape) * spread(y, all, shape), axes), joined({batch, of_x, of_y})};
+    return summed_to({spread(x, all, shape) * spread(y, all, shape), all}, wanted);
   }
   const Value value = dot_general(
       x.value, y.value,

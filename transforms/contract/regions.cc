@@ -89,10 +89,13 @@ bool Regions::settle() {
       changed_.erase(changed_.begin());
       visit(first);
     }
-    if (collapsed_.empty()) {
+    if (collapsed_.empty() && ended_.empty()) {
       if (!keep_what_is_needed()) return true;
       continue;
     }
+    forced_.insert(ended_.begin(), ended_.end());
+    for (const Var var : ended_) revisit(var);
+    ended_.clear();
     kept_.insert(collapsed_.begin(), collapsed_.end());
     for (const Var var : collapsed_) revisit(var);
     collapsed_.clear();
@@ -131,6 +134,16 @@ void Regions::visit(uint32_t number) {
   if (had_grown || grown_.contains(result)) changed_.insert(uses_[result].begin(), uses_[result].end());
 }
 
+// Growth of what has grown: its operands are wanted in memory, from where they became smaller on, or else all of them.
+void Regions::end_before_growth(const Grown& grown) {
+  const bool is_tried = std::ranges::all_of(grown.smaller, [&](Var var) { return forced_.contains(var); });
+  if (is_tried) {
+    collapsed_.insert(grown.roots.begin(), grown.roots.end());
+  } else {
+    ended_.insert(grown.smaller.begin(), grown.smaller.end());
+  }
+}
+
 void Regions::make(uint32_t number) {
   const Equation& equation = graph_.equations()[number];
   const Var result = equation.first_output;
@@ -141,15 +154,16 @@ void Regions::make(uint32_t number) {
   for (const Var operand : graph_.operands(equation)) {
     const auto found = grown_.find(operand);
     if (found == grown_.end()) continue;
-    // Growth of what has grown: its operands are wanted in memory.
-    if (grows) collapsed_.insert(found->second.roots.begin(), found->second.roots.end());
+    if (grows) end_before_growth(found->second);
     largest = std::max(largest, size(operand));
     made.factors = std::max(made.factors, found->second.factors);
     made.roots.insert(found->second.roots.begin(), found->second.roots.end());
+    made.smaller.insert(found->second.smaller.begin(), found->second.smaller.end());
     made.in_double = made.in_double || found->second.in_double;
   }
   if (kept_.contains(result) || (!grows && largest == 0)) return;
   if (made.roots.empty()) made.roots.insert(result);
+  if (2 * size(result) <= largest) made.smaller = {result};
   std::optional<terms::Sum> sum = made_of(equation, made.in_double);
   if (!sum || sum->terms.empty()) return;
   made.sum = *std::move(sum);

@@ -5,7 +5,7 @@
 //           multiplied. Exits are made anew, from the factors of what they are sums of
 //
 // A grown value that anything else needs is left as it is, and is a leaf for what follows. So are the operands of what
-// grows once more.
+// grows once more; where they have become smaller before, that is where they exit.
 #pragma once
 
 #include <set>
@@ -44,12 +44,14 @@ class Regions {
  private:
   struct Grown {
     terms::Sum sum;
-    int64_t factors = 0;    // elements of what was multiplied
-    std::set<Var> roots{};  // the products, or scatters, that it is made of
+    int64_t factors = 0;      // elements of what was multiplied
+    std::set<Var> roots{};    // the products, or scatters, that it is made of
+    std::set<Var> smaller{};  // where it became at most half of the grown value that it is made of
     bool in_double = false;
   };
 
   bool settle();
+  void end_before_growth(const Grown& grown);
   void visit(uint32_t number);
   void make(uint32_t number);
   bool keep_what_is_needed();
@@ -69,7 +71,7 @@ class Regions {
   terms::Context context_;
   std::vector<std::vector<uint32_t>> uses_;  // by variable: equations
   std::vector<bool> is_output_;
-  std::set<Var> kept_, forced_, collapsed_;
+  std::set<Var> kept_, forced_, collapsed_, ended_;
   std::set<uint32_t> changed_;  // equations that may have become something else
   absl::flat_hash_map<Var, Grown> grown_;
   absl::flat_hash_map<Var, Exit> leaving_;

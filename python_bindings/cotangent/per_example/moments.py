@@ -204,10 +204,11 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
         chunk_size: how many examples are computed at a time, by default all.
 
     Returns:
-        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a `NoiseScale` of scalars.
+        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a `NoiseScale` of scalars;
+        of a ragged batch with less than two examples NaN.
 
     Raises:
-        ValueError: the batch has less than two examples.
+        ValueError: the batch is known to have less than two examples.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
 
@@ -236,8 +237,10 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
         count = cnp.asarray(found.size, squares.dtype)
         of_one = squares / count
         mean = total([cnp.sum(cnp.square((s / count.astype(s.dtype)).astype("float64"))) for s in sums])
-        trace = (of_one - mean) * count / (count - 1)
-        squared_norm = (count * mean - of_one) / (count - 1)
+        # How many examples there are, data may decide: of less than two, all three are NaN.
+        freedom = cnp.where(count > 1, count - 1, float("nan"))
+        trace = (of_one - mean) * count / freedom
+        squared_norm = (count * mean - of_one) / freedom
         dtype = cnp.result_type(*sums)
         return NoiseScale(*(x.astype(dtype) for x in (trace / squared_norm, trace, squared_norm)))
 
