@@ -144,6 +144,9 @@ def join_axes(x: Array, start: int, stop: int) -> Array:
 
 def split_axis(x: Array, axis: int, sizes: Sequence[int]) -> Array:
     """An axis cut in several, whose sizes multiply to its own; what `join_axes` made becomes what it was."""
+    if axis not in _core.ragged_axes(x):
+        others = symbolic_sizes(x)
+        return reshaped(x, [*others[:axis], *sizes, *others[axis + 1 :]])
     shape = x._bound_shape
     return primitives.reshape(x, shape=[*shape[:axis], *sizes, *shape[axis + 1 :]])
 

@@ -18,11 +18,19 @@ from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind, literal, no_out, own
 from cotangent._ops.diagonals import diagonal
-from cotangent._ops.extents import without_padding
+from cotangent._ops.extents import drop_axes, without_padding
 from cotangent._ops.reductions import sum as _sum
-from cotangent._ops.reshaping import flat
+from cotangent._ops.reshaping import flat, reshaped
 from cotangent._ops.shapes import moveaxis
-from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, move_last, normalize_axis, refuse_ragged
+from cotangent._ops.sizes import (
+    as_dtype,
+    axis_size,
+    insert_axes,
+    move_last,
+    normalize_axis,
+    refuse_ragged,
+    symbolic_sizes,
+)
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -181,7 +189,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     if x.ndim < 2 or y.ndim < 1:
         raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
     product = matmul(x, insert_axes(y, [y.ndim]))
-    return primitives.reshape(product, shape=list(product._bound_shape[:-1]))
+    return drop_axes(product, [product.ndim - 1])
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
@@ -191,8 +199,7 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
         raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
     x = primitives.conj(x) if kind(x) == "complex" else x
     product = matmul(insert_axes(x, [x.ndim - 1]), y)
-    shape = list(product._bound_shape)
-    return primitives.reshape(product, shape=[*shape[:-2], shape[-1]])
+    return drop_axes(product, [product.ndim - 2])
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
@@ -267,10 +274,10 @@ def kron(a: Any, b: Any) -> Array:
     y = insert_axes(y, list(range(rank - y.ndim))) if y.ndim < rank else y
     if _core.ragged_axes(y):
         return _ragged_kron(x, y)
-    shape = [m * n for m, n in zip(x._bound_shape, y._bound_shape, strict=True)]
+    sizes = [m * n for m, n in zip(symbolic_sizes(x), symbolic_sizes(y), strict=True)]
     x = insert_axes(x, [2 * i + 1 for i in range(rank)]) if rank else x
     y = insert_axes(y, [2 * i for i in range(rank)]) if rank else y
-    return primitives.reshape(x * y, shape=shape)
+    return reshaped(x * y, sizes)
 
 
 def _ragged_kron(x: Array, y: Array) -> Array:
@@ -396,10 +403,10 @@ def _contract(
         m, n = x._bound_shape[x_labels.index(label)], y._bound_shape[y_labels.index(label)]
         if m != n and m == 1:
             i = x_labels.index(label)
-            x, x_labels = _drop_axis(x, i), x_labels.replace(label, "")
+            x, x_labels = drop_axes(x, [i]), x_labels.replace(label, "")
         elif m != n and n == 1:
             j = y_labels.index(label)
-            y, y_labels = _drop_axis(y, j), y_labels.replace(label, "")
+            y, y_labels = drop_axes(y, [j]), y_labels.replace(label, "")
     x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
     y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
     shared = [label for label in x_labels if label in y_labels]
@@ -413,10 +420,6 @@ def _contract(
     )
     rest = [label for label in x_labels if label not in shared] + [label for label in y_labels if label not in shared]
     return result, "".join(batch + rest)
-
-
-def _drop_axis(x: Array, axis: int) -> Array:
-    return primitives.reshape(x, shape=[size for i, size in enumerate(x._bound_shape) if i != axis])
 
 
 def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:

@@ -20,6 +20,7 @@ from cotangent._base.capture import (
     wraps,
 )
 from cotangent._core import Array
+from cotangent._ops.extents import split_axis
 from cotangent._transforms.differentiation import (
     _differentiated,
     _is_length,
@@ -184,9 +185,9 @@ def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -
             if forward:
                 permutation = [*range(1, len(rest) + 1), 0]
                 part = primitives.transpose(part, permutation=permutation)
-                part = primitives.reshape(part, shape=[*rest, *shape])
+                part = split_axis(part, len(rest), shape)
             else:
-                part = primitives.reshape(part, shape=[*shape, *rest])
+                part = split_axis(part, 0, shape)
             row.append(part)
         blocks.append(row)
         offset += size

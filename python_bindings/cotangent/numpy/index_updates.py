@@ -22,7 +22,7 @@ from cotangent._base.dimensions import SAME_NAME, placed
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
-from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
+from cotangent._ops.extents import capacities, capacity, drop_axes, shaped_like, split_axis, spread_over, stretched
 from cotangent._ops.index_plans import Plan, check_mask, is_mask, outside_if_negative, resolve, with_mask_axes
 from cotangent._ops.indexing import (
     Lookup,
@@ -38,7 +38,7 @@ from cotangent._ops.indexing import (
 from cotangent._ops.positions import exact_mask, is_unknown
 from cotangent._ops.repeated import repeated, times_named
 from cotangent._ops.sized_slices import SizedSlice
-from cotangent._ops.sizes import bound_size, ragged_length
+from cotangent._ops.sizes import bound_size, insert_axes, ragged_length
 from cotangent._ops.taking import fill_outside
 from cotangent.errors import ShapeError
 
@@ -348,7 +348,8 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     kept = [size for axis, size in enumerate(shape) if axis not in dropped]
     for position in inserted:
         kept.insert(position, 1)
-    updates = primitives.reshape(_core.broadcast_to(updates, kept), shape=shape)
+    updates = drop_axes(_core.broadcast_to(updates, kept), inserted) if inserted else _core.broadcast_to(updates, kept)
+    updates = insert_axes(updates, dropped) if dropped else updates
     if found is not None:
         updates = _scatter(window, found, updates, operation, unique)
         operation = "set"

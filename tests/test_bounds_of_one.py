@@ -1,0 +1,64 @@
+"""Ragged axes of one element at most, which in memory are like any axis of size 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+Program = Callable[[Any], Any]
+
+PROGRAMS: dict[str, Program] = {
+    "kron": lambda x: cnp.kron(x, np.ones(2)),
+    "kron of an exact one": lambda x: cnp.kron(np.ones(2), x),
+    "kron of matrices": lambda x: cnp.kron(cnp.outer(x, x), np.arange(4.0).reshape(2, 2)),
+    "kron with a number of one element": lambda x: cnp.kron(x, np.ones(1)),
+    "matvec": lambda x: cnp.matvec(cnp.outer(x, np.arange(3.0)), np.ones(3)),
+    "vecmat": lambda x: cnp.vecmat(np.ones(3), cnp.outer(np.arange(3.0), x)),
+    "einsum with an axis of one element": lambda x: cnp.einsum("ij,j->i", x[:, None] * np.arange(2.0), np.ones(1)),
+    "hessian": ct.hessian(lambda y: (y**3).sum() * y.sum()),
+    "jacfwd": ct.jacfwd(lambda x: cnp.outer(x, np.arange(2.0))),
+    "jacrev": ct.jacrev(lambda x: cnp.outer(x, np.arange(2.0))),
+    "jacobian of an exact result": ct.jacrev(lambda x: x.sum() * cnp.ones((2, 3))),
+    "median of rows": lambda x: cnp.median(cnp.outer(x, np.arange(3.0)), axis=1),
+    "quantiles of columns": lambda x: cnp.quantile(cnp.outer(np.arange(3.0), x), np.array([0.25, 0.5]), axis=0),
+    "argmax": lambda x: cnp.argmax(cnp.outer(np.arange(3.0), x + 1)),
+    "a column set": lambda x: cnp.outer(x, np.ones(2)).at[:, 0].set(x),
+    "a column added to": lambda x: cnp.outer(x, np.ones(2)).at[:, -1].add(3 * x),
+    "rows set": lambda x: cnp.outer(np.ones(3), x).at[np.array([2, 0])].set(5.0),
+    "a new axis set": lambda x: cnp.outer(x, np.ones(2)).at[None, :, 1].set(x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_one_element_or_none(name: str) -> None:
+    f = PROGRAMS[name]
+    for length in (0, 1):
+        if length == 0 and name == "argmax":
+            continue
+        want = np.asarray(f(cnp.array(np.array([2.0])[:length])))
+        for run in (ct.mask(f), ct.jit(ct.mask(f))):
+            found = run(ct.Ragged(np.array([2.0 if length else np.nan]), {0: length}))
+            found = np.asarray(found.unpad() if isinstance(found, ct.Ragged) else found)
+            assert found.shape == want.shape
+            np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "argmax"])
+def test_groups_of_a_batch_that_have_one_element_at_most(name: str) -> None:
+    f = PROGRAMS[name]
+    rows = [np.array([]), np.array([1.0, 2.0]), np.array([3.0])]
+    found = ct.pack(f)(ct.ragged([row.astype(np.float32) for row in rows]))
+    for part, row in zip(found.to_list() if isinstance(found, ct.Ragged) else found, rows, strict=True):
+        np.testing.assert_allclose(part, f(cnp.array(row, np.float32)), rtol=1e-5)
+
+
+def test_the_gradient_of_a_product_with_one_element() -> None:
+    gradient = ct.grad(ct.mask(lambda x: (cnp.kron(x, np.array([1.0, 4.0])) ** 2).sum()))
+    for length in (0, 1):
+        found = gradient(ct.Ragged(np.array([3.0]), {0: length}))
+        np.testing.assert_array_equal(found.unpad(), [102.0][:length])
