@@ -126,18 +126,19 @@ def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
         require([length], lambda n: n >= needed, what)
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
-    """The elements along an axis with the ``kth`` in its place, none larger before and none smaller behind it: sorted."""
-    x = _core.array(a)
-    position = normalize_axis(axis, x.ndim, "partition")
+def partition(a: Any, kth: int, axis: int | None = -1) -> Array:
+    """The elements along an axis with the ``kth`` in its place, none larger before and none smaller behind it: sorted.
+
+    With axis None, of the flattened array.
+    """
+    x, position = flattened(_core.array(a), axis, "partition")
     _check_kth(x, kth, position, "partition")
     return sort(x, position)
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: Any, kth: int, axis: int | None = -1) -> Array:
     """The positions of the elements in the order of `partition`."""
-    x = _core.array(a)
-    position = normalize_axis(axis, x.ndim, "argpartition")
+    x, position = flattened(_core.array(a), axis, "argpartition")
     _check_kth(x, kth, position, "argpartition")
     return argsort(x, position)
 
