@@ -90,3 +90,14 @@ def test_partition_of_all_elements() -> None:
 def test_parts_that_never_add_up() -> None:
     with pytest.raises(ValueError, match=r"sizes \(4, 4\) do not add up to 6, the bound of axis 0"):
         ct.jit(ct.mask(lambda x: lax.split(x, (4, 4))))(ragged(5))
+
+
+def test_a_report_says_once_where() -> None:
+    def second(x: Any) -> Any:
+        return x[4]
+
+    f = ct.mask(second)
+    message = ct.jit(ct.checkify.checkify(lambda n: f(ragged(n)), errors=ct.checkify.index_checks))(2)[0].get()
+    first, where = message.splitlines()
+    assert first == "index 4 is out of bounds for axis 0, which is shorter"
+    assert where.endswith(f"test_requirements_of_lengths.py:{second.__code__.co_firstlineno + 1} (second)")

@@ -43,7 +43,7 @@ from cotangent._ops.sizes import (
     symbolic_shape,
     symbolic_size,
 )
-from cotangent._transforms.lengths import place_of_call, require
+from cotangent._transforms.lengths import require
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_array, one_dtype
 
@@ -333,10 +333,10 @@ def _check_parts(array: Array, axis: int, counts: Sequence[int | Dim]) -> None:
     )
     if equal is not True:
         fault = "whose length is another"
-        require([length, whole], lambda n, m: n == m, f"lax.split{place_of_call()}: {what} axis {axis}", fault)
+        require([length, whole], lambda n, m: n == m, f"lax.split: {what} axis {axis}", fault)
     for count in counts:
         if isinstance(count, Dim) and count.least < 0:
-            text = f"lax.split{place_of_call()}: the size {count.owner} is negative, for axis {axis}"
+            text = f"lax.split: the size {count.owner} is negative, for axis {axis}"
             require([length, count.value], lambda n, m: m >= 0, text, "whose length is too small")
 
 
