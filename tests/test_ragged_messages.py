@@ -134,3 +134,42 @@ def test_values_of_any_number_are_repeated_where_they_are_put() -> None:
     np.testing.assert_array_equal(filled.unpad(), expected)
     whole = ct.mask(lambda y: cnp.fill_diagonal(cnp.zeros((3, 3)), y, inplace=False))(y)
     np.testing.assert_array_equal(whole, np.diag([1.0, 2.0, 1.0]))
+
+
+def test_results_of_callbacks_are_exact() -> None:
+    x = ct.Ragged(np.array([2.0, 1.0, 7.0]), {0: 2})
+    with pytest.raises(
+        ct.errors.ConcretizationError, match=r"(?s)pure_callback: a result of .* ragged size.*\[:x.shape\[0\]\]"
+    ):
+        ct.mask(lambda x: ct.pure_callback(np.sort, x, x))(x)
+
+    def padded(x: Any) -> Any:
+        return np.pad(np.sort(x), (0, 3 - len(x)))
+
+    cut = ct.mask(lambda x: ct.pure_callback(padded, ct.ShapeDtypeStruct((3,), "float64"), x)[: x.shape[0]])
+    assert cut(x).tolist() == [1.0, 2.0]
+
+
+def test_numpy_does_not_take_sizes() -> None:
+    x = ct.Ragged(np.arange(3.0), {0: 2})
+    with pytest.raises(TypeError, match=r"ct.numpy.zeros\(x.shape\[0\]\) for np.zeros"):
+        ct.mask(lambda x: np.zeros(x.shape[0]))(x)
+    assert ct.mask(lambda x: ct.numpy.zeros(x.shape[0]))(x).tolist() == [0.0, 0.0]
+
+
+def test_arrays_of_numpy_do_not_take_traced_indices() -> None:
+    table = np.arange(6.0)
+    for index in (np.array([1, 2]), 1):
+        with pytest.raises(ct.errors.ConcretizationError, match=r"ct.numpy.asarray\(a\)\[i\]"):
+            ct.jit(lambda i: table[i])(index)
+        assert ct.jit(lambda i: ct.numpy.asarray(table)[i])(index).tolist() == table[index].tolist()
+
+    def write(i: Any) -> Any:
+        table[i] = 0.0
+        return i
+
+    with pytest.raises(ct.errors.ConcretizationError, match=r"\.at\[i\]\.set"):
+        ct.jit(write)(1)
+    with pytest.raises(ct.errors.ConcretizationError) as error:
+        ct.jit(lambda i: np.asarray(i))(1)
+    assert "asarray(a)" not in str(error.value)

@@ -26,6 +26,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], int, str, int]] = {
     ),
     "split": (lambda x: cnp.split(x, 2), 5, "split.* 2 equal parts", 4),
     "hsplit": (lambda x: cnp.hsplit(x, 3), 5, "hsplit.* 3 equal parts", 6),
+    "lax.split": (lambda x: lax.split(x, (2, 2)), 5, r"lax.split.* sizes \(2, 2\) do not add up to axis 0", 4),
+    "lax.split, a size": (lambda x: lax.split(x, (2, x.shape[0] - 2)), 1, "lax.split.* is negative", 5),
     "delete": (lambda x: cnp.delete(x, 4), 4, "delete.* index 4", 5),
     "delete, from the end": (lambda x: cnp.delete(x, -4), 3, "delete.* index -4", 4),
     "delete, several": (lambda x: cnp.delete(x, [0, 3]), 3, "delete.* index 3", 4),
@@ -74,3 +76,28 @@ def test_a_mode_says_what_a_position_outside_means() -> None:
     assert np.isnan(ct.mask(lambda x: x.at[4].get(mode="fill"))(x))
     assert ct.mask(lambda x: cnp.array_split(x, 2))(ragged(5))[0].tolist() == [0.0, 1.0, 2.0]
     assert float(ct.jit(ct.mask(lambda x: x[x.shape[0]]))(x)) == 1.0
+
+
+def test_partition_of_all_elements() -> None:
+    rows = ct.Ragged(np.arange(6.0).reshape(2, 3)[::-1].copy(), {1: 2})
+    assert ct.mask(lambda m: cnp.partition(m, 0, axis=None))(rows).tolist() == [0.0, 1.0, 3.0, 4.0]
+    assert ct.mask(lambda m: cnp.argpartition(m, 0, axis=None))(rows).tolist() == [2, 3, 0, 1]
+    assert cnp.partition(np.array([[3.0, 1.0], [2.0, 0.0]]), 1, axis=None).tolist() == [0.0, 1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="kth=4"):
+        ct.mask(lambda m: cnp.partition(m, 4, axis=None))(rows)
+
+
+def test_parts_that_never_add_up() -> None:
+    with pytest.raises(ValueError, match=r"sizes \(4, 4\) do not add up to 6, the bound of axis 0"):
+        ct.jit(ct.mask(lambda x: lax.split(x, (4, 4))))(ragged(5))
+
+
+def test_a_report_says_once_where() -> None:
+    def second(x: Any) -> Any:
+        return x[4]
+
+    f = ct.mask(second)
+    message = ct.jit(ct.checkify.checkify(lambda n: f(ragged(n)), errors=ct.checkify.index_checks))(2)[0].get()
+    first, where = message.splitlines()
+    assert first == "index 4 is out of bounds for axis 0, which is shorter"
+    assert where.endswith(f"test_requirements_of_lengths.py:{second.__code__.co_firstlineno + 1} (second)")

@@ -21,7 +21,7 @@ from cotangent import _core, numpy
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.device import CPU, Device, backend_of, check_device, device_at
 from cotangent._core import Array
-from cotangent._numpy_dispatch import asked_by_library
+from cotangent._numpy_dispatch import asked_by_index, asked_by_library
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import (
     bits,
@@ -87,7 +87,11 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     try:
         array = _core.to_numpy(self, "conversion to a NumPy array")
     except ConcretizationError as error:
-        hint = asked_by_library(sys._getframe(1))
+        frame = sys._getframe(1)
+        if hint := asked_by_index(frame):
+            *lines, _ = str(error).splitlines()
+            raise ConcretizationError("\n".join([*lines, f"  {hint}"])) from None
+        hint = asked_by_library(frame)
         if not hint:
             raise
         raise ConcretizationError(f"{error}\n  {hint}") from None

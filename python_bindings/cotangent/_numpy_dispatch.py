@@ -9,6 +9,7 @@ Which function stands for which follows from the names in the modules: there is 
 
 from __future__ import annotations
 
+import dis
 import functools
 import importlib
 import itertools
@@ -148,6 +149,18 @@ def asked_by_library(frame: Any) -> str:
     if callable(counterpart):
         return f"use ct.{name}, which takes traced arrays, for {name}"
     return f"{name} computes with elements: compose it of functions of ct.numpy and ct.scipy, or call it through ct.pure_callback"
+
+
+def asked_by_index(frame: Any) -> str:
+    """What to do, where the user's code indexes an array of NumPy's with a traced one; empty if that is not what it does."""
+    if frame is None:
+        return ""
+    found = next((x for x in dis.get_instructions(frame.f_code) if x.offset == frame.f_lasti), None)
+    if found is None or not (found.opname.endswith("_SUBSCR") or found.argrepr == "[]"):
+        return ""
+    if found.opname == "STORE_SUBSCR":
+        return "to write into an array a of NumPy's at a traced position, make a new one: ct.numpy.asarray(a).at[i].set(values)"
+    return "to index an array a of NumPy's with a traced one, make it one of this package: ct.numpy.asarray(a)[i]"
 
 
 class NoMemoryError(ConcretizationError, AttributeError):

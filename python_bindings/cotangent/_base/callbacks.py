@@ -17,7 +17,9 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
+from cotangent._base.dimensions import Dim, bound_of, placed
 from cotangent._core import Array, PyTreeDef
+from cotangent.errors import ConcretizationError
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
@@ -123,6 +125,15 @@ def _result_types(result_shape_dtypes: Any, transform: str) -> tuple[list[tuple[
             raise TypeError(
                 f"{transform}: result_shape_dtypes must be made of things with shape and dtype (ct.ShapeDtypeStruct, arrays) or numbers; "
                 f"got {type(leaf).__name__}"
+            )
+        if any(isinstance(size, Dim) and size.least != size.bound for size in leaf.shape):
+            sizes = tuple(bound_of(size) for size in leaf.shape)
+            raise ConcretizationError(
+                placed(
+                    f"{transform}: a result of shape {tuple(leaf.shape)} has a ragged size, and those of callbacks are exact",
+                    "let the callback pad its result to the bound, and cut it behind the call:"
+                    f" {transform}(callback, ct.ShapeDtypeStruct({sizes}, {str(np.dtype(leaf.dtype))!r}), x)[:x.shape[0]]",
+                )
             )
         spec = ShapeDtypeStruct([int(size) for size in leaf.shape], leaf.dtype)
         types.append((spec.shape, spec.dtype))

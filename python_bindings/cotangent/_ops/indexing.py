@@ -17,7 +17,7 @@ from cotangent._ops.extents import drop_axes, join_axes
 from cotangent._ops.index_plans import Plan, items_with_axes, resolve, static_index, with_mask_axes
 from cotangent._ops.sized_slices import take_slice
 from cotangent._ops.sizes import axis_size, insert_axes
-from cotangent._transforms.lengths import place_of_call, require, require_position
+from cotangent._transforms.lengths import require, require_position
 
 _INT32 = np.dtype("int32")
 
@@ -172,11 +172,11 @@ def require_places(x: Array, index: Any) -> None:
     for item, axis in zip(*items_with_axes(index, x), strict=True):
         number, size = static_index(item), axis_size(x, axis) if axis < x.ndim else 0
         if number is not None and not isinstance(item, (bool, np.bool_)) and isinstance(size, Array):
-            require_position(size, number, f"index {number}{place_of_call()} is out of bounds for axis {axis}")
+            require_position(size, number, f"index {number} is out of bounds for axis {axis}")
         elif isinstance(item, Dim):
             if not isinstance(size, Array):
                 size = _core.full((), size, "int32")
-            what = f"the size {item.owner} as an index{place_of_call()} is out of bounds for axis {axis}"
+            what = f"the size {item.owner} as an index is out of bounds for axis {axis}"
             require([size, item.value], lambda n, i: (i < n) & (i >= -n), what, error=IndexError)
 
 

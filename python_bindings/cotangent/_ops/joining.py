@@ -23,7 +23,7 @@ from cotangent._ops.sizes import (
     static_int,
     symbolic_size,
 )
-from cotangent._transforms.lengths import place_of_call, require
+from cotangent._transforms.lengths import require
 
 __all__ = [
     "append",
@@ -194,7 +194,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         )
     length = axis_size(array, axis)
     if equal and isinstance(length, Array) and sections > 1:
-        what = f"{name}{place_of_call()}: {sections} equal parts were asked for, of axis {axis}"
+        what = f"{name}: {sections} equal parts were asked for, of axis {axis}"
         fault, advice = "whose length does not divide into them", "\n  use array_split"
         require([length], lambda n: n % sections == 0, what, fault, advice=advice)
     base, extra = divmod(total, sections)

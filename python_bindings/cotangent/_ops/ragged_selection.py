@@ -17,7 +17,7 @@ from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import Size, as_dtype, axis_size, bound_size, insert_axes, is_dimension
 from cotangent._ops.sorting import argsort
-from cotangent._transforms.lengths import place_of_call, require
+from cotangent._transforms.lengths import require
 
 __all__ = ["delete_ragged", "insert_ragged"]
 
@@ -100,7 +100,7 @@ def _require_inside(x: Array, obj: Any, axis: int, name: str, least_size: Callab
         needed, sizes = max(least_size(high), -low), [size]
         what = str(high if needed == least_size(high) else low)
         holds = lambda n: n >= needed  # noqa: E731
-    require(sizes, holds, f"{name}{place_of_call()}: index {what} is out of bounds for axis {axis}", error=IndexError)
+    require(sizes, holds, f"{name}: index {what} is out of bounds for axis {axis}", error=IndexError)
 
 
 def _is_int(value: Any) -> bool:

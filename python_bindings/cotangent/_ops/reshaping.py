@@ -121,11 +121,10 @@ def _check_count(source: Sequence[Extent], target: Sequence[Extent]) -> None:
     gap = narrowed(before - after)
     if isinstance(gap, Dim) and (gap.least > 0 or gap.bound < 0):
         raise ShapeError(f"reshape: {before} elements do not fill {tuple(target)}, whatever the lengths")
-    place = _core.calling_place()
     require_equal(
         _scalar(before),
         _scalar(after),
-        f"reshape{f' at {place}' if place else ''}: the elements of an array and of its new shape",
+        "reshape: the elements of an array and of its new shape",
         "\n  cut the array to a size that fits: x[: n // 2 * 2].reshape(-1, 2)",
     )
 

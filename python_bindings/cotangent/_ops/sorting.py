@@ -17,7 +17,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.reshaping import flattened
 from cotangent._ops.sizes import axis_size, normalize_axis, ragged_length, static_int
-from cotangent._transforms.lengths import place_of_call, require
+from cotangent._transforms.lengths import require
 from cotangent.errors import DTypeError
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
@@ -122,22 +122,23 @@ def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
     length = axis_size(x, axis)
     if isinstance(length, Array):
         needed = -number if number < 0 else number + 1
-        what = f"{name}{place_of_call()}: kth={number} is out of bounds for axis {axis}"
+        what = f"{name}: kth={number} is out of bounds for axis {axis}"
         require([length], lambda n: n >= needed, what)
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
-    """The elements along an axis with the ``kth`` in its place, none larger before and none smaller behind it: sorted."""
-    x = _core.array(a)
-    position = normalize_axis(axis, x.ndim, "partition")
+def partition(a: Any, kth: int, axis: int | None = -1) -> Array:
+    """The elements along an axis with the ``kth`` in its place, none larger before and none smaller behind it: sorted.
+
+    With axis None, of the flattened array.
+    """
+    x, position = flattened(_core.array(a), axis, "partition")
     _check_kth(x, kth, position, "partition")
     return sort(x, position)
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: Any, kth: int, axis: int | None = -1) -> Array:
     """The positions of the elements in the order of `partition`."""
-    x = _core.array(a)
-    position = normalize_axis(axis, x.ndim, "argpartition")
+    x, position = flattened(_core.array(a), axis, "argpartition")
     _check_kth(x, kth, position, "argpartition")
     return argsort(x, position)
 

@@ -25,7 +25,7 @@ _LONGEST = 2**31 - 1
 
 # What lengths that should be equal are reported to, with bools that say where they are: `checkify` puts its function here before it
 # asks for checks of indices.
-report_unequal: Callable[[Array, str], None] | None = None
+report_unequal: Callable[[Array, str, str], None] | None = None
 
 
 def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> Array:
@@ -161,7 +161,7 @@ def compare(comparisons: Sequence[Comparison], leaves: Sequence[Array]) -> None:
             check(*sides)
 
 
-def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
+def check_equal(first: Any, second: Any, what: str, advice: str = "", place: str = "") -> None:
     """Checks that two lengths, of one example or of a batch each, are equal.
 
     At once if they are known; when the program is called if they are arguments of one that is jitted; else under `checkify`.
@@ -173,7 +173,7 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
         return
     if _core.is_traced(first) or _core.is_traced(second):
         if _core.get_flag("index_checks") and report_unequal is not None:
-            report_unequal(primitives.eq(*_alike(first, second)), f"{what} have different lengths")
+            report_unequal(primitives.eq(*_alike(first, second)), f"{what} have different lengths", place)
             return
         noted = _comparisons.noted[-1] if _comparisons.noted else []
         if noted is None:
@@ -188,31 +188,37 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
     left, right = np.broadcast_arrays(left, right)
     if (left == right).all():
         return
-    place = np.argwhere(left != right)[0]
-    where = f" in example {', '.join(map(str, place))}" if left.ndim else ""
-    at = tuple(place)
-    raise ShapeError(f"{what} have lengths {int(left[at])} and {int(right[at])}{where}{advice}")
+    example = np.argwhere(left != right)[0]
+    where = f" in example {', '.join(map(str, example))}" if left.ndim else ""
+    at = tuple(example)
+    raise ShapeError(f"{what} have lengths {int(left[at])} and {int(right[at])}{where}{_at(place)}{advice}")
 
 
-def check_position(size: Any, number: int, what: str) -> None:
+def check_position(size: Any, number: int, what: str, place: str = "") -> None:
     """Checks that an axis of a size has a position: at once if the size is known, else under `checkify`.
 
     Raises:
         IndexError: it has not.
     """
     needed = -number if number < 0 else number + 1
-    _check_holds([size], lambda size: size >= needed, what, "which is shorter", IndexError)
+    _check_holds([size], lambda size: size >= needed, what, "which is shorter", IndexError, place=place)
 
 
 def _check_holds(
-    sizes: Sequence[Any], holds: Callable[..., Any], what: str, fault: str, error: type[Exception], advice: str = ""
+    sizes: Sequence[Any],
+    holds: Callable[..., Any],
+    what: str,
+    fault: str,
+    error: type[Exception],
+    advice: str = "",
+    place: str = "",
 ) -> None:
     """Checks what must hold for sizes, the first of which the message ends with: at once if they are known, else under `checkify`."""
     if any(map(_core.is_traced, sizes)):
         if _core.get_flag("index_checks") and report_unequal is not None:
-            report_unequal(holds(*_alike(*sizes)), f"{what}, {fault}")
+            report_unequal(holds(*_alike(*sizes)), f"{what}, {fault}", place)
     elif not holds(*map(int, sizes)):
-        raise error(f"{what} with length {int(sizes[0])}{advice}")
+        raise error(f"{what} with length {int(sizes[0])}{_at(place)}{advice}")
 
 
 _OUTSIDE = "the length of a ragged axis is negative or larger than its bound"
@@ -224,7 +230,7 @@ def _report_outside(size: Array, bound: int, what: str) -> None:
     most_of_dtype = 2 ** (8 * size.dtype.itemsize - (_core.kind(size) == "signed")) - 1
     least, most = _core.full((), 0, size.dtype), _core.full((), min(bound, most_of_dtype), size.dtype)
     above, below = primitives.ge(*_alike(size, least)), primitives.le(*_alike(size, most))
-    report_unequal(primitives.and_(above, below), what)
+    report_unequal(primitives.and_(above, below), what, "")
 
 
 def _check_size(size: Any, bound: int) -> None:
@@ -273,12 +279,14 @@ def _require(sizes: list[Array], check: Callable[..., None]) -> None:
 
 def require_equal(first: Array, second: Array, what: str, advice: str = "") -> None:
     """`check_equal` for two sizes inside of a masked region."""
-    _require([first, second], lambda first, second: check_equal(first, second, what, advice))
+    place = _core.calling_place()
+    _require([first, second], lambda first, second: check_equal(first, second, what, advice, place))
 
 
 def require_position(size: Array, number: int, what: str) -> None:
     """`check_position` for a size inside of a masked region."""
-    _require([size], lambda size: check_position(size, number, what))
+    place = _core.calling_place()
+    _require([size], lambda size: check_position(size, number, what, place))
 
 
 def require(
@@ -296,13 +304,12 @@ def require(
         holds: of the sizes, as ints or arrays.
         what: the message, before the length where it is known, and before ``fault`` where `checkify` reports it.
     """
-    _require(sizes, lambda *sizes: _check_holds(sizes, holds, what, fault, error, advice))
-
-
-def place_of_call() -> str:
-    """The user's line, for the middle of a message."""
     place = _core.calling_place()
-    return f" at {place}" if place else ""
+    _require(sizes, lambda *sizes: _check_holds(sizes, holds, what, fault, error, advice, place))
+
+
+def _at(place: str) -> str:
+    return f"\n  at {place}" if place else ""
 
 
 def _require_size(size: Array, bound: int) -> None:

@@ -50,7 +50,12 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
             nonlocal out_structure
             call_args, call_kwargs = outer.unflatten(inputs[len(lengths) :])
-            result, found_required = collect_requirements(lambda: fun(*call_args, **call_kwargs))
+            try:
+                result, found_required = collect_requirements(lambda: fun(*call_args, **call_kwargs))
+            except TypeError as error:
+                if type(error) is TypeError and _not_a_size(error):
+                    raise TypeError(f"{error}\n  {_SIZES_ARE_SYMBOLIC}") from error
+                raise
             leaves, out_structure = flatten_arguments(result, f"the output of {name}")
             out_lengths: list[Array] = []
             for leaf in leaves:
@@ -110,6 +115,14 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         return out_structure.unflatten(outputs)
 
     return mask_fun
+
+
+_SIZES_ARE_SYMBOLIC = "Dim is the size of a ragged axis, which functions of this package take: ct.numpy.zeros(x.shape[0]) for np.zeros(x.shape[0])"
+
+
+def _not_a_size(error: TypeError) -> bool:
+    """Whether NumPy, or somebody else who takes numbers, refused the size of a ragged axis."""
+    return "Dim(<=" in str(error) and _SIZES_ARE_SYMBOLIC not in str(error)
 
 
 def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str], list[Any], list[dict[int, int]]]:

@@ -202,14 +202,14 @@ def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> N
     _bind_check(_made("index", text, structure, static, True), held, [value, size])
 
 
-def length_check(equal: Array, text: str) -> None:
+def length_check(equal: Array, text: str, location: str = "") -> None:
     """Records that lengths of ragged axes were not equal; for what makes them one length, while `checkify` asks for it."""
     before = _core.override_flag("index_checks", False)  # not for what is computed here
     try:
         held = cnp.all(equal)
     finally:
         _core.override_flag("index_checks", before)
-    _bind_check(_made("length", text, None, (), True), held, [])
+    _bind_check(_made("length", text, None, (), True, location), held, [])
 
 
 indexing.report_outside = index_check

@@ -27,7 +27,7 @@ from cotangent.checkify.checks import (
     length_checks,
     user_checks,
 )
-from cotangent.checkify.placing import automatic_failures, with_checks_placed
+from cotangent.checkify.placing import Constants, automatic_failures, with_checks_placed
 from cotangent.ir import Equation, Interpreter, equations
 
 __all__ = [
@@ -147,6 +147,7 @@ class _Checker(Interpreter):
         self.records: list[_Record] = []
         self.code: Array = _core.full((), 0, "int32")
         self.payload: list[Array] = []
+        self.constants = Constants()
 
     def state(self) -> list[Array]:
         return [self.code, *self.payload]
@@ -212,7 +213,8 @@ class _Checker(Interpreter):
             self.wanted = everything
 
     def automatic(self, eqn: Equation, values: Sequence[Any], results: Sequence[Array]) -> None:
-        for failed, kind, text in automatic_failures(self.wanted, eqn, values, results):
+        self.constants.note(values, results)
+        for failed, kind, text in automatic_failures(self.wanted, eqn, values, results, self.constants):
             self.report(failed, kind, text, eqn.location)
 
     def user_check(self, eqn: Equation, held: Array, *values: Array) -> list[Array]:

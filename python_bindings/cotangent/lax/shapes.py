@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
+from cotangent._base.dimensions import Dim
 from cotangent._core import Array
 from cotangent._ops.extents import (
     alike,
@@ -26,6 +27,7 @@ from cotangent._ops.extents import (
     join_axes,
 )
 from cotangent._ops.reshaping import reshaped
+from cotangent._ops.sized_slices import resolve_slice, take_slice
 from cotangent._ops.sizes import (
     axis_size,
     bound_size,
@@ -33,11 +35,15 @@ from cotangent._ops.sizes import (
     common_shape,
     insert_axes,
     is_dimension,
+    length_of_size,
     normalize_axis,
+    size_from,
     static_int,
     static_shape,
     symbolic_shape,
+    symbolic_size,
 )
+from cotangent._transforms.lengths import require
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_array, one_dtype
 
@@ -294,7 +300,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return found if keepdims else squeeze(found, (axis,))
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+def split(operand: Any, sizes: Sequence[int | Dim], axis: int = 0) -> list[Array]:
     """Consecutive pieces of an axis, of the given sizes.
 
     Raises:
@@ -302,13 +308,36 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """
     array = as_array("split", operand)
     axis = normalize_axis(axis, array.ndim, "lax.split")
-    counts = _integers("split", sizes, "the sizes")
-    if sum(counts) != capacity(array, axis) or any(count < 0 for count in counts):
+    if not hasattr(sizes, "__iter__"):
+        raise TypeError(f"lax.split: the sizes must be a sequence of integers; got {sizes!r}")
+    counts = [size_from(size, "lax.split: a size") for size in sizes]
+    _check_parts(array, axis, counts)
+    ends: list[Any] = [sum(counts[:i]) for i in range(len(counts) + 1)]
+    total = symbolic_size(array, axis)
+    pieces = [resolve_slice(total, builtins.slice(ends[i], ends[i + 1]), 1, axis) for i in range(len(counts))]
+    return [take_slice(array, axis, piece) for piece in pieces]
+
+
+def _check_parts(array: Array, axis: int, counts: Sequence[int | Dim]) -> None:
+    """ValueError unless sizes of parts are not negative and add up to an axis: at once, or where lengths are known."""
+    total, together = symbolic_size(array, axis), sum(counts)
+    shown = ", ".join(size.owner if isinstance(size, Dim) else str(size) for size in counts)
+    what = f"sizes ({shown}) do not add up to"
+    equal = together == total
+    if equal is False or any(isinstance(count, int) and count < 0 for count in counts):
         raise ValueError(
-            f"lax.split: sizes {tuple(counts)} do not add up to {capacity(array, axis)}, the size of axis {axis}"
+            f"lax.split: {what} {bound_of(total)}, the {'bound' if isinstance(total, Dim) else 'size'} of axis {axis}"
         )
-    ends = [sum(counts[:i]) for i in range(len(counts) + 1)]
-    return [slice_in_dim(array, ends[i], ends[i + 1], 1, axis) for i in range(len(counts))]
+    length, whole = (
+        _core.full((), size, "int32") if isinstance(size, int) else length_of_size(size) for size in (total, together)
+    )
+    if equal is not True:
+        fault = "whose length is another"
+        require([length, whole], lambda n, m: n == m, f"lax.split: {what} axis {axis}", fault)
+    for count in counts:
+        if isinstance(count, Dim) and count.least < 0:
+            text = f"lax.split: the size {count.owner} is negative, for axis {axis}"
+            require([length, count.value], lambda n, m: m >= 0, text, "whose length is too small")
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:

@@ -20,7 +20,7 @@ from cotangent._ops.comparisons import less
 from cotangent._ops.extents import capacity, index_along
 from cotangent._ops.sizes import axis_size, length_of_size, normalize_axis, static_int
 from cotangent._ops.taking import take_along_axis
-from cotangent._transforms.lengths import place_of_call, require
+from cotangent._transforms.lengths import require
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
@@ -94,7 +94,7 @@ def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
 def _require_elements(x: Array, axis: int, text: str, count: Array) -> None:
     size = axis_size(x, axis)
     if isinstance(size, Array):
-        what = f"lax.top_k{place_of_call()}: the {text} largest elements were asked for, of axis {axis}"
+        what = f"lax.top_k: the {text} largest elements were asked for, of axis {axis}"
         require([size, count], lambda n, k: n >= k, what)
 
 

@@ -31,7 +31,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent._ops.sorting import argsort
 from cotangent._ops.taking import take
-from cotangent._transforms.lengths import place_of_call, require
+from cotangent._transforms.lengths import require
 from cotangent.random.basic import gumbel, randint, uniform
 from cotangent.random.permutations import permutation
 
@@ -125,7 +125,7 @@ def choice(
         raise ValueError(f"choice: {count} different elements were asked for, but there are {most}")
     if not replace:
         if not lengths and isinstance(population, Array) and array is not None and array.ndim:
-            what = f"choice{place_of_call()}: {count} different elements were asked for, of axis {at}"
+            what = f"choice: {count} different elements were asked for, of axis {at}"
             require([population], lambda n: n >= count, what)
         if p is None:
             index = permutation(key, size)
