@@ -181,6 +181,20 @@ def test_what_loops_over_outer_products_make_is_no_slower_elsewhere(loss: Any, q
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
 
 
+def test_norms_are_made_in_loops_beside_a_sum_that_is_a_product() -> None:
+    rng = np.random.default_rng(0)
+    p, x = (rng.normal(size=s).astype(np.float32) / 4 for s in ((256, 256), (128, 256)))
+    of = ct.per_example.clipped_sum(two_products, 1.0)
+    with products("direct"):
+        report = ct.explain(of)(p, x)
+        found = ct.jit(of)(p, x)
+    assert [(c.name.split()[0], c.blocks) for c in report.contractions] == [("dot_general", 1)]
+    assert report.scratch_bytes < 4 << 20
+    g = np.asarray(ct.vmap(ct.grad(two_products), in_axes=(None, 0))(p, x), np.float64)
+    norms = np.sqrt(np.sum(g * g, axis=(1, 2)))
+    np.testing.assert_allclose(found, np.einsum("b,bij->ij", np.minimum(1, 1 / norms), g), rtol=1e-4, atol=1e-5)
+
+
 def test_gradients_of_norms_store_nothing_that_a_smaller_product_is_made_of() -> None:
     rng = np.random.default_rng(0)
     fixed, a, b, x = (rng.normal(size=s).astype(np.float32) / 4 for s in ((256, 256), (256, 8), (8, 256), (128, 256)))

@@ -15,6 +15,7 @@
 // reasons, and what is measured.
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "ir/ops.h"
@@ -154,32 +155,78 @@ class Planner {
 
   bool is_forced() const { return products_ == Products::kAlways || products_ == Products::kBlocks; }
 
+  struct Candidate {
+    std::map<Var, PlannedExit> exits{};
+    Made made{};
+    double nanoseconds = 0;
+    bool is_made_again = false;  // in blocks, for one exit, and for another one: nothing is left of blocks
+  };
+
+  std::optional<Candidate> made_anew(const std::vector<size_t>& exits) {
+    Candidate result{.made = made_};
+    for (const size_t i : exits) {
+      const Exit& exit = regions_.exits()[i];
+      auto terms = plan(exit, result.made);
+      if (!terms) return std::nullopt;
+      auto& made = result.made[terms->precision];
+      for (const PlannedTerm& term : terms->terms) {
+        result.nanoseconds += term.nanoseconds;
+        result.is_made_again |= term.blocks && exits.size() > 1;
+        if (term.blocks) continue;
+        for (const Subset subset : term.plan.products()) made.insert(term.plan.key(subset).text);
+      }
+      result.exits.insert({exit.var, *std::move(terms)});
+    }
+    return result;
+  }
+
+  // All exits but the folds, which loops over outer products make as the program has them when nothing else needs these
+  // any more.
+  std::optional<Candidate> with_folds_as_written(const Regions::Region& region, int64_t most) {
+    std::vector<size_t> others;
+    std::set<Var> needed;
+    for (const size_t i : region.exits) {
+      const Equation& equation = graph_.equations()[regions_.exits()[i].equation];
+      if (equation.primitive->is<structures::Fold>()) {
+        needed.insert(equation.first_output);
+      } else {
+        others.push_back(i);
+      }
+    }
+    if (others.empty() || needed.empty()) return std::nullopt;
+    std::vector<uint32_t> before;
+    for (const uint32_t i : std::views::reverse(region.equations)) {
+      const Equation& equation = graph_.equations()[i];
+      if (!needed.contains(equation.first_output)) continue;
+      before.push_back(i);
+      const auto operands = graph_.operands(equation);
+      needed.insert(operands.begin(), operands.end());
+    }
+    std::ranges::reverse(before);
+    const AsWritten written(graph_, before, most);
+    for (const uint32_t i : before) {
+      const Equation& equation = graph_.equations()[i];
+      if (!equation.primitive->is<structures::Fold>() && written.is_stored(equation.first_output)) return std::nullopt;
+    }
+    auto result = made_anew(others);
+    if (result) result->nanoseconds += written.nanoseconds();
+    return result;
+  }
+
   void consider(const Regions::Region& region) {
     int64_t most = dtype_size(DType::kFloat64);  // bytes of an element that is stored
     for (const size_t i : region.exits) {
       most = std::min<int64_t>(most, dtype_size(precision_before(regions_.exits()[i]).narrow));
     }
     const AsWritten written(graph_, region.equations, most);
-    double after = 0;
-    bool is_made_again = false;  // in blocks, for one exit, and for another one: nothing is left of blocks
-    std::map<Var, PlannedExit> planned;
-    Made made = made_;
-    for (const size_t i : region.exits) {
-      const Exit& exit = regions_.exits()[i];
-      auto terms = plan(exit, made);
-      if (!terms) return;
-      for (const PlannedTerm& term : terms->terms) {
-        after += term.nanoseconds;
-        is_made_again |= term.blocks && region.exits.size() > 1;
-        if (term.blocks) continue;
-        for (const Subset subset : term.plan.products()) made[terms->precision].insert(term.plan.key(subset).text);
-      }
-      planned.insert({exit.var, *std::move(terms)});
-    }
+    auto best = made_anew(region.exits);
+    const auto some = with_folds_as_written(region, most);
+    if (some && !is_forced() && (!best || some->nanoseconds < best->nanoseconds)) best = some;
+    if (!best) return;
     int64_t avoided = 0, stored = 0, largest = 0;
     for (const uint32_t i : region.equations) {
       const Var var = graph_.equations()[i].first_output;
-      if (planned.contains(var)) continue;
+      if (best->exits.contains(var)) continue;
       const Aval& aval = graph_.aval(var);
       const int64_t bytes = aval.size() * std::min<int64_t>(dtype_size(aval.dtype()), most);
       avoided += bytes;
@@ -188,12 +235,12 @@ class Planner {
       largest = std::max(largest, bytes);
     }
     double gain = stored < kProcessor.past_caches ? kGain : 1;
-    if (is_made_again) gain = kMadeAgain;
+    if (best->is_made_again) gain = kMadeAgain;
     if (largest > kMostBytes) gain = kSlower;
-    if (after > gain * written.nanoseconds() && !is_forced()) return;
-    planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
-    made_ = std::move(made);
-    planned_.merge(planned);
+    if (best->nanoseconds > gain * written.nanoseconds() && !is_forced()) return;
+    best->exits.begin()->second.bytes_avoided = avoided;
+    made_ = std::move(best->made);
+    planned_.merge(best->exits);
   }
 
   DType dtype_of(terms::LeafId id) const {
