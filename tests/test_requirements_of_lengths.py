@@ -101,3 +101,12 @@ def test_a_report_says_once_where() -> None:
     first, where = message.splitlines()
     assert first == "index 4 is out of bounds for axis 0, which is shorter"
     assert where.endswith(f"test_requirements_of_lengths.py:{second.__code__.co_firstlineno + 1} (second)")
+
+
+def test_an_ellipsis_takes_no_axis_of_its_own() -> None:
+    """``x[..., None, :]`` of a vector: the ellipsis stands for nothing."""
+    x = ct.Ragged(np.arange(4.0), {0: 3})
+    np.testing.assert_array_equal(ct.mask(lambda x: x[..., None, :])(x).unpad(), [[0.0, 1.0, 2.0]])
+    np.testing.assert_array_equal(ct.mask(lambda x: x[..., 2])(x), 2.0)
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0"):
+        ct.mask(lambda x: x[..., 3])(x)

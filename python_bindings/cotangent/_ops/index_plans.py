@@ -81,7 +81,11 @@ def _is_scalar_mask(item: Any) -> bool:
 def items_with_axes(index: Any, x: Array) -> tuple[list[Any], list[int]]:
     """The items of an index, and for each the first axis of ``x`` that it is about."""
     items = list(index) if isinstance(index, tuple) else [index]
-    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1 for item in items]
+    none = (None, Ellipsis)
+    taken = [
+        0 if any(item is n for n in none) or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1
+        for item in items
+    ]
     ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
     return items, [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
 

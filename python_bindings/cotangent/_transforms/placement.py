@@ -37,11 +37,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
     del src, donate
-    if isinstance(device, (dict, list, tuple)):
+    if type(device) in (dict, list, tuple):
         return map_contents(
             lambda place, part: device_put(part, place, may_alias=may_alias),
             [device, x],
-            lambda place: not isinstance(place, (dict, list, tuple)),
+            lambda place: type(place) not in (dict, list, tuple),
         )
     backend = None if device is None else backend_of(device)
     if backend is None:
