@@ -184,8 +184,16 @@ def test_under_transforms():
         (lambda: random.permutation(key(), 1.5), TypeError, "takes an integer or an array"),
         (lambda: random.gumbel(key(), mode="top"), ValueError, "mode must be"),
         (lambda: random.choice(key(), 0, (2,)), ValueError, "nothing to choose from"),
-        (lambda: random.choice(key(), 3, (2,), p=np.ones(2)), ValueError, "p.size is 2 and the number of elements is 3"),
-        (lambda: random.choice(key(), 3, (2,), p=np.ones((3, 1))), ValueError, "p has shape (3, 1), but there are 3 elements"),
+        (
+            lambda: random.choice(key(), 3, (2,), p=np.ones(2)),
+            ValueError,
+            "p.size is 2 and the number of elements is 3",
+        ),
+        (
+            lambda: random.choice(key(), 3, (2,), p=np.ones((3, 1))),
+            ValueError,
+            "p has shape (3, 1), but there are 3 elements",
+        ),
     ],
 )
 def test_errors(call, error, message):

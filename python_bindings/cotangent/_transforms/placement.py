@@ -38,6 +38,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     """
     del src, donate
     if type(device) in (dict, list, tuple):
+        for place in _core.tree_flatten(device, lambda place: type(place) not in (dict, list, tuple))[0]:
+            if backend_of(place) is None:
+                check_placements(place, "device_put")
         return map_contents(
             lambda place, part: device_put(part, place, may_alias=may_alias),
             [device, x],
