@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import cotangent as ct
@@ -10,9 +9,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 
-Program = Callable[[Any], Any]
-
-PROGRAMS: dict[str, Program] = {
+PROGRAMS: dict[str, Any] = {
     "kron": lambda x: cnp.kron(x, np.ones(2)),
     "kron of an exact one": lambda x: cnp.kron(np.ones(2), x),
     "kron of matrices": lambda x: cnp.kron(cnp.outer(x, x), np.arange(4.0).reshape(2, 2)),
