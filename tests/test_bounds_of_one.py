@@ -38,7 +38,8 @@ def test_one_element_or_none(name: str) -> None:
         if length == 0 and name == "argmax":
             continue
         want = np.asarray(f(cnp.array(np.array([2.0])[:length])))
-        for run in (ct.mask(f), ct.jit(ct.mask(f))):
+        runs: list[Any] = [ct.mask(f), ct.jit(ct.mask(f))]
+        for run in runs:
             found = run(ct.Ragged(np.array([2.0 if length else np.nan]), {0: length}))
             found = np.asarray(found.unpad() if isinstance(found, ct.Ragged) else found)
             assert found.shape == want.shape
