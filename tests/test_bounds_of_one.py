@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import cotangent as ct
@@ -10,9 +9,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 
-Program = Callable[[Any], Any]
-
-PROGRAMS: dict[str, Program] = {
+PROGRAMS: dict[str, Any] = {
     "kron": lambda x: cnp.kron(x, np.ones(2)),
     "kron of an exact one": lambda x: cnp.kron(np.ones(2), x),
     "kron of matrices": lambda x: cnp.kron(cnp.outer(x, x), np.arange(4.0).reshape(2, 2)),
@@ -41,7 +38,8 @@ def test_one_element_or_none(name: str) -> None:
         if length == 0 and name == "argmax":
             continue
         want = np.asarray(f(cnp.array(np.array([2.0])[:length])))
-        for run in (ct.mask(f), ct.jit(ct.mask(f))):
+        runs: list[Any] = [ct.mask(f), ct.jit(ct.mask(f))]
+        for run in runs:
             found = run(ct.Ragged(np.array([2.0 if length else np.nan]), {0: length}))
             found = np.asarray(found.unpad() if isinstance(found, ct.Ragged) else found)
             assert found.shape == want.shape

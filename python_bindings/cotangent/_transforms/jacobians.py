@@ -20,7 +20,6 @@ from cotangent._base.capture import (
     wraps,
 )
 from cotangent._core import Array
-from cotangent._ops.extents import split_axis
 from cotangent._transforms.differentiation import (
     _differentiated,
     _is_length,
@@ -185,13 +184,23 @@ def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -
             if forward:
                 permutation = [*range(1, len(rest) + 1), 0]
                 part = primitives.transpose(part, permutation=permutation)
-                part = split_axis(part, len(rest), shape)
+                part = _unstacked(part, len(rest), shape)
             else:
-                part = split_axis(part, 0, shape)
+                part = _unstacked(part, 0, shape)
             row.append(part)
         blocks.append(row)
         offset += size
     return blocks
+
+
+def _unstacked(x: Array, axis: int, shape: Sequence[int]) -> Array:
+    """An exact axis cut in several."""
+    others = x._bound_shape
+    if any(others[ragged] == 1 for ragged in _core.ragged_axes(x)):
+        # For a reshape one axis of size 1 is like another.
+        places = np.arange(others[axis], dtype=np.int32).reshape(shape)
+        return primitives.gather(x, _core.array(places), axis=axis, batch_dims=0)
+    return primitives.reshape(x, shape=[*others[:axis], *shape, *others[axis + 1 :]])
 
 
 def jacfwd(
