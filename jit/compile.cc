@@ -159,8 +159,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
   loop::Program program;
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
   const jit::LoweringOptions options{.machine = machine, .host_functions = host_functions};
-  run_pass(
-      "lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
+  run_pass("lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
   if (machine.chunks) {
     // Sums down columns go row by row, transposes by tiles.
     run_pass("order_loops", jit::order_loops, program);

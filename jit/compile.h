@@ -23,8 +23,8 @@ absl::StatusOr<LoadedPtr> compile(const GraphPtr& graph, const CompileOptions& o
 // What was compiled as loops, for people; what the interpreter runs is the graph.
 std::string loop_text(const GraphPtr& graph, const Loaded& loaded, Products products);
 
-// Kernels of a GPU's architecture ("sm_80", "sm_90", ..., or jit::kEmulated), by the same lowering and emitter as on the
-// host. Programs that call the host are kUnimplemented.
+// Kernels of a GPU's architecture ("sm_80", "sm_90", ..., or jit::kEmulated), by the same lowering and emitter as on
+// the host. Programs that call the host are kUnimplemented.
 absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture);
 
 // The stages by themselves, for export, `explain` and tests.
@@ -32,8 +32,7 @@ absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view arc
 GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess, Products products = Products::kGram);
 // Loops and buffers. `host_functions` is as in LoweringOptions, `donated` as of `assign_buffers`.
 loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine = kThisProcess,
-                             jit::HostFunctions* host_functions = nullptr,
-                             const std::vector<bool>* donated = nullptr);
+                             jit::HostFunctions* host_functions = nullptr, const std::vector<bool>* donated = nullptr);
 
 // While one lives, the passes that this thread runs add their times to it.
 class StageTimes {

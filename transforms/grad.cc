@@ -122,8 +122,8 @@ GraphPtr transpose_after_split(Builder& recorded, const Forward& forward, const 
   return eliminate_dead_code(*finish(builder, primals, added, primal_outputs, graph, wrt, gradients));
 }
 
-// What is computed twice is made one first: derivatives of it twice are different equations, of cotangents that are only
-// added up at the end.
+// What is computed twice is made one first: derivatives of it twice are different equations, of cotangents that are
+// only added up at the end.
 GraphPtr reverse(const Graph& graph, const std::vector<bool>& wrt, const Seed& seed) {
   const GraphPtr once = eliminate_common_subexpressions(graph);
   Builder builder;

@@ -11,8 +11,8 @@
 //   after: a product with a constant that is only a result of the step
 //     y_t = dot_general(p, w)             ->   stack p;  y = dot_general(P, w)
 //
-// Of a scan whose steps are pieces of what was divided to bound memory (ScanAttrs::pieces) only what is made of constants
-// leaves: factors of all steps would be as large as what was divided.
+// Of a scan whose steps are pieces of what was divided to bound memory (ScanAttrs::pieces) only what is made of
+// constants leaves: factors of all steps would be as large as what was divided.
 //
 // Start with hoist_products at the end: `Slices` is what goes before, `Hoister` the other two.
 #include <algorithm>

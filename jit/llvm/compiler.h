@@ -81,8 +81,8 @@ inline constexpr std::string_view kEmulated = "emulated";
 absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
                                   int64_t without_barrier = -1);
 
-// The newest architecture that a GPU of this compute capability (90: 9.0) runs, that this LLVM knows, and whose PTX needs
-// no newer version than `ptx` (78: 7.8).
+// The newest architecture that a GPU of this compute capability (90: 9.0) runs, that this LLVM knows, and whose PTX
+// needs no newer version than `ptx` (78: 7.8).
 std::string kernel_architecture(int capability, int ptx);
 
 // LLVM IR and assembly for people (`ct.explain`) and tests.

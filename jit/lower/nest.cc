@@ -475,8 +475,7 @@ class Frame::SegmentedNest {
   std::optional<Segments> choose_segments() const {
     constexpr int64_t kLeastElements = 4096, kLongRun = 128;
     constexpr size_t kMostSegments = 5;
-    if (!frame_.options_.machine.chunks || !step_.reductions.empty() ||
-        num_elements(step_.shape) < kLeastElements)
+    if (!frame_.options_.machine.chunks || !step_.reductions.empty() || num_elements(step_.shape) < kLeastElements)
       return {};
     int axis = -1;
     for (const Split& split : frame_.splits_) {

@@ -356,9 +356,8 @@ TEST_F(Cuda, WhatAHostFunctionThrowsLeavesTheCall) {
 // ---- programs -------------------------------------------------------------------------------------------------------
 
 TEST_F(Cuda, ProgramsAreMadeForTheGpuThatIsThere) {
-  const GraphPtr graph = build_graph({Aval(DType::kFloat32, {100, 3}), kNumber}, [](Builder&, const Values& v) {
-    return Values{tanh(v[0]), exp(v[1])};
-  });
+  const GraphPtr graph = build_graph({Aval(DType::kFloat32, {100, 3}), kNumber},
+                                     [](Builder&, const Values& v) { return Values{tanh(v[0]), exp(v[1])}; });
   const auto loaded = compile(graph, {.backend = "cuda"});
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ((*loaded)->plan().target, "cuda:sm_90");

@@ -477,9 +477,12 @@ Values scan_simplify(const SimplifyInput& m) {
 Primitive scan_primitive() {
   Primitive result;
   result.name = "scan";
-  result.attributes = {{"counted", AttributeKind::kFlag, kOptional}, {"graph", AttributeKind::kGraph},
-                       {"length", AttributeKind::kInteger},          {"num_carries", AttributeKind::kInteger},
-                       {"num_constants", AttributeKind::kInteger},   {"pieces", AttributeKind::kFlag, kOptional},
+  result.attributes = {{"counted", AttributeKind::kFlag, kOptional},
+                       {"graph", AttributeKind::kGraph},
+                       {"length", AttributeKind::kInteger},
+                       {"num_carries", AttributeKind::kInteger},
+                       {"num_constants", AttributeKind::kInteger},
+                       {"pieces", AttributeKind::kFlag, kOptional},
                        {"reverse", AttributeKind::kFlag}};
   result.several_results = true;
   result.type = scan_type;
@@ -501,9 +504,8 @@ Primitive scan_primitive() {
 const Primitive& kScan = define(scan_primitive());
 
 ScanAttrs ScanAttrs::from(const Attrs& attrs) {
-  return {attrs.graph("graph"),    attrs.integer("num_constants"), attrs.integer("num_carries"),
-          attrs.integer("length"), attrs.flag("reverse"),          attrs.has("counted"),
-          attrs.has("pieces")};
+  return {attrs.graph("graph"),  attrs.integer("num_constants"), attrs.integer("num_carries"), attrs.integer("length"),
+          attrs.flag("reverse"), attrs.has("counted"),           attrs.has("pieces")};
 }
 
 Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands) {

@@ -105,9 +105,8 @@ Primitive eigh_primitive() {
   result.mask = eigh_mask;
   result.reference = eigh_reference;
   result.expand = eigh_expand;
-  result.structure = host_call([](const Attrs&) {
-    return Sized().operand(0, {{1}, {1}}).result(0, {{1}}).result(1, {{1}, {1}});
-  });
+  result.structure =
+      host_call([](const Attrs&) { return Sized().operand(0, {{1}, {1}}).result(0, {{1}}).result(1, {{1}, {1}}); });
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, loops (jit/kernels), or expanded to rotations";
   return result;

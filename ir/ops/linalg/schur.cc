@@ -63,9 +63,8 @@ Primitive schur_primitive() {
   result.batch = leading_batch(self);
   result.mask = schur_mask;
   result.reference = schur_reference;
-  result.structure = host_call([](const Attrs&) {
-    return Sized().operand(0, {{1}, {1}}).result(0, {{1}, {1}}).result(1, {{1}, {1}});
-  });
+  result.structure = host_call(
+      [](const Attrs&) { return Sized().operand(0, {{1}, {1}}).result(0, {{1}, {1}}).result(1, {{1}, {1}}); });
   result.absent["jvp"] = "the factors jump where eigenvalues meet; sqrtm, expm and eig have derivatives";
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";
