@@ -26,8 +26,9 @@ class Queue {
                     absl::Span<void* const> outputs) = 0;
   virtual void loop(int64_t count, const void* go_on, const Body& body) = 0;
   virtual void branch(const void* index, absl::Span<const Body> bodies) = 0;
+  // Also when it throws, nothing is under way afterwards.
   virtual void wait() = 0;
-  // The same, after something failed: throws nothing.
+  // The same, after something else failed: throws nothing.
   virtual void settle() noexcept {}
 
   // Between the memory of the host and the device's. Whether the host's may not change before the next `wait`.

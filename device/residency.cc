@@ -8,12 +8,7 @@ namespace ct {
 void Resident::copy_to_host(void* to, size_t bytes) const {
   Queue& queue = device_.queue();
   queue.copy_to_host(to, address(), static_cast<int64_t>(bytes));
-  try {
-    queue.wait();
-  } catch (...) {
-    queue.settle();
-    throw;
-  }
+  queue.wait();
 }
 
 std::shared_ptr<const Resident> bring(Device& device, const Tensor& tensor, bool& waits) {

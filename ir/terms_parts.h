@@ -1,9 +1,14 @@
-// What the pass and the sums themselves ask of terms: concatenations of concatenations as one, sizes of coefficients.
+// What the pass and the sums themselves ask of terms: sets of indices, concatenations of concatenations as one, sizes
+// of coefficients.
 #pragma once
+
+#include <algorithm>
 
 #include "ir/terms.h"
 
 namespace ct::terms {
+
+inline bool contains(const Indices& indices, Index index) { return std::ranges::find(indices, index) != indices.end(); }
 
 // Whether a part is a whole concatenation along the axis of the one that it is a part of.
 bool is_concatenated_further(const Part& part, const Leaf& leaf_of_part);

@@ -134,7 +134,14 @@ void StreamQueue::branch(const void* index, absl::Span<const Body> bodies) {
   bodies[static_cast<size_t>(std::clamp<int64_t>(chosen, 0, static_cast<int64_t>(bodies.size()) - 1))]();
 }
 
-void StreamQueue::wait() { driver().cuStreamSynchronize(context_.stream()); }
+void StreamQueue::wait() {
+  try {
+    driver().cuStreamSynchronize(context_.stream());
+  } catch (...) {
+    settle();
+    throw;
+  }
+}
 void StreamQueue::settle() noexcept { driver().cuStreamSynchronize.attempt(context_.stream()); }
 
 }  // namespace ct::cuda

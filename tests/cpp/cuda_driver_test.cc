@@ -8,6 +8,7 @@
 #include "device/cuda/context.h"
 #include "device/cuda/cuda.h"
 #include "tests/cpp/compile_testing.h"
+#include "tests/cpp/doubling_plan.h"
 
 namespace ct {
 namespace {
@@ -66,36 +67,13 @@ constexpr const char* kText =
     ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(\n  .param .u64 k_0,\n  .param .u64 "
     "k_1\n)\n{ret;}\n";
 
-class Functions final : public HostTable {
- public:
-  std::vector<std::string> texts() const override { return {"double", "below 10", "above 100", "negate"}; }
-  void call(uint32_t function, const void* const* inputs, void* const* outputs) const override {
-    const float value = *static_cast<const float*>(inputs[0]);
-    if (function == 0) *static_cast<float*>(outputs[0]) = 2 * value;
-    if (function == 1) *static_cast<bool*>(outputs[0]) = value < 10;
-    if (function == 2) *static_cast<int32_t*>(outputs[0]) = value > 100;
-    if (function == 3) *static_cast<float*>(outputs[0]) = -value;
-  }
-};
-
-// Doubles a number until it is at least 10 and three times more; from 100 on it is negated.
 Plan doubling() {
-  Plan plan;
-  plan.name = "doubling";
+  Plan plan = doubling_without_steps();
   plan.target = "cuda:sm_80";
-  plan.inputs = {kNumber};
-  plan.outputs = {kNumber};
-  plan.donations = {-1};
-  plan.arena_bytes = 128;
   plan.nanoseconds = kMayBeLong;
-  plan.buffers = {{.kind = PlanBuffer::Kind::kInput, .position = 0, .offset = 0, .bytes = 4},
-                  {.kind = PlanBuffer::Kind::kOutput, .position = 0, .offset = 0, .bytes = 4},
-                  {.kind = PlanBuffer::Kind::kArena, .position = 0, .offset = 0, .bytes = 4},
-                  {.kind = PlanBuffer::Kind::kArena, .position = 0, .offset = 64, .bytes = 8}};
   const Where in{0, 0}, out{1, 0}, x{2, 0}, below{3, 0}, above{3, 4};
   const ByteRange number{x, 4};
   plan.codes = {{.format = Code::Format::kPtx, .bytes = kText}};
-  plan.host_functions = Functions().texts();
   const KernelStep kernel{
       .code = 0, .symbol = "k", .blocks = 3, .threads = 256, .shared_bytes = 100 << 10, .arguments = {in, x}};
   plan.blocks = {
@@ -109,7 +87,7 @@ Plan doubling() {
 }
 
 LoadedPtr load(Device& device, const Plan& plan = doubling()) {
-  auto loaded = device.load(plan, std::make_shared<const Functions>());
+  auto loaded = device.load(plan, std::make_shared<const DoublingFunctions>());
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
   return *loaded;
 }
@@ -340,7 +318,7 @@ TEST_F(Cuda, AFailureThatComesLaterNamesWhatRan) {
 TEST_F(Cuda, WhatAHostFunctionThrowsLeavesTheCall) {
   class Fails final : public HostTable {
    public:
-    std::vector<std::string> texts() const override { return Functions().texts(); }
+    std::vector<std::string> texts() const override { return DoublingFunctions().texts(); }
     void call(uint32_t, const void* const*, void* const*) const override { throw Error(ErrorKind::kValue, "no"); }
   };
   {

@@ -5,6 +5,7 @@
 #include "device/null/null.h"
 #include "runtime/hash.h"
 #include "tests/cpp/compile_testing.h"
+#include "tests/cpp/doubling_plan.h"
 #include "tests/cpp/toy_backend.h"
 #include "transforms/higher_order/higher_order.h"
 
@@ -195,38 +196,16 @@ TEST(Backends, AToyRunsPrograms) {
 
 // x doubles while it is below a limit, and three times more; then it is negated if it is above another.
 TEST(RunPlan, LoopsAndBranches) {
-  Plan plan;
-  plan.name = "loops";
+  Plan plan = doubling_without_steps();
   plan.target = "cpu";
-  plan.inputs = {kNumber};
-  plan.outputs = {kNumber};
-  plan.donations = {-1};
-  plan.arena_bytes = 128;
-  plan.buffers = {{.kind = PlanBuffer::Kind::kInput, .position = 0, .offset = 0, .bytes = 4},
-                  {.kind = PlanBuffer::Kind::kOutput, .position = 0, .offset = 0, .bytes = 4},
-                  {.kind = PlanBuffer::Kind::kArena, .position = 0, .offset = 0, .bytes = 4},
-                  {.kind = PlanBuffer::Kind::kArena, .position = 0, .offset = 64, .bytes = 8}};
   const Where in{0, 0}, out{1, 0}, x{2, 0}, below{3, 0}, above{3, 4};
-  class Functions final : public HostTable {
-   public:
-    std::vector<std::string> texts() const override { return {"double", "below 10", "above 100", "negate"}; }
-    void call(uint32_t function, const void* const* inputs, void* const* outputs) const override {
-      const float value = *static_cast<const float*>(inputs[0]);
-      if (function == 0) *static_cast<float*>(outputs[0]) = 2 * value;
-      if (function == 1) *static_cast<bool*>(outputs[0]) = value < 10;
-      if (function == 2) *static_cast<int32_t*>(outputs[0]) = value > 100;
-      if (function == 3) *static_cast<float*>(outputs[0]) = -value;
-    }
-  };
-  const auto table = std::make_shared<const Functions>();
-  plan.host_functions = table->texts();
   plan.blocks = {{CopyStep{x, in, 4}, HostStep{1, {{x, 4}}, {{below, 1}}}, LoopStep{-1, below, 1}, LoopStep{3, {}, 2},
                   HostStep{2, {{x, 4}}, {{above, 4}}}, BranchStep{above, {4, 3}}, CopyStep{out, x, 4}},
                  {HostStep{0, {{x, 4}}, {{x, 4}}}, HostStep{1, {{x, 4}}, {{below, 1}}}},
                  {HostStep{0, {{x, 4}}, {{x, 4}}}},
                  {HostStep{3, {{x, 4}}, {{x, 4}}}, FillStep{above, 7, 4}},
                  {}};
-  const auto loaded = cpu_device().load(plan, table);
+  const auto loaded = cpu_device().load(plan, std::make_shared<const DoublingFunctions>());
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   EXPECT_EQ((**loaded)({Tensor::scalar(DType::kFloat32, 3)})[0].as<float>()[0], 96);     // 12, 96
   EXPECT_EQ((**loaded)({Tensor::scalar(DType::kFloat32, 20)})[0].as<float>()[0], -160);  // 20, 160

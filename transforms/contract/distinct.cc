@@ -5,18 +5,18 @@
 #include <map>
 #include <numeric>
 
+#include "ir/terms_parts.h"
 #include "transforms/common.h"
 
 namespace ct::contraction {
 namespace {
 
+using terms::contains;
 using terms::Factor;
 using terms::Index;
 using terms::Indices;
 using terms::Leaf;
 using terms::Term;
-
-bool contains(const Indices& indices, Index index) { return std::ranges::find(indices, index) != indices.end(); }
 
 // One-hot factors of one array of integers over one index of values.
 struct Group {

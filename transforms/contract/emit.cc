@@ -15,13 +15,12 @@
 namespace ct::contraction {
 namespace {
 
+using terms::contains;
 using terms::Factor;
 using terms::Index;
 using terms::Indices;
 using terms::Leaf;
 using terms::Part;
-
-bool contains(const Indices& indices, Index index) { return std::ranges::find(indices, index) != indices.end(); }
 
 int64_t place(const Indices& indices, Index index) { return std::ranges::find(indices, index) - indices.begin(); }
 
