@@ -22,6 +22,8 @@ std::vector<Tensor> evaluate_graph(const GraphPtr& graph, absl::Span<const Tenso
   return evaluate(*graph, inputs);
 }
 GraphRunner eager_graph_runner = evaluate_graph;
+bool stays_on_host() { return false; }
+bool (*leaves_host)() = stays_on_host;
 
 }  // namespace
 
@@ -255,8 +257,8 @@ std::vector<Datum> to_data(std::vector<Tensor> tensors) {
   return result;
 }
 
-bool any_on_device(absl::Span<const Tensor> operands) {
-  return absl::c_any_of(operands, [](const Tensor& operand) { return operand.place() != kHostPlace; });
+bool runs_on_device(absl::Span<const Tensor> operands) {
+  return absl::c_any_of(operands, [](const Tensor& operand) { return operand.place() != kHostPlace; }) || leaves_host();
 }
 
 // A program of one equation, where its operands are.
@@ -272,14 +274,14 @@ std::vector<Tensor> evaluate_on_device(const Primitive& primitive, absl::Span<co
 
 std::vector<Tensor> evaluate_anywhere(const Primitive& primitive, absl::Span<const Tensor> operands,
                                       const AttrsPtr& attrs) {
-  if (any_on_device(operands)) return evaluate_on_device(primitive, operands, attrs);
+  if (runs_on_device(operands)) return evaluate_on_device(primitive, operands, attrs);
   return evaluate_primitive(primitive, operands, attrs);
 }
 
 Datum evaluate1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
   absl::InlinedVector<Tensor, 4> tensors;
   for (const Datum* operand : operands) tensors.push_back(require_tensor(*operand));
-  if (any_on_device(tensors)) return std::move(evaluate_on_device(primitive, tensors, attrs).at(0));
+  if (runs_on_device(tensors)) return std::move(evaluate_on_device(primitive, tensors, attrs).at(0));
   return evaluate_primitive1(primitive, tensors, attrs);
 }
 
@@ -327,7 +329,10 @@ Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands,
   return Traced{capture, result.var};
 }
 
-void set_eager_graph_runner(GraphRunner runner) { eager_graph_runner = runner != nullptr ? runner : evaluate_graph; }
+void set_eager_graph_runner(GraphRunner runner, bool (*elsewhere)()) {
+  eager_graph_runner = runner != nullptr ? runner : evaluate_graph;
+  leaves_host = elsewhere != nullptr ? elsewhere : stays_on_host;
+}
 
 std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> operands) {
   if (evaluates(operands)) return to_data(eager_graph_runner(graph, require_tensors(operands)));

@@ -7,9 +7,11 @@
 // public function is one: what the user calls inside of a mask is known by it (user_calls.h).
 #include "python_bindings/checked.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "python_bindings/array.h"
+#include "python_bindings/placement.h"
 #include "python_bindings/slots.h"
 #include "python_bindings/user_calls.h"
 
@@ -17,13 +19,22 @@ namespace ct::python {
 namespace {
 
 // The letters of what parameters take; upper case: None as well.
-enum Kind : char { kAnything = '.', kFlag = 'b', kFlags = 'f', kInteger = 'i', kIntegers = 'l', kText = 's' };
+enum Kind : char {
+  kAnything = '.',
+  kFlag = 'b',
+  kFlags = 'f',
+  kInteger = 'i',
+  kIntegers = 'l',
+  kText = 's',
+  kPlacement = 'p'
+};
 
 struct CheckedFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
   PyObject* dict;  // __name__, __doc__, __wrapped__
   PyObject* weak_references;
+  bool is_placed;                                       // has a parameter that says where its result is
   bool calls_object;                                    // `__call__`: what is called is its first argument
   std::string* positional;                              // a letter for each position
   std::vector<std::pair<PyObject*, char>>* by_keyword;  // interned names
@@ -68,6 +79,7 @@ bool are_flags(PyObject* object) {
 bool fits(PyObject* object, char kind) {
   switch (kind) {
     case kAnything:
+    case kPlacement:
       return true;
     case kFlag:
       return object == Py_True || object == Py_False || is_flag(object);
@@ -137,20 +149,25 @@ char kind_of(const CheckedFunction& self, PyObject* keyword) {
 PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
   const auto& self = *reinterpret_cast<CheckedFunction*>(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
+  PyObject* placement = nullptr;
   const Py_ssize_t known = std::min(count, static_cast<Py_ssize_t>(self.positional->size()));
   for (Py_ssize_t i = 0; i < known; ++i) {
     const char kind = (*self.positional)[static_cast<size_t>(i)];
+    if (kind == kPlacement && args[i] != Py_None) placement = args[i];
     if (!fits(args[i], kind)) refuse(self, parameter_at(self, i).ptr(), args[i], kind);
   }
   const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* const keyword = PyTuple_GET_ITEM(keywords, i);
     const char kind = kind_of(self, keyword);
+    if (kind == kPlacement && args[count + i] != Py_None) placement = args[count + i];
     if (!fits(args[count + i], kind)) refuse(self, keyword, args[count + i], kind);
   }
   PyObject* const called = self.calls_object && count > 0 ? args[0] : self.function;
   const UserCall call(called, args, count + named);
-  return PyObject_Vectorcall(self.function, args, flags, keywords);
+  if (!self.is_placed) return PyObject_Vectorcall(self.function, args, flags, keywords);
+  const PlacedCall places(self.function, placement);
+  return places.placed(PyObject_Vectorcall(self.function, args, flags, keywords));
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
@@ -227,6 +244,7 @@ py::object make_checked(const py::object& function, const std::string& positiona
   self->calls_object = py::str(dict["__name__"]).equal(py::str("__call__"));
   self->dict = dict.release().ptr();
   self->positional = new std::string(positional);
+  self->is_placed = std::ranges::any_of(*by_keyword, [](const auto& each) { return each.second == kPlacement; });
   self->by_keyword = by_keyword.release();
   return py::reinterpret_steal<py::object>(object);
 }

@@ -1,7 +1,6 @@
 // Compiling for Python: entries of jitted functions, the graphs of eager transformed functions, graphs by themselves;
 // and what GPU there is to compile for.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,13 +8,13 @@
 #include <vector>
 
 #include "device/cuda/cuda.h"
-#include "device/residency.h"
 #include "interpreter/evaluate.h"
 #include "jit/backend.h"
 #include "jit/compile.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
+#include "python_bindings/placement.h"
 #include "runtime/hash.h"
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
@@ -80,26 +79,18 @@ std::vector<Tensor> evaluate_released(const Graph& graph, absl::Span<const Tenso
   return evaluate(graph, inputs);
 }
 
-// Where the inputs are that are not on the host.
-int common_place(absl::Span<const Tensor> inputs) {
-  int common = kHostPlace;
-  for (const Tensor& input : inputs) {
-    const int place = input.place();
-    if (place == kHostPlace || place == common) continue;
-    if (common != kHostPlace) {
-      throw Error(ErrorKind::kDevice,
-                  concat("arrays are on two devices, ", backend_at(common), " and ", backend_at(place)))
-          .hint("move one of them: ct.device_put(x, device)");
-    }
-    common = place;
-  }
-  return common;
+// Where a graph runs that names no device.
+int place_for(absl::Span<const Tensor> inputs) {
+  const int place = common_place(
+      inputs.size(), [&](size_t i) { return inputs[i].place(); },
+      [](size_t i) { return concat("operand ", std::to_string(i)); }, "arrays");
+  return place == kHostPlace ? default_place() : place;
 }
 
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
 // On a device they are compiled at once, as eager operations of its arrays are.
 std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
-  const int place = common_place(inputs);
+  const int place = place_for(inputs);
   const GraphPtr graph = without_rules(captured);
   struct Warm {
     GraphPtr graph;
@@ -117,7 +108,7 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   if (warm->calls++ == 0 && place == kHostPlace) return evaluate_released(*graph, inputs);
   if (!warm->loaded) {
     CompileOptions options;
-    options.backend = backend_at(place);
+    options.backend = backend_for(place);
     auto loaded = compile_released(graph, options);
     // What cannot be compiled (a host-only operation) is interpreted every time.
     if (!loaded.ok() && loaded.status().code() == absl::StatusCode::kUnavailable)
@@ -146,49 +137,8 @@ struct ExecutableHandle {
 
 }  // namespace
 
-// ---- places ---------------------------------------------------------------------------------------------------------
-
-namespace {
-
-Device& device_of(std::string_view backend) {
-  const Backend* found = find_backend(backend);
-  if (found == nullptr) throw Error(ErrorKind::kValue, concat("unknown back end '", backend, "'"));
-  return *found->device;
-}
-
-// The back end of the place where an array was made; empty for the host, and for what is traced.
-std::string place_of(const py::object& array) {
-  const auto* tensor = is_array(array.ptr()) ? std::get_if<Tensor>(&array_contents(array.ptr())) : nullptr;
-  if (tensor == nullptr || !*tensor || tensor->place() == kHostPlace) return "";
-  return backend_at(tensor->place());
-}
-
-// The array in the memory of a back end's device; what is traced stays what it is.
-py::object put_on(const py::object& array, const std::string& backend) {
-  const auto* tensor = std::get_if<Tensor>(&array_datum(array.ptr()));
-  if (tensor == nullptr) return array;
-  Device& device = device_of(backend);
-  if (device.place() != kHostPlace) return array_object(put(device, *tensor));
-  if (tensor->place() == kHostPlace) return array;
-  Tensor copy(tensor->aval());
-  std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
-  return array_object(std::move(copy));
-}
-
-void wait_for(const py::object& array) {
-  const std::string backend = place_of(array);
-  if (backend.empty()) return;
-  const WithoutInterpreter released;
-  device_of(backend).queue().wait();
-}
-
-}  // namespace
-
 void register_compiled(py::module_& module) {
-  module.def("place_of", place_of);
-  module.def("put_on", put_on);
-  module.def("wait_for", wait_for);
-  set_eager_graph_runner(run_warming_up);
+  set_eager_graph_runner(run_warming_up, [] { return default_place() != kHostPlace; });
 
   py::class_<ExecutableHandle>(module, "Executable", "A compiled graph.")
       .def("__call__",

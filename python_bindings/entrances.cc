@@ -305,7 +305,8 @@ bool transpose(const Entrance& self, const Call& call, Datum& result) {
 // ---- Conversion
 
 bool from_numpy(const Entrance&, const Call& call, Datum& result) {
-  if (call.count != 1 || call.keywords != nullptr || !py::isinstance<py::array>(call.args[0])) return false;
+  if (call.count != 1 || call.keywords != nullptr || config().backend != nullptr) return false;
+  if (!py::isinstance<py::array>(call.args[0])) return false;
   result = tensor_from_python(call.args[0]);
   return true;
 }

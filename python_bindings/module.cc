@@ -4,6 +4,7 @@
 #include "jit/llvm/warm_up.h"
 #include "python_bindings/checked.h"
 #include "python_bindings/functions.h"
+#include "python_bindings/placement.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/python.h"
 #include "python_bindings/user_calls.h"
@@ -28,6 +29,7 @@ PYBIND11_MODULE(_core, module) {
   register_primitive_functions(module);
   register_entrances(module);
   register_checked(module);
+  register_placement(module);
   register_user_calls(module);
   register_tree(module);
   register_graph(module);

@@ -66,13 +66,19 @@ struct Config {
     if (products_always) return Products::kAlways;
     return products_blocks ? Products::kBlocks : Products::kGram;
   }
+  // The name of the default back end, which lives for ever; null: the processor's (placement.h).
+  const std::string* backend = nullptr;
   // What captured and compiled programs depend on: part of the key of everything cached by signature.
   uint64_t version() const {
-    return uint64_t{enable_x64} | uint64_t{index_checks} << 1 | static_cast<uint64_t>(products()) << 2;
+    const uint64_t flags = uint64_t{enable_x64} | uint64_t{index_checks} << 1 | static_cast<uint64_t>(products()) << 2;
+    return flags | reinterpret_cast<uintptr_t>(backend) << 8;
   }
 };
 // Of this thread: the process's settings, but for those that this thread overrides. With the GIL.
 const Config& config();
+void set_backend(const std::string* backend);
+// For this thread; nullopt: no longer. Returns what was set so.
+std::optional<const std::string*> override_backend(std::optional<const std::string*> backend);
 DType default_float();
 DType default_int();
 DType default_complex();

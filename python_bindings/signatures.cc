@@ -18,6 +18,7 @@
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
+#include "python_bindings/placement.h"
 #include "python_bindings/signature_hash.h"
 #include "runtime/hash.h"
 #include "runtime/text.h"
@@ -246,20 +247,11 @@ namespace {
 
 // Where the arrays among the arguments are: of those that are not on the host, all in one place.
 int place_of(absl::Span<const py::object> leaves, absl::Span<const std::string> paths, const std::string& name) {
-  size_t first = leaves.size();
   const auto place = [&](size_t i) {
     const auto* tensor = is_array(leaves[i].ptr()) ? std::get_if<Tensor>(&array_contents(leaves[i].ptr())) : nullptr;
     return tensor == nullptr ? kHostPlace : tensor->place();
   };
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    if (place(i) == kHostPlace) continue;
-    if (first == leaves.size()) first = i;
-    if (place(i) == place(first)) continue;
-    throw Error(ErrorKind::kDevice, concat("arguments of ", name, " are on two devices: ", paths[first], " on ",
-                                           backend_at(place(first)), ", ", paths[i], " on ", backend_at(place(i))))
-        .hint("move one of them: ct.device_put(x, device)");
-  }
-  return first == leaves.size() ? kHostPlace : place(first);
+  return common_place(leaves.size(), place, [&](size_t i) { return paths[i]; }, concat("arguments of ", name));
 }
 
 // Lengths to compare in each call; whether later calls may use them. What a program computed itself is not compared.
@@ -337,7 +329,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
   const std::vector<std::string> paths = leaf_paths(*entry->tree);
   entry->place = place_of(leaves, paths, *self->name);
-  entry->backend = self->backend->empty() ? backend_at(entry->place) : *self->backend;
+  entry->backend = self->backend->empty() ? backend_for(entry->place) : *self->backend;
   const Backend* backend = find_backend(entry->backend);
   entry->is_resident = backend != nullptr && backend->device->place() != kHostPlace;
   py::list sources;

@@ -32,7 +32,7 @@ BOUND = 5
 LENGTHS = [0, 1, 3, BOUND]
 _HELPERS = {
     "check_arguments",
-    "check_placement",
+    "backend_for",
     "is_dimension",
     "real_dtype",
     "Initializer",

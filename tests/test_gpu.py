@@ -138,8 +138,25 @@ def test_text_of_kernels() -> None:
         ct.jit(lambda x: x).lower(1.0).as_text("ptx:sm_12345")
 
 
-@pytest.mark.parametrize("name", ["llvm", "cuda-emulated"])
-def test_a_device_is_named_in_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CT_DEVICE", name)
-    text = ct.jit(lambda x: x * 2).lower(np.ones(3, np.float32)).compile().as_text()
-    assert ("kernel kernel0" in text) == (name == "cuda-emulated")
+WHERE = """
+import numpy as np, cotangent as ct, cotangent.numpy as cnp
+x = np.ones(3, np.float32)
+made = [cnp.array(x), cnp.zeros(2), cnp.arange(3), ct.random.normal(ct.random.key(0), (2,)), ct.jit(lambda: cnp.ones(2))(), ct.grad(cnp.sum)(x)]
+print(ct.default_backend(), {str(y.device) for y in made}, "kernel kernel0" in ct.jit(lambda x: x * 2).lower(x).compile().as_text())
+"""
+
+
+@pytest.mark.parametrize("name", ["llvm", "cpu", "cuda-emulated"])
+def test_a_device_is_named_in_the_environment(name: str) -> None:
+    environment = {**os.environ, "CT_DEVICE": name}
+    printed = subprocess.check_output([sys.executable, "-c", WHERE], env=environment, text=True)
+    device = "cuda-emulated" if name == "cuda-emulated" else "cpu"
+    assert printed.split("\n")[0] == f"{device} {{'{device}:0'}} {device == 'cuda-emulated'}"
+
+
+def test_an_unknown_device_in_the_environment_is_an_error_that_names_it() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", "import cotangent as ct; ct.numpy.ones(2) * 2"],
+        env={**os.environ, "CT_DEVICE": "tpu"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1 and "unknown back end 'tpu'" in ended.stderr, ended.stderr

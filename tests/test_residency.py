@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cotangent as ct
@@ -121,3 +122,92 @@ def test_nan_checks() -> None:
     f = ct.jit(lambda x: cnp.log(x - 1))
     with ct.config.debug_nans(True), pytest.raises(FloatingPointError, match="log"):
         f(there())
+
+
+# ---- where it is said, and the default -------------------------------------------------------------------------------
+
+MADE: dict[str, Callable[..., Any]] = {
+    "zeros": lambda **where: cnp.zeros(3, **where),
+    "full of an array": lambda **where: cnp.full((2, 2), np.arange(2.0), **where),
+    "zeros_like": lambda **where: cnp.zeros_like(DATA, **where),
+    "array": lambda **where: cnp.array(DATA, **where),
+    "asarray": lambda **where: cnp.asarray([1, 2], **where),
+    "astype": lambda **where: cnp.astype(cnp.array(DATA), int, **where),
+    "arange": lambda **where: cnp.arange(4, **where),
+    "linspace": lambda **where: cnp.linspace(0, 1, 5, retstep=True, **where),
+    "eye": lambda **where: cnp.eye(3, **where),
+    "frequencies": lambda **where: cnp.fft.fftfreq(4, **where),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_arrays_are_made_where_it_is_said(name: str) -> None:
+    expected = ct.tree.leaves(MADE[name]())
+    with ct.default_device("cuda-emulated"):
+        by_default = ct.tree.leaves(MADE[name]())
+        at_home = ct.tree.leaves(MADE[name](device="cpu"))
+    said = ct.tree.leaves(MADE[name](device="cuda-emulated"))
+    by_device = ct.tree.leaves(MADE[name](device=there().device))
+    for found, place in ((said, THERE), (by_device, THERE), (by_default, THERE), (at_home, "cpu:0")):
+        assert {str(x.device) for x in found} == {place}
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+            assert x.dtype == y.dtype and x.weak_type == y.weak_type
+    with pytest.raises(ValueError, match="unknown device 'tpu'"):
+        MADE[name](device="tpu")
+
+
+def test_a_sharding_says_where_draws_and_products_are() -> None:
+    where = ct.sharding.SingleDeviceSharding(there().device)
+    key = ct.random.key(3)
+    drawn = ct.random.normal(key, (3,), out_sharding=where)
+    assert str(drawn.device) == THERE
+    np.testing.assert_array_equal(drawn, ct.random.normal(key, (3,)))
+    product = cnp.matmul(DATA, DATA.T, out_sharding=where)
+    assert str(product.device) == THERE and str(cnp.matmul(DATA, DATA.T).device) == "cpu:0"
+    np.testing.assert_allclose(product, DATA @ DATA.T)
+
+
+def test_arrays_like_another_are_where_it_is() -> None:
+    assert str(cnp.zeros_like(there()).device) == THERE
+    assert str(cnp.full_like(there(), 2.0, shape=(2,)).device) == THERE
+    assert str(cnp.ones_like(there(), device="cpu").device) == "cpu:0"
+
+
+def test_what_is_traced_is_not_put_anywhere() -> None:
+    f = ct.jit(lambda x: cnp.zeros(3, device="cuda-emulated") + x)
+    assert str(f(1.0).device) == "cpu:0" and f(1.0).tolist() == [1, 1, 1]
+
+
+def test_programs_run_on_the_default_device() -> None:
+    f = ct.jit(lambda x: x * 2)
+    assert str(f(DATA).device) == "cpu:0"
+    with ct.default_device("cuda-emulated"):
+        assert str(f(DATA).device) == THERE and str(ct.grad(cnp.sum)(DATA).device) == THERE
+        assert (
+            str((cnp.array(DATA) + 1).device) == THERE
+            and str(ct.jit(lambda x: x, backend="cpu")(DATA).device) == "cpu:0"
+        )
+        assert ct.default_backend() == "cuda-emulated" and str(ct.config.read("default_device")) == THERE
+        with ct.default_device("cpu"):
+            assert str(f(DATA).device) == "cpu:0"
+        with ct.default_device(None):
+            assert str(f(DATA).device) == THERE
+        assert str(f(DATA).device) == THERE
+    assert str(f(DATA).device) == "cpu:0" and ct.default_backend() == "cpu"
+
+
+def test_the_default_device_is_the_threads_own_or_the_process() -> None:
+    with ct.default_device("cuda-emulated"), ThreadPoolExecutor(1) as pool:
+        assert str(pool.submit(cnp.zeros, 2).result().device) == "cpu:0"
+    ct.config.update("jax_default_device", there().device)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            assert str(pool.submit(cnp.zeros, 2).result().device) == THERE == str(cnp.zeros(2).device)
+    finally:
+        ct.config.update("default_device", None)
+    assert str(cnp.zeros(2).device) == "cpu:0"
+    with pytest.raises(ValueError, match="default_device: unknown device 'tpu'"):
+        ct.config.update("default_device", "tpu")
+    with pytest.raises(ValueError, match="default_device: unknown device 'tpu'"), ct.default_device("tpu"):
+        pass

@@ -13,8 +13,10 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import backend_for, device_at
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
+_CHOSEN = (*_OPTIONS, "threads", "products", "default_device")
 # The last two for tests: never as written where there is another way; and the same of "direct", in blocks.
 _PRODUCTS = ("gram", "direct", "off", "always", "blocks")
 _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32")
@@ -22,7 +24,6 @@ _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloa
 _SETTLED: dict[str, tuple[Any, ...]] = {
     "check_tracer_leaks": (False,),
     "debug_infs": (False,),
-    "default_device": (None, "cpu"),
     "default_matmul_precision": _PRECISIONS,  # at least that of the operands
     "default_prng_impl": ("threefry2x32",),
     "log_compiles": (False,),
@@ -36,8 +37,8 @@ _SETTLED: dict[str, tuple[Any, ...]] = {
 
 def _name(name: str) -> str:
     plain = name.removeprefix("jax_")
-    if plain not in (*_OPTIONS, "threads", "products", *_SETTLED):
-        raise ValueError(f"unknown option {name!r}; the options are {[*_OPTIONS, 'threads', 'products']}")
+    if plain not in (*_CHOSEN, *_SETTLED):
+        raise ValueError(f"unknown option {name!r}; the options are {list(_CHOSEN)}")
     return plain
 
 
@@ -57,6 +58,7 @@ def update(name: str, value: Any) -> None:
             ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``: see `ct.debug_nans`.
             ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this process, and
             more than these are never used. The environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it.
+            ``"default_device"``: see `ct.default_device`; None for the processor.
             ``"products"``: in which order compiled programs evaluate sums of products that are larger than their factors, such as norms of
             per-example gradients. ``"direct"``, which is set: in any, but sums are computed before they are squared. ``"gram"``: these too
             as is fastest; a squared norm may be an inner product of Gram matrices, which loses digits where a norm is tiny next to the
@@ -84,6 +86,9 @@ def update(name: str, value: Any) -> None:
         for word in _PRODUCTS[1:]:
             _core.set_flag(f"products_{word}", value == word)
         return
+    if plain == "default_device":
+        _core.set_default_backend(backend_for(value, "default_device"))
+        return
     if plain != "threads":
         _core.set_flag(plain, bool(value))
         return
@@ -100,12 +105,14 @@ def read(name: str) -> Any:
         return _SETTLED[plain][0]
     if plain == "products":
         return next((word for word in _PRODUCTS[1:] if _core.get_flag(f"products_{word}")), _PRODUCTS[0])
+    if plain == "default_device":
+        return device_at(_core.default_backend())
     return _core.get_threads() if plain == "threads" else _core.get_flag(plain)
 
 
 def __getattr__(name: str) -> Any:
     # The options by JAX's names: ``ct.config.jax_enable_x64``.
-    if name.startswith("jax_") and name.removeprefix("jax_") in (*_OPTIONS, *_SETTLED):
+    if name.startswith("jax_") and name.removeprefix("jax_") in (*_CHOSEN, *_SETTLED):
         return read(name)
     raise AttributeError(f"module 'cotangent.config' has no attribute {name!r}")
 
@@ -153,6 +160,37 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
     FloatingPointError: invalid value (nan) encountered in log...
     """
     return _option("debug_nans", value)
+
+
+@contextlib.contextmanager
+def default_device(device: Any) -> Iterator[None]:
+    """A ``with`` block in which arrays are made on a device, and programs run there that name no other.
+
+    What goes before it: a device that a function is given (``jit(f, device=d)``, ``zeros(3, device=d)``), and a GPU on which an array
+    among the operands is. Arrays of the host among them are brought. ``ct.config.update("default_device", d)`` and the environment
+    variable ``CT_DEVICE`` are the same for the process.
+
+    Args:
+        device: a device, its name, or a sharding of one device. None: that of the process.
+
+    Raises:
+        ValueError: for what is no device. `cotangent.errors.DeviceError`, by what is done in the block: it cannot be used.
+
+    >>> import cotangent as ct
+    >>> with ct.default_device("cuda-emulated"):
+    ...     x = ct.numpy.ones(3) * 2
+    >>> str(x.device), x.tolist()
+    ('cuda-emulated:0', [2.0, 2.0, 2.0])
+    """
+    backend = backend_for(device, "default_device")
+    if backend is None:
+        yield
+        return
+    previous = _core.override_default_backend(backend)
+    try:
+        yield
+    finally:
+        _core.restore_default_backend(*previous)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, size_if_computed
 from cotangent._core import Array, Primitive
 from cotangent._ops.sizes import length_of_size
@@ -116,7 +116,7 @@ def segment_sum(
     bucket_size: int | None = None,
     mode: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The sum of the rows of each segment.
 
@@ -134,7 +134,6 @@ def segment_sum(
     >>> ct.ops.segment_sum(ct.numpy.array([1, 2, 3]), ct.numpy.array([0, 0, 2]), 4).tolist()
     [3, 0, 3, 0]
     """
-    check_placement(out_sharding, "segment_sum")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments(
         "segment_sum", "add", primitives.scatter_add, data, segment_ids, num_segments, lambda dtype: 0, options
@@ -150,10 +149,9 @@ def segment_prod(
     bucket_size: int | None = None,
     mode: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The product of the rows of each segment; 1 for empty segments. See `segment_sum`."""
-    check_placement(out_sharding, "segment_prod")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments(
         "segment_prod", "mul", primitives.scatter_mul, data, segment_ids, num_segments, lambda dtype: 1, options
@@ -169,10 +167,9 @@ def segment_max(
     bucket_size: int | None = None,
     mode: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The maximum of the rows of each segment; the lowest value of the dtype for empty segments. See `segment_sum`."""
-    check_placement(out_sharding, "segment_max")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segment_extrema(
         "segment_max", "max", primitives.scatter_max, data, segment_ids, num_segments, _lowest, options
@@ -188,10 +185,9 @@ def segment_min(
     bucket_size: int | None = None,
     mode: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The minimum of the rows of each segment; the highest value of the dtype for empty segments. See `segment_sum`."""
-    check_placement(out_sharding, "segment_min")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segment_extrema(
         "segment_min", "min", primitives.scatter_min, data, segment_ids, num_segments, _highest, options

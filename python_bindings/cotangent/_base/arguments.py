@@ -2,7 +2,8 @@
 
 A module of public functions ends with ``check_arguments(globals())``. From then on its functions look at what they are given for
 parameters that are annotated ``bool``, ``int`` or ``str``, a sequence of the first two, or None, before they run: ``keepdims="no"`` is
-not a flag, ``num="3"`` is no number, and ``axes=""`` no axes. Other parameters are the functions' own business.
+not a flag, ``num="3"`` is no number, and ``axes=""`` no axes. A parameter that is annotated `Placement` (``device=``, ``out_sharding=``)
+says where the result is: it is made there, without the function doing anything about it. Other parameters are the functions' own business.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _KINDS = {
     "str": "s",
 }
 _KINDS |= {f"{text} | None": kind.upper() for text, kind in _KINDS.items()}
+_KINDS["Placement"] = "p"
 _ANY = "."
 
 

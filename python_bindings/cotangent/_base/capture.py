@@ -16,7 +16,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.device import check_placement
+from cotangent._base.device import backend_for
 from cotangent._core import Array, Graph, PyTreeDef
 
 Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
@@ -39,7 +39,7 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: a dtype is needed")
-        check_placement(sharding, "ShapeDtypeStruct")
+        backend_for(sharding, "ShapeDtypeStruct")
         self.shape = tuple(shape)
         self.dtype = dtype if dtype == FLOAT0 else _core.canonical_dtype(dtype)
         self.weak_type = weak_type

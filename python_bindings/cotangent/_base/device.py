@@ -10,10 +10,11 @@ from cotangent.errors import DeviceError
 
 __all__ = [
     "Device",
+    "Placement",
     "Sharding",
+    "backend_for",
     "backend_of",
     "check_device",
-    "check_placement",
     "default_backend",
     "device_at",
     "device_count",
@@ -23,6 +24,10 @@ __all__ = [
     "process_count",
     "process_index",
 ]
+
+
+# A device, its name, or a sharding of one device: where a function's result is to be. None: where it is made.
+Placement = Any
 
 
 class Device:
@@ -93,8 +98,8 @@ def _gpu() -> Device:
 
 
 def device_at(backend: str) -> Device:
-    """The device of a back end's name, as `_core.place_of` gives it: empty for the host."""
-    if not backend:
+    """The device of a back end's name: empty, as `_core.place_of` gives it, or ``"llvm"`` for the host."""
+    if backend in ("", "llvm"):
         return CPU
     return _gpu() if backend == "cuda" else Device(backend, 0)
 
@@ -137,7 +142,8 @@ def local_device_count(backend: str | None = None) -> int:
 
 def default_backend() -> str:
     """The platform that programs run on which name none."""
-    return "cuda" if os.environ.get("CT_DEVICE") in ("cuda", "gpu") else CPU.platform
+    backend = _core.default_backend()
+    return CPU.platform if backend == "llvm" else backend
 
 
 def process_index(backend: str | None = None) -> int:
@@ -151,18 +157,15 @@ def process_count(backend: str | None = None) -> int:
 
 
 def check_device(device: Any, name: str) -> None:
-    """Raises for a device that is not there.
+    """Raises for what is no device.
 
     Raises:
-        ValueError: the device is neither None, ``"cpu"`` nor one of `devices`.
+        ValueError: it is neither None, one of `devices`, its name, nor a sharding of one device.
     """
-    if isinstance(device, Device) and device != CPU:
+    if device is not None and backend_of(device) is None and not _is_of_one_device(device):
         raise ValueError(
-            f"{name}: arrays are made on the host, not on {device!r}\n"
-            "  leave the device out, and move the array: ct.device_put(x, device)"
+            f"{name}: unknown device {device!r}; the devices are 'cpu' and 'cuda', and what ct.devices() lists"
         )
-    if device is not None and device != CPU and device not in ("cpu", "cpu:0") and not _is_of_one_device(device):
-        raise ValueError(f"{name}: unknown device {device!r}; there is {CPU!r}, also called 'cpu'")
 
 
 class Sharding:
@@ -176,26 +179,30 @@ def _is_of_one_device(sharding: Any) -> bool:
     return len(getattr(sharding, "device_set", ())) == 1
 
 
-def check_placement(sharding: Any, name: str) -> None:
-    """Raises for a placement that asks for another device than the one there is: None, it, and shardings of one device do not.
+def backend_for(placement: Any, name: str) -> str | None:
+    """The back end whose device a placement asks for; None where it leaves that open. ``name``: of the function that it was given to.
 
     Raises:
-        ValueError: it does.
+        ValueError: it asks for several devices, or for one that there is not.
     """
-    if isinstance(sharding, Device):
-        check_device(sharding, name)
-    if sharding is None or sharding == CPU or sharding in ("cpu", "cpu:0") or _is_of_one_device(sharding):
-        return
     # A specification names the axes of a mesh that arrays are cut along.
-    if type(sharding).__name__ in ("PartitionSpec", "UnspecifiedValue") and not any(
-        list(getattr(sharding, "__iter__", list)())
+    if placement is None or (
+        type(placement).__name__ in ("PartitionSpec", "UnspecifiedValue")
+        and not any(list(getattr(placement, "__iter__", list)()))
     ):
-        return
-    if isinstance(sharding, (str, int)):
-        check_device(sharding, name)
-    raise ValueError(
-        f"{name}: {sharding!r} asks for several devices; there is {CPU!r}\n  leave it out, or place on one device"
-    )
+        return None
+    if isinstance(placement, (str, int, Device)):
+        check_device(placement, name)
+    elif not _is_of_one_device(placement):
+        raise ValueError(
+            f"{name}: {placement!r} asks for several devices; arrays are whole, on one\n  leave it out, or place on one device"
+        )
+    return backend_of(placement)
+
+
+_core.set_placement_hook(backend_for)
+if os.environ.get("CT_DEVICE"):
+    _core.set_default_backend(backend_of(os.environ["CT_DEVICE"]) or os.environ["CT_DEVICE"])
 
 
 def check_placements(shardings: Any, name: str) -> None:
@@ -206,4 +213,4 @@ def check_placements(shardings: Any, name: str) -> None:
         for item in shardings:
             check_placements(item, name)
     else:
-        check_placement(shardings, name)
+        backend_for(shardings, name)

@@ -10,7 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, float0_zeros, give_lengths
-from cotangent._base.device import check_device, check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import apart, convert
 from cotangent._ops.extents import check_stretch
@@ -52,8 +52,8 @@ def array(
     order: str | None = "K",
     ndmin: int = 0,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """An array of numbers, nested lists, NumPy arrays or anything with ``__array__``.
 
@@ -66,7 +66,6 @@ def array(
     >>> ct.numpy.array([[1, 2], [3, 4]]).shape
     (2, 2)
     """
-    check_placement(out_sharding, "array")
     _check_order(order, "array")
     source = object
     if isinstance(object, range):
@@ -75,7 +74,6 @@ def array(
     if dtype is None and ndmin == 0 and device is None and not listed:
         result = _core.array(object)
         return apart(result, source) if copy else result
-    check_device(device, "array")
     if dtype is None:
         result = _core.array(object)
         result = convert(result, result.dtype) if listed else result
@@ -105,16 +103,15 @@ def asarray(
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """``a`` as an array; an array of the dtype is returned as it is."""
-    check_placement(out_sharding, "asarray")
     if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list, range)):
         return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
         raise ValueError("asarray: this needs a copy\n  leave copy as None, to copy where it is necessary")
-    return array(a, dtype, copy, order, device=device)
+    return array(a, dtype, copy, order)
 
 
 def copy(a: Any, order: str | None = None) -> Array:
@@ -123,54 +120,49 @@ def copy(a: Any, order: str | None = None) -> Array:
     return apart(_core.array(a), a)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Placement = None) -> Array:
     """The elements as another dtype. Complex to real drops the imaginary part.
 
     An array that has the dtype is returned as it is unless ``copy`` is true.
     """
-    check_device(device, "astype")
     result = convert(_core.array(x), dtype)
     return apart(result, x) if copy else result
 
 
-def _filled(name: str, shape: Any, value: complex, dtype: Any, device: Any, weak: bool = False) -> Array:
-    check_device(device, name)
+def _filled(name: str, shape: Any, value: complex, dtype: Any, weak: bool = False) -> Array:
     sizes, lengths = static_shape(shape, name)
     return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
     """Zeros of a shape, by default floating.
 
     >>> import cotangent as ct
     >>> ct.numpy.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
-    check_placement(out_sharding, "zeros")
     if dtype == FLOAT0:
         return float0_zeros(static_shape(shape, "zeros")[0])  # type: ignore[no-any-return]
-    return _filled("zeros", shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
+    return _filled("zeros", shape, 0, _core.default_float_dtype() if dtype is None else dtype)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
     """Ones of a shape, by default floating."""
-    check_placement(out_sharding, "ones")
-    return _filled("ones", shape, 1, _core.default_float_dtype() if dtype is None else dtype, device)
+    return _filled("ones", shape, 1, _core.default_float_dtype() if dtype is None else dtype)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
     """Zeros of a shape: arrays always have values."""
-    check_placement(out_sharding, "empty")
-    return _filled("empty", shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
+    return _filled("empty", shape, 0, _core.default_float_dtype() if dtype is None else dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None
+) -> Array:
     """Copies of a number, or of an array that is broadcast."""
-    check_placement(out_sharding, "full")
     if _core.is_python_scalar(fill_value):
         kind, weak = _core.scalar_type(fill_value)
-        return _filled("full", shape, fill_value, kind if dtype is None else dtype, device, weak and dtype is None)
-    check_device(device, "full")
+        return _filled("full", shape, fill_value, kind if dtype is None else dtype, weak and dtype is None)
     sizes, lengths = static_shape(shape, "full")
     value = _core.array(fill_value)
     check_stretch("full", value, sizes, lengths, range(len(sizes) - value.ndim, len(sizes)))
@@ -180,8 +172,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     return give_lengths(apart(value, fill_value), lengths)
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
-    check_device(device, name)
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array:
     if isinstance(a, ShapeDtypeStruct):
         return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
     x = _core.array(a)
@@ -190,39 +181,46 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
 
     def filled(shape: Any) -> Array:
         if _core.is_python_scalar(value):
-            return _filled(name, shape, value, dtype, None, weak)
+            return _filled(name, shape, value, dtype, weak)
         return full(shape, value, dtype)
 
-    if shape is not None:
-        return filled(shape)
-    return filled(symbolic_sizes(x))
+    result = filled(symbolic_sizes(x) if shape is None else shape)
+    place = _core.place_of(x)
+    return _core.put_on(result, place) if place else result
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None, out_sharding: Placement = None
+) -> Array:
     """Zeros of the shape and dtype of ``a``, which may be a `ShapeDtypeStruct`."""
-    check_placement(out_sharding, "zeros_like")
     if (getattr(a, "dtype", None) if dtype is None else dtype) == FLOAT0:
-        return zeros(np.shape(a) if shape is None else shape, FLOAT0, device=device)
-    return _like("zeros_like", a, 0, dtype, shape, device)
+        return zeros(np.shape(a) if shape is None else shape, FLOAT0)
+    return _like("zeros_like", a, 0, dtype, shape)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones_like(
+    a: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None, out_sharding: Placement = None
+) -> Array:
     """Ones of the shape and dtype of ``a``."""
-    check_placement(out_sharding, "ones_like")
-    return _like("ones_like", a, 1, dtype, shape, device)
+    return _like("ones_like", a, 1, dtype, shape)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None) -> Array:
     """Zeros of the shape and dtype of ``prototype``: arrays always have values."""
-    return _like("empty_like", prototype, 0, dtype, shape, device)
+    return _like("empty_like", prototype, 0, dtype, shape)
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Copies of a number, of the shape and dtype of ``a``."""
-    check_placement(out_sharding, "full_like")
-    return _like("full_like", a, fill_value, dtype, shape, device)
+    return _like("full_like", a, fill_value, dtype, shape)
 
 
 check_arguments(globals())

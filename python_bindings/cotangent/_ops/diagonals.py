@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_device
+from cotangent._base.device import Placement
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import literal
 from cotangent._ops.ranges import _iota
@@ -47,9 +47,8 @@ def _diagonal(k: Any, rows: int, columns: int) -> int:
     return max(-rows, min(int(k), columns))
 
 
-def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Placement = None) -> Array:
     """A matrix with ones on the k-th diagonal."""
-    check_device(device, "eye")
     return _eye("eye", N, M, k, dtype)
 
 

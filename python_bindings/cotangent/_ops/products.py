@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
@@ -91,7 +91,7 @@ def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
 
 
 def dot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Placement = None
 ) -> Array:
     """The sum over the last axis of ``a`` and the second to last (or only) axis of ``b``; with a scalar, the product.
 
@@ -103,7 +103,6 @@ def dot(
     11.0
     """
     check_precision(precision)
-    check_placement(out_sharding, "dot")
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
@@ -114,7 +113,7 @@ def dot(
 
 @entrance("matmul", primitives.dot_general)
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Placement = None
 ) -> Array:
     """The matrix product of the last two axes; leading axes are broadcast.
 
@@ -128,7 +127,6 @@ def matmul(
     (2, 4)
     """
     check_precision(precision)
-    check_placement(out_sharding, "matmul")
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError(
@@ -228,7 +226,7 @@ def tensordot(
     *,
     precision: Any = None,
     preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The sum over pairs of axes.
 
@@ -239,7 +237,6 @@ def tensordot(
         ShapeError: the axes do not come in pairs, or sizes of a pair differ.
     """
     check_precision(precision)
-    check_placement(out_sharding, "tensordot")
     x, y = one_pair(a, b, preferred_element_type)
     if isinstance(axes, (int, np.integer)):
         count = int(axes)
@@ -491,7 +488,7 @@ def einsum(
     precision: Any = None,
     preferred_element_type: Any = None,
     _dot_general: Callable[..., Any] | None = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The sum of products that ``subscripts`` describes; operands are contracted in pairs.
 
@@ -511,7 +508,6 @@ def einsum(
     [3.0, 3.0]
     """
     no_out(out, "einsum")
-    check_placement(out_sharding, "einsum")
     product: Product = dot_general
     if _dot_general is not None:
 

@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_device, check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import is_scalar_integer, largest, narrowed, not_negative
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
@@ -53,7 +53,13 @@ def _number(value: Any, name: str) -> Any:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known, or sizes.
 
@@ -66,8 +72,6 @@ def arange(
     >>> ct.numpy.arange(3).tolist()
     [0, 1, 2]
     """
-    check_placement(out_sharding, "arange")
-    check_device(device, "arange")
     if builtins_any(
         is_dimension(part) or (is_scalar_integer(part) and is_unknown(part)) for part in (start, stop, step)
     ):
@@ -175,14 +179,13 @@ def linspace(
     dtype: Any = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: Placement = None,
 ) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end; arrays give a new axis.
 
     Raises:
         ValueError: ``num`` is negative.
     """
-    check_device(device, "linspace")
     count: Any = _number_of(num, "linspace")
     if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
         start, stop = asarray(start, dtype), asarray(stop, dtype)

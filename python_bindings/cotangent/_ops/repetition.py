@@ -11,7 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, as_dimension, bound_of, not_negative
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
@@ -113,7 +113,12 @@ def _repeated_by_size(array: Array, count: Any, axis: int) -> Array:
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Each element repeated in place: so many times, or a number for each.
 
@@ -121,7 +126,6 @@ def repeat(
         total_repeat_length: the size of the result, cut off or filled up with the last element. Where the numbers are not known the result
             is else `Ragged`, and a bound must be known for them.
     """
-    check_placement(out_sharding, "repeat")
     array = _core.array(a)
     if axis is None:
         array, axis = ravel(array), 0

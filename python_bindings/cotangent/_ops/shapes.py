@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array, entrance
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
@@ -83,7 +83,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 @entrance("reshape", primitives.reshape)
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Placement = None) -> Array:
     """The elements in row-major order under another shape; one size may be -1, which the others determine.
 
     With ``order="F"`` elements are taken and placed in column-major order.
@@ -95,7 +95,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     >>> ct.numpy.reshape(ct.numpy.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    check_placement(out_sharding, "reshape")
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
     array = _core.array(a)
@@ -117,9 +116,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
 
 
 @own
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
     """All elements along one axis."""
-    check_placement(out_sharding, "ravel")
     array = _core.array(a)
     return reshape(array, (array.size,), order)
 
@@ -222,13 +220,12 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     return drop_axes(array, axes) if axes else array
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Placement = None) -> Array:
     """The array stretched to a shape.
 
     Raises:
         ShapeError: a size is neither equal nor 1.
     """
-    check_placement(out_sharding, "broadcast_to")
     x = _core.array(array)
     sizes, lengths = static_shape(shape, "broadcast_to")
     check_stretch("broadcast_to", x, sizes, lengths, range(len(sizes) - x.ndim, len(sizes)))

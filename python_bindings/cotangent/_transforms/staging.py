@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -271,7 +270,7 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
-    backend = options.backend or next(filter(None, map(_core.place_of, leaves)), "llvm")
+    backend = options.backend or next(filter(None, map(_core.place_of, leaves)), None) or _core.default_backend()
     captured = within_limit(
         lambda: captured_program(run, leaves, structure, name, names),
         lambda made: made.graph,
@@ -346,15 +345,15 @@ def _trace_jit(
 
 
 def _platform(backend: str | None, device: Any) -> str:
-    """The compiler for what JAX calls a backend or a device; where none is named, for that of the variable ``CT_DEVICE``.
+    """The compiler for what JAX calls a backend or a device.
 
-    Without either it is empty: that of the device where the arrays among the arguments are.
+    Where none is named it is empty: that of the device where the arrays among the arguments are, else of the default device.
     """
     if device is not None and not isinstance(device, str):
         device = getattr(device, "platform", "cpu")
     chosen = backend if backend is not None else device
     if chosen is None:
-        chosen = os.environ.get("CT_DEVICE") or ""
+        return ""
     return {"cpu": "llvm", "gpu": "cuda"}.get(str(chosen), str(chosen))
 
 

@@ -14,7 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
@@ -121,7 +121,7 @@ def conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     window_reversal: Sequence[bool] | None = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The convolution (cross-correlation) of an array with filters, over any number of spatial axes.
 
@@ -147,7 +147,6 @@ def conv_general_dilated(
     [[[2.0, 3.0, 3.0, 2.0]]]
     """
     check_precision(precision)
-    check_placement(out_sharding, "conv_general_dilated")
     operands = x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
     if preferred_element_type is not None:
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)

@@ -9,7 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert
 from cotangent._ops.sizes import static_int, static_shape
@@ -26,7 +26,7 @@ def dtype(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else _core.array(x).dtype
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Placement = None) -> Array:
     """An array of one value.
 
     Raises:
@@ -36,7 +36,6 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     >>> ct.lax.full((2,), 1.5).tolist()
     [1.5, 1.5]
     """
-    check_placement(sharding, "lax.full")
     sizes, lengths = static_shape(shape, "lax.full")
     value = as_array("full", fill_value)
     if value.ndim:
@@ -46,7 +45,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return give_lengths(_core.broadcast_to(value, sizes), lengths)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Placement = None) -> Array:
     """An array of one value with the shape and dtype of ``x``, unless others are given."""
     array = x if hasattr(x, "shape") and hasattr(x, "dtype") else as_array("full_like", x)
     sizes = array.shape if shape is None else shape
@@ -56,7 +55,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     return full(sizes, fill_value, array.dtype if dtype is None else dtype, sharding=sharding)
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
+def empty(shape: Any, dtype: Any, *, out_sharding: Placement = None) -> Array:
     """An array to be overwritten; of zeros."""
     return full(shape, 0, dtype, sharding=out_sharding)
 
@@ -66,14 +65,13 @@ def iota(dtype: Any, size: Any) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sharding: Any = None) -> Array:
+def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sharding: Placement = None) -> Array:
     """The positions along one axis.
 
     Raises:
         DTypeError: the dtype is bool.
         ValueError: there is no such axis.
     """
-    check_placement(out_sharding, "lax.broadcasted_iota")
     target = _core.canonical_dtype(dtype)
     if _core.dtype_kind(target) == "bool":
         raise DTypeError("lax.iota takes a dtype of numbers; got bool")

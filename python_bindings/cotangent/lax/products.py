@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.precision import DotAlgorithmPreset, Precision, check_precision
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
@@ -57,7 +57,7 @@ def dot_general(
     precision: Any = None,
     preferred_element_type: Any = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Products summed over contracted axes, for every index of batch axes.
 
@@ -78,7 +78,6 @@ def dot_general(
     >>> ct.lax.dot_general(a, a, (((1,), (1,)), ((), ())), preferred_element_type="int32").tolist()
     [[30000, 30000], [30000, 30000]]
     """
-    check_placement(out_sharding, "lax.dot_general")
     check_precision(precision)
     left, right = as_array("dot_general", lhs), as_array("dot_general", rhs)
     lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("dot_general", dimension_numbers)
@@ -118,7 +117,7 @@ def dot(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """The product of vectors and matrices; with ``dimension_numbers``, `dot_general`.
 
@@ -166,7 +165,7 @@ def ragged_dot(
     precision: Any = None,
     preferred_element_type: Any = None,
     group_offset: Any = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Rows in consecutive groups, each group times a matrix of its own.
 
@@ -201,7 +200,7 @@ def ragged_dot_general(
     precision: Any = None,
     preferred_element_type: Any = None,
     group_offset: Any = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """`dot_general` of consecutive groups along an axis of ``lhs``.
 

@@ -10,7 +10,7 @@ from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import convert, empty_fold, kind
 from cotangent._ops.extents import alike, capacities, capacity, drop_axes, join_axes, slice_axis, stretched
@@ -29,9 +29,8 @@ def _reduced(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Array:
     return as_weak_as(primitive(x, axes=normalize_axes(tuple(axes), x.ndim, f"lax.{primitive.name}")), [x])
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """The sum over axes."""
-    check_placement(out_sharding, "reduce_sum")
     return _reduced(primitives.reduce_sum, operand, axes)
 
 
@@ -110,7 +109,7 @@ def reduce(
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Any:
     """Folds an array over axes by an associative function of two elements.
 
@@ -125,7 +124,6 @@ def reduce(
     >>> ct.lax.reduce(ct.numpy.array([[1, 2], [3, 4]]), 0, ct.lax.add, (0,)).tolist()
     [4, 6]
     """
-    check_placement(out_sharding, "reduce")
     leaves, structure = tree_util.tree_flatten(operands)
     given, init_structure = tree_util.tree_flatten(init_values)
     if structure != init_structure or not leaves:

@@ -13,7 +13,7 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim
 from cotangent._core import Array
 from cotangent._ops.extents import (
@@ -91,7 +91,7 @@ def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
 # ---- Broadcasting ----------------------------------------------------------------------------------------------------
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """New axes of the given sizes in front.
 
     >>> import cotangent as ct
@@ -106,14 +106,13 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def broadcast_in_dim(
-    operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+    operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Placement = None
 ) -> Array:
     """Broadcast to a shape, axis i of the operand at ``broadcast_dimensions[i]`` of the result.
 
     Raises:
         ShapeError: a size is neither 1 nor that of the result.
     """
-    check_placement(out_sharding, "lax.broadcast_in_dim")
     array = as_array("broadcast_in_dim", operand)
     sizes, lengths = static_shape(shape, "lax.broadcast_in_dim")
     axes = _axes("broadcast_in_dim", broadcast_dimensions, len(sizes))
@@ -156,7 +155,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 
 
 def reshape(
-    operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+    operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Placement = None
 ) -> Array:
     """The elements, in row-major order, under another shape.
 
@@ -167,7 +166,6 @@ def reshape(
     Raises:
         ShapeError: the sizes do not have the same product.
     """
-    check_placement(out_sharding, "lax.reshape")
     array = as_array("reshape", operand)
     if dimensions is not None:
         array = transpose(array, dimensions)

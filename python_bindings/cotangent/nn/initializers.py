@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core, numpy, random
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops import creation
 from cotangent._ops.binding import real_dtype
@@ -20,16 +20,14 @@ from cotangent._ops.sizes import is_dimension
 Initializer = Callable[..., Array]
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placement = None) -> Array:
     """Zeros."""
-    check_placement(out_sharding, "zeros")
     del key
     return creation.zeros(shape, dtype)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placement = None) -> Array:
     """Ones."""
-    check_placement(out_sharding, "ones")
     del key
     return creation.ones(shape, dtype)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_device
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import kind
 from cotangent._ops.keys import key_data
@@ -55,7 +55,7 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
     return _core.array(np.fromfile(file, _core.canonical_dtype(dtype), count, sep, offset, **kwargs))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
     """An array of another library that offers ``__dlpack__``.
 
     It is a copy, as arrays are immutable and the other library may write to its own. With ``copy=False`` the memory is shared, and must
@@ -64,7 +64,6 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Raises:
         ValueError: the array is on a device that is not there, or cannot be shared with ``copy=False``.
     """
-    check_device(device, "from_dlpack")
     if copy and isinstance(x, Array):
         return _core.array(np.array(_core.to_numpy(x)))
     return _core.from_dlpack(x, copy is False)

@@ -16,7 +16,7 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_device
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
 from cotangent._ops.extents import bound_of, capacity, slice_axis
@@ -279,14 +279,13 @@ def _frequency_arguments(n: Any, d: Any, name: str) -> None:
         raise ValueError(f"{name}: n must be positive; got {n}")
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None) -> Array:
     """The frequencies of the coefficients of `fft`: 0, 1, …, -1 by ``n d``.
 
     >>> import cotangent as ct
     >>> ct.numpy.fft.fftfreq(4, 0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
     """
-    check_device(device, "fftfreq")
     _frequency_arguments(n, d, "fftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
@@ -296,9 +295,8 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return ((order + n // 2) % n - n // 2).astype(dtype) / _core.convert(d * n, dtype)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None) -> Array:
     """The frequencies of the coefficients of `rfft`."""
-    check_device(device, "rfftfreq")
     _frequency_arguments(n, d, "rfftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)

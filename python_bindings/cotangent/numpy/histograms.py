@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, size_if_computed
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip
@@ -60,7 +60,7 @@ _INT32 = np.dtype("int32")
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | Dim | None = None, out_sharding: Any = None
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | Dim | None = None, out_sharding: Placement = None
 ) -> Array:
     """How often each of the integers 0, 1, 2, … occurs; with weights, their sums. Negative ones count as 0.
 
@@ -68,7 +68,6 @@ def bincount(
         minlength: the least size of the result.
         length: its size, inside ``mask`` also that of a ragged axis; needed where ``x`` is not known. Larger numbers are left out.
     """
-    check_placement(out_sharding, "bincount")
     index = _core.array(x)
     if bound_size(index) and not is_integer(index) and kind(index) != "bool":
         raise TypeError(f"bincount takes integers; got {index.dtype}")

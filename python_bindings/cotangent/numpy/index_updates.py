@@ -17,7 +17,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
-from cotangent._base.device import check_placement
+from cotangent._base.device import backend_for
 from cotangent._base.dimensions import SAME_NAME, placed
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
@@ -122,7 +122,7 @@ def _check_hints(hints: dict[str, Any], name: str) -> None:
     """
     for hint, value in hints.items():
         if hint == "out_sharding":
-            check_placement(value, f"at[...].{name}")
+            backend_for(value, f"at[...].{name}")
         elif hint not in ("indices_are_sorted", "unique_indices", "wrap_negative_indices"):
             raise TypeError(f"at[...].{name} got an unexpected keyword argument {hint!r}")
 

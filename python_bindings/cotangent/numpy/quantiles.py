@@ -10,7 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import choose, convert, inexact, literal, no_out
 from cotangent._ops.extents import alike, capacities, capacity, join_axes, spread_over, stretched
@@ -270,10 +270,9 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """As `quantile`, with ``q`` in percent."""
-    check_placement(out_sharding, "percentile")
     _no_overwrite(out, overwrite_input, "percentile")
     return _quantile("percentile", a, _levels(q, 100.0), axis, method, keepdims, False, weights)
 

@@ -13,7 +13,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
 from cotangent._ops.bits import ldexp
@@ -117,13 +117,12 @@ def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array
     return _core.convert(primitives.and_(mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Random bits as unsigned integers.
 
     Raises:
         DTypeError: the dtype is not an unsigned integer.
     """
-    check_placement(out_sharding, "bits")
     dtype = _core.canonical_dtype(np.dtype(f"u{_core.default_int_dtype().name}") if dtype is None else dtype)
     if _core.dtype_kind(dtype) != "unsigned":
         raise DTypeError(f"bits: the dtype must be an unsigned integer; got {dtype}")
@@ -142,7 +141,13 @@ def _finfo(dtype: Any) -> Any:
 
 
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+    key: Any,
+    shape: Any = (),
+    dtype: Any = None,
+    minval: Any = 0.0,
+    maxval: Any = 1.0,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Numbers evenly distributed over [minval, maxval).
 
@@ -156,7 +161,6 @@ def uniform(
     Raises:
         DTypeError: the dtype is not floating.
     """
-    check_placement(out_sharding, "uniform")
     dtype = float_dtype(dtype, "uniform")
     sizes, lengths = static_shape(shape, "uniform")
     return _drawn(_uniform, [_words_of(key), _end(minval, dtype), _end(maxval, dtype)], sizes, lengths, dtype)
@@ -212,14 +216,13 @@ def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Arra
     return draws * literal(draws, math.sqrt(2.0))
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Normally distributed numbers of mean 0 and variance 1, real or complex.
 
     >>> import cotangent as ct
     >>> ct.random.normal(ct.random.PRNGKey(0), (2, 3)).shape
     (2, 3)
     """
-    check_placement(out_sharding, "normal")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) == "complex":
         keys = split(key)
@@ -229,10 +232,9 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Normally distributed numbers that lie between ``lower`` and ``upper``."""
-    check_placement(out_sharding, "truncated_normal")
     dtype = float_dtype(dtype, "truncated_normal")
     low, high = _end(lower, dtype), _end(upper, dtype)
     if shape is None:
@@ -250,13 +252,12 @@ def truncated_normal(
     return primitives.min(draws, stretched(inner_high, draws))
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Placement = None) -> Array:
     """True with probability ``p``.
 
     Raises:
         DTypeError: ``p`` is not floating.
     """
-    check_placement(out_sharding, "bernoulli")
     probability = _core.array(p)
     if kind(probability) != "float":
         raise DTypeError(f"bernoulli: the probability must be floating; got {probability.dtype}")
@@ -269,21 +270,21 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     return fine[1] * 2.0 ** -int(_finfo(probability.dtype).nmant) < probability - fine[0]
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """-1 or 1 with equal probability."""
-    check_placement(out_sharding, "rademacher")
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     flips = _core.convert(bernoulli(key, 0.5, shape), dtype)
     return flips + flips - literal(flips, 1)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def randint(
+    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Placement = None
+) -> Array:
     """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty.
 
     Raises:
         DTypeError: the dtype, or an end, is not an integer.
     """
-    check_placement(out_sharding, "randint")
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"randint: the dtype must be an integer; got {dtype}")
@@ -343,14 +344,15 @@ def _fit(x: Array, dtype: Any) -> Array:
     return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
+def gumbel(
+    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Placement = None
+) -> Array:
     """Numbers of the standard Gumbel distribution.
 
     Args:
         mode: how far the tails reach: ``"low"`` draws as many bits as the dtype has, ``"high"`` twice as many, ``"highest"``, of float32,
             also uses all of them near either end.
     """
-    check_placement(out_sharding, "gumbel")
     dtype = float_dtype(dtype, "gumbel")
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"gumbel: mode must be 'highest', 'high' or 'low'; got {mode!r}")
@@ -378,32 +380,28 @@ def _far_gumbel(key: Any, shape: Any) -> Array:
     return -primitives.log(primitives.neg(primitives.select(below, below_log, primitives.log(x))))
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the exponential distribution of mean 1."""
-    check_placement(out_sharding, "exponential")
     draws = uniform(key, shape, float_dtype(dtype, "exponential"))
     return primitives.neg(primitives.log1p(primitives.neg(draws)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Laplace distribution of mean 0 and scale 1."""
-    check_placement(out_sharding, "laplace")
     dtype = float_dtype(dtype, "laplace")
     draws = uniform(key, shape, dtype, -1.0 + float(_finfo(dtype).epsneg), 1.0)
     return primitives.sign(draws) * primitives.log1p(primitives.neg(primitives.abs(draws)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the logistic distribution of mean 0 and scale 1."""
-    check_placement(out_sharding, "logistic")
     dtype = float_dtype(dtype, "logistic")
     draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
     return primitives.log(draws) - primitives.log1p(primitives.neg(draws))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the standard Cauchy distribution."""
-    check_placement(out_sharding, "cauchy")
     dtype = float_dtype(dtype, "cauchy")
     draws = uniform(key, shape, dtype, float(_finfo(dtype).eps), 1.0)
     angle = literal(draws, math.pi) * (draws - literal(draws, 0.5))

@@ -11,7 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
@@ -46,7 +46,7 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Positions along ``axis``, with probabilities proportional to ``exp(logits)``.
 
@@ -62,7 +62,6 @@ def categorical(
     Raises:
         ValueError: the shape does not end with the other axes of ``logits``.
     """
-    check_placement(out_sharding, "categorical")
     array = _core.promote([logits], inexact=True)[0]
     axis = normalize_axis(axis, array.ndim, "categorical")
     others = [size for i, size in enumerate(capacities(array)) if i != axis]

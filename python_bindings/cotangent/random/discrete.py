@@ -13,7 +13,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import capacity, without_padding
@@ -32,9 +32,8 @@ __all__ = [
 ]
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """How many trials of probability ``p`` until the first success."""
-    check_placement(out_sharding, "geometric")
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"geometric: the dtype must be an integer; got {dtype}")
@@ -45,9 +44,8 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     return _core.convert(primitives.floor(primitives.log(u) / primitives.log1p(-probability)) + 1, dtype)
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Poisson distribution of mean ``lam``."""
-    check_placement(out_sharding, "poisson")
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")

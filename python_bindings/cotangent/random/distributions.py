@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.per_element import Elementwise, pick
@@ -148,28 +148,25 @@ def _gamma(key: Any, a: Array, sizes: tuple[Any, ...], log_space: bool) -> Array
     return (_moving_log if log_space else _moving)(samples, wide)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the gamma distribution of shape parameter ``a`` and scale 1; differentiable in ``a``.
 
     >>> import cotangent as ct
     >>> ct.random.gamma(ct.random.PRNGKey(0), 2.0, (3,)).shape
     (3,)
     """
-    check_placement(out_sharding, "gamma")
     sizes, _, (alpha,) = _parameters("gamma", shape, dtype, a)
     return _gamma(key, alpha, sizes, False)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Logarithms of `gamma`'s numbers, which do not underflow for small ``a``."""
-    check_placement(out_sharding, "loggamma")
     sizes, _, (alpha,) = _parameters("loggamma", shape, dtype, a)
     return _gamma(key, alpha, sizes, True)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the beta distribution."""
-    check_placement(out_sharding, "beta")
     sizes, _, (a, b) = _parameters("beta", shape, dtype, a, b)
     keys = basic.split(key)
     x, y = _gamma(keys[0], a, sizes, True), _gamma(keys[1], b, sizes, True)
@@ -184,9 +181,8 @@ def _total(x: Array) -> Array:
     return sums[..., -1][..., None] if x.ndim - 1 in _core.ragged_axes(x) else sums[..., -1:]
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Vectors of the Dirichlet distribution; ``alpha`` has shape (..., n), ``shape`` is that of the batch."""
-    check_placement(out_sharding, "dirichlet")
     dtype = basic.float_dtype(dtype, "dirichlet")
     array = _core.convert(_core.array(alpha), dtype)
     if array.ndim < 1:
@@ -198,24 +194,23 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     return weights / _total(weights)
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the chi-square distribution of ``df`` degrees of freedom."""
-    check_placement(out_sharding, "chisquare")
     sizes, _, (df,) = _parameters("chisquare", shape, dtype, df)
     return primitives.exp(_gamma(key, df / 2.0, sizes, True)) * 2.0
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def f(
+    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
+) -> Array:
     """Numbers of the F distribution."""
-    check_placement(out_sharding, "f")
     sizes, dtype, (dfnum, dfden) = _parameters("f", shape, dtype, dfnum, dfden)
     keys = basic.split(key)
     return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)  # type: ignore[no-any-return]
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of Student's t distribution of ``df`` degrees of freedom."""
-    check_placement(out_sharding, "t")
     sizes, dtype, (df,) = _parameters("t", shape, dtype, df)
     keys = basic.split(key)
     half = df / 2.0
@@ -229,9 +224,10 @@ def _one_over(value: Any, function: str, parameter: str) -> Any:
     return 1 / value
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def generalized_normal(
+    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None
+) -> Array:
     """Numbers of density proportional to ``exp(-|x|**p)``, for p > 0."""
-    check_placement(out_sharding, "generalized_normal")
     dtype = basic.float_dtype(dtype, "generalized_normal")
     keys = basic.split(key)
     power = _core.convert(_core.array(_one_over(p, "generalized_normal", "p")), dtype)
@@ -239,9 +235,8 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
     return basic.rademacher(keys[1], shape, dtype) * cnp.power(draws, power)
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions, for p > 0."""
-    check_placement(out_sharding, "ball")
     dtype = basic.float_dtype(dtype, "ball")
     power = _one_over(p, "ball", "p")
     sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
@@ -255,30 +250,28 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
 # ---- Continuous distributions ----------------------------------------------------------------------------------------
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def lognormal(
+    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
+) -> Array:
     """Exponentials of normal numbers of standard deviation ``sigma``."""
-    check_placement(out_sharding, "lognormal")
     sizes, dtype, (sigma,) = _parameters("lognormal", shape, dtype, sigma)
     return primitives.exp(basic.normal(key, sizes, dtype) * sigma)
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Pareto distribution of exponent ``b``, from 1 on."""
-    check_placement(out_sharding, "pareto")
     sizes, dtype, (b,) = _parameters("pareto", shape, dtype, b)
     return primitives.exp(basic.exponential(key, sizes, dtype) / b)
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Rayleigh distribution."""
-    check_placement(out_sharding, "rayleigh")
     sizes, dtype, (scale,) = _parameters("rayleigh", shape, dtype, scale)
     return scale * primitives.sqrt(primitives.log(basic.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Wald distribution (inverse Gauss) of scale 1."""
-    check_placement(out_sharding, "wald")
     sizes, dtype, (mean,) = _parameters("wald", shape, dtype, mean)
     keys = basic.split(key)
     mean = cnp.broadcast_to(mean, sizes)
@@ -296,9 +289,8 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     return cnp.power(draws, _one_over(concentration, "weibull_min", "concentration")) * scale  # type: ignore[no-any-return]
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Lengths of vectors of three normal numbers."""
-    check_placement(out_sharding, "maxwell")
     dtype = basic.float_dtype(dtype, "maxwell")
     draws = basic.normal(key, (*symbolic_shape(shape, "maxwell"), 3), dtype)
     x, y, z = (draws[..., i] for i in range(3))
@@ -316,10 +308,9 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Numbers of the triangular distribution over [left, right] with its peak at ``mode``."""
-    check_placement(out_sharding, "triangular")
     sizes, dtype, given = _parameters("triangular", shape, dtype, left, mode, right)
     left, mode, right = (cnp.broadcast_to(x, sizes) for x in given)
     u = basic.uniform(key, sizes, dtype)
@@ -336,7 +327,7 @@ def multivariate_normal(
     dtype: Any = None,
     method: str = "cholesky",
     *,
-    out_sharding: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Normally distributed vectors.
 
@@ -349,7 +340,6 @@ def multivariate_normal(
         method: how the covariance is factored: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
         out_sharding: a placement on the one device.
     """
-    check_placement(out_sharding, "multivariate_normal")
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError(f"multivariate_normal: method must be 'svd', 'eigh' or 'cholesky'; got {method!r}")
     mean, cov = (_core.promote([x], inexact=True)[0] for x in (mean, cov))
@@ -375,10 +365,9 @@ def multivariate_normal(
 
 
 def orthogonal(
-    key: Any, n: Any, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+    key: Any, n: Any, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Placement = None
 ) -> Array:
     """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
-    check_placement(out_sharding, "orthogonal")
     if m is not None:
         refuse_ragged_shape("orthogonal", (n, m), "which of n and m is larger decides what is drawn")
     (rows, columns), _ = static_shape((n, n if m is None else m), "orthogonal")

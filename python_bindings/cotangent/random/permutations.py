@@ -9,7 +9,7 @@ from typing import Any
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import check_placement
+from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer
 from cotangent._ops.sizes import bound_size, element_count, is_dimension, normalize_axis
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Placement = None) -> Array:
     """The slices of an axis, or the numbers below an integer, in random order.
 
     Args:
@@ -34,7 +34,6 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> sorted(ct.random.permutation(ct.random.PRNGKey(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    check_placement(out_sharding, "permutation")
     array = _core.array(x)
     if array.ndim == 0:
         if not is_integer(array):

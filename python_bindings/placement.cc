@@ -1,0 +1,140 @@
+#include "python_bindings/placement.h"
+
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "device/residency.h"
+#include "python_bindings/array.h"
+#include "python_bindings/gil.h"
+
+namespace ct::python {
+namespace {
+
+const Backend& known_backend(std::string_view name) {
+  const Backend* found = find_backend(name);
+  if (found == nullptr) throw Error(ErrorKind::kValue, concat("unknown back end '", name, "'"));
+  return *found;
+}
+
+Device& device_of(std::string_view backend) { return *known_backend(backend).device; }
+
+// Names live for ever: settings point at them.
+const std::string* interned(const std::optional<std::string>& name) {
+  static auto* const names = new std::unordered_map<std::string, const std::string*>;  // guarded by the GIL
+  if (!name) return nullptr;
+  const std::string*& known = (*names)[*name];
+  if (known == nullptr) known = new std::string(*name);
+  return known;
+}
+
+std::optional<std::string> value_of(const std::string* name) {
+  return name == nullptr ? std::nullopt : std::optional(*name);
+}
+
+// The back end of the place where an array was made; empty for the host, and for what is traced.
+std::string place_of(const py::object& array) {
+  const auto* tensor = is_array(array.ptr()) ? std::get_if<Tensor>(&array_contents(array.ptr())) : nullptr;
+  if (tensor == nullptr || !*tensor || tensor->place() == kHostPlace) return "";
+  return backend_at(tensor->place());
+}
+
+// The array in the memory of a back end's device; what is traced stays what it is.
+py::object put_on(const py::object& array, const std::string& backend) {
+  const auto* tensor = std::get_if<Tensor>(&array_datum(array.ptr()));
+  if (tensor == nullptr) return array;
+  Device& device = device_of(backend);
+  if (device.place() == tensor->place()) return array;
+  if (device.place() != kHostPlace) return array_object(put(device, *tensor));
+  Tensor copy(tensor->aval());
+  std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
+  return array_object(std::move(copy));
+}
+
+void wait_for(const py::object& array) {
+  const std::string backend = place_of(array);
+  if (backend.empty()) return;
+  const WithoutInterpreter released;
+  device_of(backend).queue().wait();
+}
+
+// `_base/device.py`: the back end that a placement means, given the name of the function for errors.
+py::object& resolve_placement() {
+  static auto* const hook = new py::object;
+  return *hook;
+}
+
+// Arrays in what a function returned: itself, or those of a tuple or a list.
+py::object moved(const py::object& result, const std::string& backend) {
+  if (is_array(result.ptr())) return put_on(result, backend);
+  if (PyTuple_CheckExact(result.ptr())) {
+    py::list items;
+    for (py::handle item : py::reinterpret_borrow<py::tuple>(result)) {
+      items.append(moved(py::reinterpret_borrow<py::object>(item), backend));
+    }
+    return py::tuple(items);
+  }
+  return result;
+}
+
+}  // namespace
+
+int default_place() {
+  const std::string* const backend = config().backend;
+  return backend == nullptr ? kHostPlace : device_of(*backend).place();
+}
+
+std::string backend_for(int place) {
+  const std::string* const backend = config().backend;
+  return place == kHostPlace && backend != nullptr ? *backend : backend_at(place);
+}
+
+PlacedCall::PlacedCall(py::handle function, PyObject* placement) {
+  if (placement != nullptr && placement != Py_None) {
+    const py::object backend = resolve_placement()(py::handle(placement), function.attr("__name__"));
+    if (!backend.is_none()) backend_ = interned(py::cast<std::string>(backend));
+  }
+  if (backend_ != nullptr) {
+    overridden_ = true;
+    outer_ = override_backend(backend_);
+  } else if (default_place() != kHostPlace) {
+    backend_ = config().backend;
+  }
+}
+
+PlacedCall::~PlacedCall() {
+  if (overridden_) override_backend(outer_);
+}
+
+PyObject* PlacedCall::placed(PyObject* result) const {
+  if (result == nullptr || backend_ == nullptr) return result;
+  return moved(py::reinterpret_steal<py::object>(result), *backend_).release().ptr();
+}
+
+void register_placement(py::module_& module) {
+  module.def("place_of", place_of);
+  module.def("put_on", put_on);
+  module.def("wait_for", wait_for);
+  module.def("default_backend", [] { return backend_for(kHostPlace); });
+  // The name of a back end, or None for the processor's.
+  module.def(
+      "set_default_backend", [](const std::optional<std::string>& name) { set_backend(interned(name)); },
+      py::arg("name").none(true));
+  // For this thread. Returns what to restore it with.
+  module.def(
+      "override_default_backend",
+      [](const std::optional<std::string>& name) {
+        const std::optional<const std::string*> outer = override_backend(interned(name));
+        return std::pair(outer.has_value(), outer ? value_of(*outer) : std::nullopt);
+      },
+      py::arg("name").none(true));
+  module.def(
+      "restore_default_backend",
+      [](bool overridden, const std::optional<std::string>& name) {
+        override_backend(overridden ? std::optional(interned(name)) : std::nullopt);
+      },
+      py::arg("overridden"), py::arg("name").none(true));
+  module.def("set_placement_hook", [](const py::object& hook) { resolve_placement() = hook; });
+}
+
+}  // namespace ct::python
