@@ -35,6 +35,15 @@ class Queue {
   virtual bool copy_to_device(void* to, const void* from, int64_t bytes) = 0;
   // The host's memory is written when the next `wait` returns.
   virtual void copy_to_host(void* to, const void* from, int64_t bytes) = 0;
+
+  // Queues of the same device that other libraries have, by the handles that its driver gives them. 0: there are none.
+  virtual uintptr_t handle() const { return 0; }
+  // What is queued here from now on comes after what was queued there.
+  virtual void follow(uintptr_t /*other*/) {}
+  // What is queued there from now on comes after what was queued here.
+  virtual void lead(uintptr_t /*other*/) {}
+  // The same as `follow`, of all the others that there are, and of those that are gone; throws nothing.
+  virtual void follow_all() noexcept {}
 };
 
 }  // namespace ct

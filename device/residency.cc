@@ -32,6 +32,18 @@ Tensor put(Device& device, const Tensor& tensor) {
   return {tensor.aval(), Buffer::on_device(static_cast<size_t>(tensor.aval().bytes()), std::move(there))};
 }
 
+Tensor adopt(Device& device, const Aval& aval, void* address, std::function<void()> release) {
+  const auto bytes = static_cast<size_t>(aval.bytes());
+  auto memory = Buffer::borrow(address, bytes, [&device, release = std::move(release)] {
+    try {
+      device.queue().settle();
+    } catch (const Error&) {  // the device is gone, and with it what was queued
+    }
+    release();
+  });
+  return {aval, Buffer::on_device(bytes, std::make_shared<const Resident>(device, std::move(memory)))};
+}
+
 std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> inputs) {
   Device& device = loaded.device();
   Queue& queue = device.queue();

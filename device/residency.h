@@ -6,6 +6,7 @@
 // asks, and what brings memory of the host that may change.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Resident final : public DeviceBytes {
 std::shared_ptr<const Resident> bring(Device& device, const Tensor& tensor, bool& waits);
 // The same array, made on the device as far as others can see.
 Tensor put(Device& device, const Tensor& tensor);
+// Memory of the device that somebody else owns, as an array: `release` is called when nothing that is queued reads it.
+Tensor adopt(Device& device, const Aval& aval, void* address, std::function<void()> release);
 // A plan's results, on its device. Types and number of the inputs are those of the plan.
 std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> inputs);
 

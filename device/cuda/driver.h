@@ -62,7 +62,10 @@ enum class FunctionAttribute : uint32_t { kMostDynamicSharedBytes = 8 };
 // CUjit_option
 enum class JitOption : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };
 
-inline constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: handles of streams that are always there.
+inline constexpr uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
 
 using Ordinal = int;                 // CUdevice
 using Address = uint64_t;            // CUdeviceptr
@@ -70,6 +73,7 @@ using Context = struct Context_*;    // CUcontext
 using Stream = struct Stream_*;      // CUstream
 using Module = struct Module_*;      // CUmodule
 using Function = struct Function_*;  // CUfunction
+using Event = struct Event_*;        // CUevent
 
 // CUlaunchConfig
 struct LaunchConfig {
@@ -93,9 +97,14 @@ struct LaunchConfig {
   CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, Context*, Ordinal)                      \
   CALL(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, Ordinal)                           \
   CALL(cuCtxSetCurrent, cuCtxSetCurrent, Context)                                                  \
+  CALL(cuCtxSynchronize, cuCtxSynchronize)                                                         \
   CALL(cuStreamCreate, cuStreamCreate, Stream*, unsigned)                                          \
   CALL(cuStreamSynchronize, cuStreamSynchronize, Stream)                                           \
   CALL(cuStreamDestroy, cuStreamDestroy_v2, Stream)                                                \
+  CALL(cuStreamWaitEvent, cuStreamWaitEvent, Stream, Event, unsigned)                              \
+  CALL(cuEventCreate, cuEventCreate, Event*, unsigned)                                             \
+  CALL(cuEventRecord, cuEventRecord, Event, Stream)                                                \
+  CALL(cuEventDestroy, cuEventDestroy_v2, Event)                                                   \
   CALL(cuMemGetInfo, cuMemGetInfo_v2, size_t*, size_t*)                                            \
   CALL(cuMemAllocAsync, cuMemAllocAsync, Address*, size_t, Stream)                                 \
   CALL(cuMemFreeAsync, cuMemFreeAsync, Address, Stream)                                            \

@@ -134,6 +134,24 @@ void StreamQueue::branch(const void* index, absl::Span<const Body> bodies) {
   bodies[static_cast<size_t>(std::clamp<int64_t>(chosen, 0, static_cast<int64_t>(bodies.size()) - 1))]();
 }
 
+// An event that is destroyed goes when what waits for it has gone on.
+void StreamQueue::order(Stream first, Stream then) {
+  Event event = nullptr;
+  driver().cuEventCreate(&event, kDisableTiming);
+  Status status = driver().cuEventRecord.attempt(event, first);
+  const char* call = driver().cuEventRecord.name();
+  if (status == Status::kSuccess) {
+    status = driver().cuStreamWaitEvent.attempt(then, event, 0);
+    call = driver().cuStreamWaitEvent.name();
+  }
+  driver().cuEventDestroy.attempt(event);
+  if (status != Status::kSuccess) throw driver().failure(call, status);
+}
+
+void StreamQueue::follow(uintptr_t other) { order(reinterpret_cast<Stream>(other), context_.stream()); }
+void StreamQueue::lead(uintptr_t other) { order(context_.stream(), reinterpret_cast<Stream>(other)); }
+void StreamQueue::follow_all() noexcept { driver().cuCtxSynchronize.attempt(); }
+
 void StreamQueue::wait() {
   try {
     driver().cuStreamSynchronize(context_.stream());

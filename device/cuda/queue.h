@@ -23,6 +23,10 @@ class StreamQueue final : public Queue {
   void settle() noexcept override;
   bool copy_to_device(void* to, const void* from, int64_t bytes) override;
   void copy_to_host(void* to, const void* from, int64_t bytes) override;
+  uintptr_t handle() const override { return reinterpret_cast<uintptr_t>(context_.stream()); }
+  void follow(uintptr_t other) override;
+  void lead(uintptr_t other) override;
+  void follow_all() noexcept override;
 
  private:
   // Around whatever copies between the device and memory of the host that ends with the scope: nothing is under way any
@@ -31,6 +35,7 @@ class StreamQueue final : public Queue {
   // Waits, and returns what is at a place in the device's memory.
   template <class Number>
   Number read(const void* from);
+  void order(Stream first, Stream then);
 
   const Driver& driver() const { return context_.driver(); }
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core, numpy
+from cotangent import _array_exchange, _core, numpy
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.device import CPU, Device, backend_of, check_device, device_at
 from cotangent._core import Array
@@ -100,35 +100,6 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
             raise ValueError(f"an array of {array.dtype} cannot become {np.dtype(dtype)} without a copy")
         return array.astype(dtype)
     return array.copy() if copy else array
-
-
-def _dlpack(
-    self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-) -> Any:
-    """A DLPack capsule: of the array's memory, read-only, or of a copy.
-
-    A copy it is if ``copy`` is true, or the consumer does not say by ``max_version`` that it knows version 1.0 of the protocol, and
-    with it memory that must not be written to.
-
-    Raises:
-        BufferError: another device, or ``copy=False`` where a copy is needed. ValueError: a stream.
-    """
-    if dl_device not in (None, _dlpack_device(self)):
-        raise BufferError(f"__dlpack__: arrays are in host memory, (1, 0); got dl_device={dl_device!r}")
-    if stream is not None:
-        raise ValueError(f"__dlpack__: arrays are in host memory, which has no streams; got stream={stream!r}")
-    versioned = max_version is not None and max_version[0] >= 1
-    if not versioned and copy is False:
-        raise BufferError(
-            "__dlpack__: arrays are immutable, which a consumer learns by version 1.0 of the protocol only; this one asks for"
-            f" max_version={max_version!r}\n  allow a copy"
-        )
-    return _core.to_dlpack(self, versioned, bool(copy) or not versioned)
-
-
-def _dlpack_device(self: Array) -> tuple[int, int]:
-    """The device of `__dlpack__`: (1, 0), the CPU."""
-    return (1, 0)
 
 
 def _tolist(self: Array) -> Any:
@@ -412,8 +383,9 @@ _MEMBERS: dict[str, Any] = {
     "__trunc__": _whole(math.trunc),
     "__array__": _array,
     "__array_priority__": 100,
-    "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device,
+    "__dlpack__": _array_exchange.dlpack,
+    "__dlpack_device__": _array_exchange.dlpack_device,
+    "__cuda_array_interface__": property(_array_exchange.cuda_array_interface),
     "__array_namespace__": _namespace,
     "__setitem__": _setitem,
     "__repr__": _repr,

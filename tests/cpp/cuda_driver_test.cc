@@ -108,6 +108,24 @@ TEST_F(Cuda, RunsEveryKindOfStep) {
   EXPECT_EQ(live(), 0);
 }
 
+TEST_F(Cuda, IsInOrderWithTheStreamsOfOthers) {
+  const auto device = new_cuda_device();
+  Queue& queue = device->queue();
+  EXPECT_NE(queue.handle(), 0U);
+  const int32_t four = 4;
+  int32_t copied = 0;
+  const std::shared_ptr<Buffer> memory = device->allocate(sizeof four);
+  queue.copy_to_device(memory->data(), &four, sizeof four);
+  queue.copy_to_host(&copied, memory->data(), sizeof copied);
+  EXPECT_EQ(copied, 0);  // nobody has waited
+  queue.follow(cuda::kLegacyStream);
+  EXPECT_EQ(copied, 0);
+  queue.lead(cuda::kLegacyStream);
+  EXPECT_EQ(copied, 4);  // what comes next in that stream may read it
+  const std::string what = error_of([&] { queue.lead(0x1234); }, ErrorKind::kDevice);
+  EXPECT_THAT(what, HasSubstr("cuStreamWaitEvent failed with 400"));
+}
+
 TEST_F(Cuda, OpensNothingBeforeSomebodyAsks) {
   const auto device = new_cuda_device();
   EXPECT_EQ(calls("cuDriverGetVersion"), 0);
@@ -130,7 +148,11 @@ void use(const std::function<void()>& at_end) {
   EXPECT_EQ(run(*loaded, 3), 96);
   device->allocate(6 << 20).reset();
   device->allocate(7 << 20).reset();  // more than there is beside the one above
+  Queue& queue = device->queue();
+  queue.lead(cuda::kLegacyStream);
+  queue.follow(cuda::kPerThreadStream);
   at_end();
+  queue.follow_all();
 }
 
 TEST_F(Cuda, EveryCallThatFailsIsAnErrorAndNothingLeaks) {
@@ -145,6 +167,7 @@ TEST_F(Cuda, EveryCallThatFailsIsAnErrorAndNothingLeaks) {
   };
   use([&] { count(before_end); });
   count(all);
+  before_end["cuEventDestroy"] = 0;  // as with everything that is given back, nobody can do anything about it
   for (const std::string& name : call_names()) {
     const bool only_when_failing = name == "cuMemGetInfo" || name.starts_with("cuGetError");
     EXPECT_EQ(all[name] == 0, only_when_failing) << name;

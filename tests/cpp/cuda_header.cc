@@ -41,6 +41,7 @@ CT_PAIR(Context, CUcontext);
 CT_PAIR(Stream, CUstream);
 CT_PAIR(Module, CUmodule);
 CT_PAIR(Function, CUfunction);
+CT_PAIR(Event, CUevent);
 
 #define CT_FIELD(ours, theirs) static_assert(offsetof(LaunchConfig, ours) == offsetof(CUlaunchConfig, theirs))
 CT_FIELD(grid_x, gridDimX);

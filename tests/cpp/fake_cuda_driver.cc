@@ -46,6 +46,12 @@ struct FakeStream {
   std::vector<std::function<Status()>> work;
 };
 
+// What a stream had to do when it was recorded. Streams of others, whose handles are small, are done at once.
+struct FakeEvent {
+  int64_t life;
+  FakeStream* stream = nullptr;
+};
+
 struct FakeBlock {
   size_t bytes;
   int64_t life;
@@ -61,6 +67,7 @@ struct Fake {
   size_t memory_bytes = 0;
   std::set<FakeStream*> streams;
   std::set<FakeModule*> modules;
+  std::set<FakeEvent*> events;
   std::map<std::string, FakeFunction> functions;
   std::map<std::string, int64_t> calls;
   std::string fail_call;
@@ -135,6 +142,8 @@ Status queue(Stream handle, std::function<Status()> work, bool always = false) {
   });
   return Status::kSuccess;
 }
+
+bool is_of_others(Stream stream) { return reinterpret_cast<uintptr_t>(stream) <= kPerThreadStream; }
 
 // Of a line like ".version 7.8" or ".target sm_90".
 int digits_after(const std::string& text, const std::string& word) {
@@ -271,6 +280,52 @@ EXPORTED Status cuStreamDestroy_v2(Stream handle) {
   if (fake().streams.erase(stream) == 0) return Status::kInvalidHandle;
   drain(stream);
   delete stream;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuCtxSynchronize() {
+  FAKE("cuCtxSynchronize", true);
+  for (FakeStream* stream : fake().streams) drain(stream);
+  return fake().sticky;
+}
+
+EXPORTED Status cuEventCreate(Event* event, unsigned flags) {
+  FAKE("cuEventCreate", true);
+  if (flags != kDisableTiming) return Status::kUnknown;
+  auto* made = new FakeEvent{fake().life};
+  fake().events.insert(made);
+  *event = reinterpret_cast<Event>(made);
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuEventRecord(Event handle, Stream of) {
+  FAKE("cuEventRecord", true);
+  auto* event = reinterpret_cast<FakeEvent*>(handle);
+  auto* stream = reinterpret_cast<FakeStream*>(of);
+  if (!fake().events.contains(event)) return Status::kInvalidHandle;
+  if (!is_of_others(of) && !fake().streams.contains(stream)) return Status::kInvalidHandle;
+  event->stream = is_of_others(of) ? nullptr : stream;
+  return Status::kSuccess;
+}
+
+// What others do next is done at once, so what they wait for is done now.
+EXPORTED Status cuStreamWaitEvent(Stream then, Event handle, unsigned) {
+  FAKE("cuStreamWaitEvent", true);
+  auto* event = reinterpret_cast<FakeEvent*>(handle);
+  if (!fake().events.contains(event)) return Status::kInvalidHandle;
+  FakeStream* const first = event->stream;
+  if (is_of_others(then)) return first == nullptr ? Status::kSuccess : drain(first);
+  return queue(then, [first, then] {
+    const bool waits = first != nullptr && first != reinterpret_cast<FakeStream*>(then);
+    return waits && fake().streams.contains(first) ? drain(first) : Status::kSuccess;
+  });
+}
+
+EXPORTED Status cuEventDestroy_v2(Event handle) {
+  FAKE("cuEventDestroy", false);
+  auto* event = reinterpret_cast<FakeEvent*>(handle);
+  if (fake().events.erase(event) == 0) return Status::kInvalidHandle;
+  delete event;
   return Status::kSuccess;
 }
 
@@ -444,13 +499,15 @@ EXPORTED Status cuGetErrorString(Status status, const char** text) {
 // How often that was called.
 EXPORTED int64_t fake_cuda_calls(const char* call) { return fake().calls[call]; }
 
-// How many contexts, streams, modules and blocks of memory somebody has got since the restart and has not given back.
+// How many contexts, streams, modules, events and blocks of memory somebody has got since the restart and has not given
+// back.
 EXPORTED int64_t fake_cuda_live() {
   const Fake& f = fake();
   int64_t count = std::ranges::count(f.contexts, f.life);
   for (const auto& [address, block] : f.memory) count += block.life == f.life;
   for (const FakeStream* stream : f.streams) count += stream->life == f.life;
   for (const FakeModule* module : f.modules) count += module->life == f.life;
+  for (const FakeEvent* event : f.events) count += event->life == f.life;
   return count;
 }
 

@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._core import Array
-from cotangent._ops.binding import kind
+from cotangent._ops.binding import apart, kind
 from cotangent._ops.keys import key_data
 
 __all__ = [
@@ -58,15 +58,26 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
 def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
     """An array of another library that offers ``__dlpack__``.
 
-    It is a copy, as arrays are immutable and the other library may write to its own. With ``copy=False`` the memory is shared, and must
-    not be written to as long as this array, or a result that was made of it without computing, is there.
+    It is where the other one is: on the host, or on the GPU. It is a copy, as arrays are immutable and the other library may write to
+    its own. With ``copy=False`` the memory is shared, and must not be written to as long as this array, or a result that was made of
+    it without computing, is there.
 
     Raises:
         ValueError: the array is on a device that is not there, or cannot be shared with ``copy=False``.
     """
-    if copy and isinstance(x, Array):
-        return _core.array(np.array(_core.to_numpy(x)))
-    return _core.from_dlpack(x, copy is False)
+    if isinstance(x, Array):
+        return apart(x, x) if copy else x
+    found = _core.from_dlpack(x, copy is False)
+    return _gathered(*found) if isinstance(found, tuple) else found
+
+
+def _gathered(elements: Array, first: int, shape: list[int], strides: list[int]) -> Array:
+    """The elements of a view of others, which is ``elements`` of a line from the place ``first`` on, in such strides."""
+    places: Any = first
+    for axis, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        line = np.arange(size).reshape([size if other == axis else 1 for other in range(len(shape))])
+        places = places + _core.put_on(_core.array(line), _core.place_of(elements) or "llvm") * stride
+    return elements[places]
 
 
 # ---- Files -----------------------------------------------------------------------------------------------------------
