@@ -144,8 +144,9 @@ void StreamQueue::order(Stream first, Stream then) {
     status = driver().cuStreamWaitEvent.attempt(then, event, 0);
     call = driver().cuStreamWaitEvent.name();
   }
-  driver().cuEventDestroy.attempt(event);
+  const Status destroyed = driver().cuEventDestroy.attempt(event);
   if (status != Status::kSuccess) throw driver().failure(call, status);
+  if (destroyed != Status::kSuccess) throw driver().failure(driver().cuEventDestroy.name(), destroyed);
 }
 
 void StreamQueue::follow(uintptr_t other) { order(reinterpret_cast<Stream>(other), context_.stream()); }
