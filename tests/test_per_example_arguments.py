@@ -398,6 +398,22 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "influence of loss: train has 1 argument, test 2\n  give all",
     ),
+    "a list of checkpoints": (
+        lambda: PE.influence(loss)([P, P], [0.1, 0.2], (X, Y), (X, Y)),
+        ct.errors.ShapeError,
+        r"influence of loss: checkpoints\[0\]\['w'\] has shape \(3,\), and learning_rates is \(2,\); checkpoints are one"
+        r" tree .*\n  stack those of a list: ct.tree.map",
+    ),
+    "scalars of checkpoints": (
+        lambda: PE.influence(loss)({"w": P["w"][None], "b": 1.0}, [0.1], (X, Y), (X, Y)),
+        ct.errors.ShapeError,
+        r"influence of loss: checkpoints\['b'\] has shape \(\), and learning_rates is \(1,\);",
+    ),
+    "a learning rate for all": (
+        lambda: PE.influence(loss)({"w": P["w"][None]}, 0.1, (X, Y), (X, Y)),
+        ct.errors.ShapeError,
+        r"learning_rates has shape \(\); k checkpoints need \(k,\)",
+    ),
     "sizes by name": (
         lambda: PE.norms(loss)(P, X, y=Y[:3]),
         ct.errors.ShapeError,
@@ -516,6 +532,15 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "per_example.epsilon: noise_multiplier is traced, .*\n  call epsilon outside of jit",
     ),
 }  # fmt: skip
+
+
+def test_an_error_in_a_loss_of_a_list_of_checkpoints_has_a_note() -> None:
+    """A list of as many checkpoints as their arrays are long is a tree of stacked ones, which the loss knows nothing of."""
+    with pytest.raises(TypeError, match="list indices") as caught:
+        PE.influence(loss)([P, P, P], [0.1, 0.2, 0.3], (X, Y), (X, Y))
+    assert "stack those of a list: ct.tree.map(lambda" in caught.value.__notes__[0]
+    found = PE.influence(lambda p, x, y: loss(p[0], x, y))([{"w": P["w"][None]}], [1.0], (X, Y), (X, Y))
+    close(found, PE.kernel(loss)(P, X, Y))
 
 
 @pytest.mark.parametrize("name", ERRORS)

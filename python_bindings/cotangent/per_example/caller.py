@@ -179,7 +179,7 @@ class Caller:
         return first
 
     def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
-        """One number for each of something."""
+        """One number for each of something; a word for how many there are, where any count will do."""
         if (
             not isinstance(x, (Array, np.ndarray, list, tuple, np.number))
             and not _core.is_python_scalar(x)
@@ -189,7 +189,7 @@ class Caller:
                 f"{self.text}: {called} must be an array ({count},), one number for each of the {of}; got {_described(x)}"
             )
         array = cnp.asarray(x)
-        if array.shape != (count,):
+        if array.ndim != 1 or (array.shape != (count,) and not isinstance(count, str)):
             raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
         if _core.dtype_kind(array.dtype) == "complex":
             raise DTypeError(f"{self.text}: {called} has dtype {array.dtype}; it must be real")

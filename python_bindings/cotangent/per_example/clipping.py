@@ -118,9 +118,20 @@ class Clipping:
         """The bound of each part."""
         return [bounds[0] / math.sqrt(parts)] * parts if self.per_leaf else bounds
 
-    def sensitivity(self, bounds: list[Any]) -> Any:
-        """The largest norm that a clipped gradient can have."""
-        return bounds[0] if len(bounds) == 1 else total([bound * bound for bound in bounds]) ** 0.5
+    def check_noise(self, multiplier: Any) -> None:
+        """Noise is as large as what one example can change, which has to be bounded."""
+        infinite = any(not _core.is_traced(bound) and float(bound) == math.inf for bound in self.bounds)
+        if infinite and isinstance(multiplier, float) and multiplier > 0:
+            raise ValueError(
+                f"{self.caller.text}: clip_norm must be finite where there is noise, whose standard deviation is"
+                " noise_multiplier * clip_norm; got inf\n  give a finite clip_norm, or noise_multiplier=0 for neither clipping nor noise"
+            )
+
+    def deviation(self, multiplier: Any, bounds: list[Any]) -> Any:
+        """The standard deviation of the noise of the sum: a multiple of the largest norm that a clipped gradient can have."""
+        largest = bounds[0] if len(bounds) == 1 else total([bound * bound for bound in bounds]) ** 0.5
+        is_noisy = cnp.asarray(multiplier) != 0
+        return cnp.where(is_noisy, multiplier * cnp.where(is_noisy, largest, 1), 0)
 
     def clip(self, gradient: Tree, bounds: list[Any]) -> tuple[list[Array], list[Array]]:
         """What each example is scaled by, for each array of the gradient; and the norm of each part."""

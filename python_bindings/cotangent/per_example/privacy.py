@@ -46,7 +46,7 @@ def private_gradient(
         clip_norm, per_leaf: as of `clipped_sum`: of the whole gradient, or of each part of it.
         noise_multiplier: the standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
         expected_batch_size: what the noisy sum is divided by. The real size of a batch is private. Both may be traced scalars; one that is
-            not valid gives NaN.
+            not valid gives NaN, as does noise whose deviation is infinite in the dtype of ``params``.
         chunk_size: how many examples are computed at a time, by default all.
         has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, aux)``, where ``aux`` is stacked. It is not private.
 
@@ -55,7 +55,8 @@ def private_gradient(
         like ``params``. ``present``, bools [b], says which examples are there, as of `clipped_sum`.
 
     Raises:
-        ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, or ``noise_multiplier`` is negative.
+        ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, ``noise_multiplier`` is negative, or ``clip_norm`` is infinite
+            and ``noise_multiplier`` is not 0: noise has the standard deviation ``noise_multiplier * clip_norm``.
         TypeError: ``key`` is no random key.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
@@ -77,6 +78,7 @@ def private_gradient(
     clipping = Clipping(clip_norm, per_leaf, caller)
     noise_multiplier = _checked_noise(noise_multiplier, "noise_multiplier", caller)
     expected_batch_size = _checked_size(expected_batch_size, caller)
+    clipping.check_noise(noise_multiplier)
 
     def private_gradient_fun(key: Any, params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
         check_key(key, caller.text, "key, params, *batch")
@@ -88,7 +90,7 @@ def private_gradient(
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
             bounds = clipping.valid(bounds)
             sums, (_, aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
-            deviation = noise_multiplier * clipping.sensitivity(bounds)
+            deviation = clipping.deviation(noise_multiplier, bounds)
             gradient = _noisy_mean(key, sums, deviation, expected_batch_size, params)
             return (gradient, aux) if has_aux else gradient
 
@@ -110,13 +112,19 @@ def _checked_size(expected_batch_size: Any, caller: Caller) -> Any:
 
 
 def _noisy_mean(key: Array, sums: Tree, deviation: Any, count: float, params: Tree) -> Tree:
-    """Sums with noise, over the expected number of examples, in the dtypes of the parameters."""
+    """Sums with noise, over the expected number of examples, in the dtypes of the parameters.
+
+    Noise that is infinite in these would be a result that is not, here and there: all are NaN.
+    """
     leaves, structure = tree_flatten(sums)
     keys = random.split(key, len(leaves))
-    noisy = [
-        (leaf + random.normal(keys[index], leaf.shape, leaf.dtype) * scalar(deviation, leaf.dtype)) / count
-        for index, leaf in enumerate(leaves)
-    ]
+
+    def noise(key: Array, like: Array) -> Array:
+        scale = deviation.astype(like.dtype)
+        result: Array = random.normal(key, like.shape, like.dtype) * cnp.where(cnp.isfinite(scale), scale, cnp.nan)
+        return result
+
+    noisy = [(leaf + noise(keys[index], leaf)) / count for index, leaf in enumerate(leaves)]
     return narrow(structure.unflatten(noisy), params)
 
 
@@ -186,18 +194,21 @@ def adaptive_private_gradient(
         clipping = Clipping(clip_norm, False, caller)
         if len(clipping.bounds) != 1:
             raise ShapeError(f"{caller.text}: clip_norm must be one scalar; got a tree with {len(clipping.bounds)}")
+        clipping.check_noise(gradient_multiplier)
 
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
             bounds = clipping.valid(bounds)
             sums, ((norms,), aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
             gradient_key, count_key = random.split(key, 2)
-            gradient = _noisy_mean(gradient_key, sums, gradient_multiplier * bounds[0], expected_batch_size, params)
+            deviation = clipping.deviation(gradient_multiplier, bounds)
+            gradient = _noisy_mean(gradient_key, sums, deviation, expected_batch_size, params)
             # Halves make one example change the count by 1/2, whichever way; absent ones count nothing.
             halves = cnp.where(norms <= scalar(bounds[0], norms.dtype), 0.5, -0.5).astype(norms.dtype)
             count = cnp.sum(halves if here is None else cnp.where(here, halves, 0))
             noise = count_deviation * random.normal(count_key, (), norms.dtype)
             share = 0.5 + (count + noise) / expected_batch_size
             bound = scalar(bounds[0], norms.dtype) * cnp.exp(-clip_learning_rate * (share - quantile))
+            bound = cnp.where(cnp.isfinite(deviation), bound, cnp.nan)
             return (gradient, bound, aux) if has_aux else (gradient, bound)
 
         return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
