@@ -168,3 +168,12 @@ def test_a_variance_of_one_example_and_of_equal_ones_is_zero(chunk_size: int | N
         variance = PE.mean_and_variance(product_of_two, chunk_size=chunk_size)(w, x[:rows], d[:rows])[1]
         assert (np.asarray(variance) >= 0).all()
         np.testing.assert_allclose(variance, np.zeros((40, 30)), atol=1e-14 * (1e6 / 9) ** 2)
+
+
+def test_norms_of_float64_have_the_range_of_its_squares() -> None:
+    """As the docstrings say."""
+    w, x = np.ones(2), np.array([[3e153, 4e153], [3e155, 4e155], [3e-153, 4e-153], [3e-200, 4e-200]])
+    np.testing.assert_allclose(PE.norms(linear)(w, x), [5e153, np.inf, 5e-153, 0], rtol=1e-9)
+    np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[1:2]), [0, 0])
+    np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[3:]), [3e-200, 4e-200])
+    np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[:1]), [0.6, 0.8], rtol=1e-12)

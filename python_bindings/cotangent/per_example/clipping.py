@@ -43,7 +43,8 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
 
     Returns:
         a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives an array [b]; with
-        ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative of its norm is.
+        ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative of its norm is. Squares are made in float64: of float32 no
+        norm overflows that float32 has; of float64 ``params`` one above 1e154 is infinite, and one below 1e-162 is 0.
 
     Raises:
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
@@ -225,7 +226,7 @@ def clipped_sum(
         a function of ``(params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree like
         ``params``. ``present``, bools [b], says which examples are there: others contribute exactly nothing, to the sum and to its
         derivatives, even where their loss is NaN, so batches of all sizes up to a bound are one compiled program. ``aux`` of an
-        absent example is that of another one.
+        absent example is that of another one. Norms are those of `norms`: an example of float64 whose norm is above 1e154 adds nothing.
 
     Raises:
         ValueError: ``clip_norm`` is not positive, or is a tree of another structure than ``params``.
