@@ -144,7 +144,7 @@ def test_epsilon() -> None:
         ("delta", 2.0, "delta must be between 0 and 1; got 2.0"),
         ("sampling_probability", -0.1, "sampling_probability must be between 0 and 1"),
         ("steps", -1, "steps must not be negative"),
-        ("noise_multiplier", -1.0, "noise_multiplier must not be negative"),
+        ("noise_multiplier", -1.0, "noise_multiplier must be at least 0"),
         ("accountant", "moments", "accountant must be one of"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -214,3 +214,25 @@ def test_noise_that_is_infinite_gives_nan() -> None:
     adaptive = ct.jit(pe.adaptive_private_gradient(line, **ONE))
     found, bound = adaptive(ct.random.key(0), np.float64(np.inf), LINE, ROWS)
     assert np.isnan(found["w"]).all() and np.isnan(bound)
+
+
+def test_what_epsilon_takes() -> None:
+    given: dict[str, Any] = {"steps": 10, "sampling_probability": 0.1, "noise_multiplier": 1.0, "delta": 1e-5}
+    expected = pe.epsilon(**given)
+    assert pe.epsilon(**given | {"steps": np.int64(10), "noise_multiplier": cnp.array(1.0)}) == expected
+    assert pe.epsilon(**given | {"noise_multiplier": np.inf}) == 0.0
+    for name in ("sampling_probability", "noise_multiplier", "delta"):
+        with pytest.raises(TypeError, match=f"per_example.epsilon: {name} must be a number, .*; got 'a'"):
+            pe.epsilon(**given | {name: "a"})
+        with pytest.raises(ValueError, match=f"per_example.epsilon: {name} must be .*; got nan"):
+            pe.epsilon(**given | {name: np.nan})
+    with pytest.raises(
+        ValueError, match=r"the accountant 'pld' fails at steps=10, .*noise_multiplier=1e-08, .*\n  with lit"
+    ):
+        pe.epsilon(**given | {"noise_multiplier": 1e-8})
+
+
+def test_a_traced_learning_rate_that_is_not_finite_gives_nan() -> None:
+    step = lambda rate: pe.dp_sgd_step(line, clip_norm=1.0, learning_rate=rate, **ONE)(ct.random.key(0), LINE, ROWS)  # noqa: E731
+    assert np.isnan(ct.jit(step)(np.inf)["w"]).all()
+    np.testing.assert_array_equal(ct.jit(step)(0.1)["w"], step(0.1)["w"])

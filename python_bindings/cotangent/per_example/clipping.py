@@ -104,11 +104,17 @@ class Clipping:
         """The arrays of each part that has a bound."""
         if self.per_leaf:
             return [[leaf] for leaf in tree_leaves(gradient)]
+        return [tree_leaves(part) for part in self.structure.flatten_up_to(gradient)]
+
+    def check_structure(self, params: Tree) -> None:
+        """Each bound is that of a part of the parameters."""
+        structure = tree_structure(params)
         try:
-            return [tree_leaves(part) for part in self.structure.flatten_up_to(gradient)]
-        except ValueError as error:
+            self.structure.flatten_up_to(structure.unflatten([0] * structure.num_leaves))
+        except ValueError:
             raise ValueError(
-                f"{self.caller.text}: clip_norm has not the structure of params, nor that of its first levels\n  {error}"
+                f"{self.caller.text}: clip_norm has not the structure of params, nor that of its first levels: it has"
+                f" {self.structure}, params {structure}\n  give one number, or one for each part of params"
             ) from None
 
     def valid(self, bounds: list[Any]) -> list[Any]:
@@ -252,6 +258,7 @@ def clipped_sum(
 
     def clipped_sum_fun(params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
         caller.check_params(params)
+        clipping.check_structure(params)
         here = checked_present(present, caller.size(batch, by_name), caller)
         function, batch = caller.by_position(batch, by_name)
         loss = caller.loss(function)

@@ -16,6 +16,7 @@ from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad, vjp
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.per_example.batches import (
+    Reduction,
     gradients,
     inner_products,
     losses,
@@ -118,8 +119,13 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
         slope, smaller = wide(vmap(lambda v: jvp(of_params, (params,), (v,))[1])(both))
         return (), cnp.where(cnp.isfinite(slope), slope, smaller / _SMALLER)
 
+    def in_dtypes_of_params(found: Reduction) -> Array:
+        """As a product with gradients is, whatever the loss has."""
+        result: Array = found.each.astype(cnp.result_type("float32", *tree_leaves(found.params)))
+        return result
+
     def gradient_times_vector_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
-        return reduced(caller, part, of_each, params, batch, by_name, directions=(vector,))
+        return reduced(caller, part, in_dtypes_of_params, params, batch, by_name, directions=(vector,))
 
     return caller.named(gradient_times_vector_fun)
 
@@ -310,7 +316,7 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
                 raise TypeError(
                     f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}"
                 )
-        caller.check_params(checkpoints)
+        caller.check_params(checkpoints, "checkpoints")
         if len(train) != len(test):
             arguments = "argument" if len(train) == 1 else "arguments"
             raise TypeError(
