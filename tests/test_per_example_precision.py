@@ -177,3 +177,28 @@ def test_norms_of_float64_have_the_range_of_its_squares() -> None:
     np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[1:2]), [0, 0])
     np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[3:]), [3e-200, 4e-200])
     np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[:1]), [0.6, 0.8], rtol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_noise_scales_have_the_digits_that_they_say(dtype: str, ratio: float) -> None:
+    rng = np.random.default_rng(0)
+    x = (ratio + rng.normal(size=(64, 20))).astype(dtype)
+    trace = float(x.astype(np.float64).var(0, ddof=1).sum())
+    found = PE.noise_scale(linear)(np.ones(20, dtype), x)
+    scale = trace / float((x.astype(np.float64).mean(0) ** 2).sum())
+    digits = 1e-7 if dtype == "float32" else 1e-16
+    np.testing.assert_allclose(found.trace, trace, rtol=10 * digits * (1 + 1 / scale))
+    np.testing.assert_allclose(found.scale, scale, rtol=0.1)
+
+
+@pytest.mark.parametrize("chunk_size", [None, 10])
+def test_derivatives_of_a_variance_far_below_the_squared_mean(chunk_size: int | None) -> None:
+    rng = np.random.default_rng(0)
+    x = (1e3 + rng.normal(size=(64, 5))).astype(np.float32)
+    loss = lambda w, x: cnp.sum(cnp.square(w) * x) / 2  # noqa: E731
+    for of in (ct.grad, lambda f: ct.jit(ct.grad(f))):
+        found = of(lambda w: cnp.sum(PE.mean_and_variance(loss, chunk_size=chunk_size)(w, x)[1]))(
+            np.ones(5, np.float32)
+        )
+        np.testing.assert_allclose(found, 2 * x.astype(np.float64).var(0), rtol=1e-4)

@@ -204,6 +204,9 @@ class NoiseScale(NamedTuple):
     """How noisy the gradient of a batch is.
 
     ``scale`` is ``trace / squared_norm``. Both are unbiased estimates, their quotient is not: over several batches, average them and then divide.
+    Both are differences of squared norms. Gradients of float32 leave ``trace`` a relative error of about 1e-7 over ``scale``, where that is below 1, and
+    ``squared_norm`` one of 1e-7 ``scale`` over the number of examples, where that is above 1; of float64 1e-16 takes the place of 1e-7.
+    `mean_and_variance` is exact to more digits of a small trace.
     """
 
     scale: Any
