@@ -175,14 +175,44 @@ def test_a_limit_that_cannot_be_kept() -> None:
     with pytest.raises(
         MemoryLimitError,
         match=r"jit of example: memory_limit=1,000, but the program needs [\d,]+ bytes of temporary memory, even one example at a"
-        r" time\n  the largest arrays that it stores:\n    [\d,]+ bytes: .*\n(?s:.*)raise the limit, or reduce",
+        r" time\n  a chunk takes [\d,]+ of them; the largest arrays in it:\n    12,800 bytes: .*float64\[1,40,40\].*\n(?s:.*)raise the limit, or",
     ) as caught:
         ct.jit(mapped, memory_limit=1000)(A, X)
     assert isinstance(caught.value, MemoryError)
-    with pytest.raises(MemoryLimitError, match="and has no vmap that could be computed in chunks"):
+    with pytest.raises(
+        MemoryLimitError, match=r"in chunks\n  the largest arrays that it stores:\n    12,800 bytes: .*sort"
+    ):
         ct.jit(lambda a: cnp.sort(a @ a, axis=0).sum(), memory_limit=0)(A)
     assert ct.jit(lambda x: x + 1, memory_limit=0)(1.0) == 2.0
     with pytest.raises(ValueError, match=r"memory_limit=-1; pass a number of bytes, or None"):
         ct.jit(mapped, memory_limit=-1)
     with pytest.raises(TypeError, match=r"memory_limit must be an integer or None; got 'much'"):
         ct.jit(mapped, memory_limit="much")  # type: ignore[call-overload]
+
+
+def test_a_limit_below_what_chunks_do_not_change() -> None:
+    """It is told apart from what they do, and results are no temporaries."""
+
+    def loss(p: Any, x: Any) -> Any:
+        return cnp.sum(cnp.tanh(cnp.tanh(x @ p) @ p))
+
+    def norms(p: Any, x: Any) -> Any:
+        g = ct.vmap(ct.grad(loss), in_axes=(None, 0))(p, x)
+        return cnp.sum(g * g, axis=(1, 2)), cnp.max(g, axis=(1, 2))
+
+    p, x = rng.normal(size=(100, 100)), rng.normal(size=(64, 100))
+    with pytest.raises(MemoryLimitError) as caught:
+        ct.jit(norms, memory_limit=50_000)(p, x)
+    chunk, fixed, last = str(caught.value).split("of them")[0], *str(caught.value).split("of them")[1:]
+    within = int(chunk.split()[-1].replace(",", ""))
+    outside = fixed.splitlines()[-1].split()[0]
+    assert within < 20_000 < 64 * 80_000 <= int(outside.replace(",", ""))
+    assert "float64[1,100]" in fixed and "float64[64,1,100,100]" not in fixed
+    assert "5,120,000 bytes: scan -> float64[64,1,100,100]" in last
+    assert f"raise the limit above {outside}, or reduce what belongs to one example" in last
+    fits = int(outside.replace(",", "")) + within
+    np.testing.assert_allclose(ct.jit(norms, memory_limit=fits)(p, x)[0], norms(p, x)[0], rtol=1e-10)
+    # All gradients are the result, which lies nowhere else.
+    with pytest.raises(MemoryLimitError, match="a chunk takes") as of_results:
+        ct.jit(ct.vmap(ct.grad(loss), in_axes=(None, 0)), memory_limit=1000)(p, x)
+    assert "[64,1,100,100]" not in str(of_results.value)

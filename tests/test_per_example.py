@@ -549,7 +549,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "learning rates": (
         lambda: pe.influence(simple)(W[None], [1.0, 2.0], (X,), (X,)),
         ct.errors.ShapeError,
-        r"learning_rates has shape \(2,\); 1 checkpoints need \(1,\)",
+        r"checkpoints has shape \(1, 3\), and learning_rates is \(2,\)",
     ),
     "noise_multiplier": (
         lambda: pe.private_gradient(simple, **DP | {"noise_multiplier": -1.0}),

@@ -398,6 +398,72 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "influence of loss: train has 1 argument, test 2\n  give all",
     ),
+    "an array of objects": (
+        lambda: PE.norms(loss)(P, np.array([{}] * 4), Y),
+        ct.errors.DTypeError,
+        r"norms of loss: the batch\[0\]: arrays of dtype object",
+    ),
+    "checkpoints of integers": (
+        lambda: PE.influence(loss)({"w": np.ones((1, 3), int)}, [0.1], (X, Y), (X, Y)),
+        ct.errors.DTypeError,
+        r"influence of loss: checkpoints\['w'\] has dtype int64",
+    ),
+    "a word in a direction": (
+        lambda: PE.dot(loss)({"w": "up"}, P, X, Y),
+        TypeError,
+        r"unsupported type str at per_example.dot of loss: vector\['w'\]",
+    ),
+    "a word among weights": (
+        lambda: PE.weighted_sum(loss)([1, 2, "a", 4], P, X, Y),
+        ct.errors.DTypeError,
+        "weighted_sum of loss: weights: cannot make an array .* of type str",
+    ),
+    "another structure of bounds": (
+        lambda: PE.clipped_sum(loss, {"v": 1.0})(P, X, Y),
+        ValueError,
+        r"clipped_sum of loss: clip_norm has not .* it has PyTreeDef\({'v': \*}\), params PyTreeDef\({'w': \*}\)\n  give one",
+    ),
+    "a list of bounds of adaptive clipping": (
+        lambda: ADAPTIVE(KEY, [1.0], P, X, Y),
+        ct.errors.ShapeError,
+        "adaptive_private_gradient of loss: clip_norm must be one scalar",
+    ),
+    "a batch of a step": (
+        lambda: PE.dp_sgd_step(loss, learning_rate=0.1, **DP)(KEY, P, X, Y[:3]),
+        ct.errors.ShapeError,
+        "dp_sgd_step of loss: the arrays of the batch have different",
+    ),
+    "a complex learning rate": (
+        lambda: PE.dp_sgd_step(loss, learning_rate=0.1j, **DP),
+        TypeError,
+        "dp_sgd_step of loss: learning_rate must be a number, finite; got 0.1j",
+    ),
+    "rates of adaptive clipping": (
+        lambda: PE.adaptive_private_gradient(loss, clip_learning_rate=np.nan, noise_multiplier=0.0, expected_batch_size=4),
+        ValueError,
+        "clip_learning_rate must be finite; got nan",
+    ),
+    "a dict that is no loss": (
+        lambda: PE.second_moment(lambda p, x, y: {"loss": loss(p, x, y)})(P, X, Y),
+        TypeError,
+        "it returned a dict\n  return the loss alone$",
+    ),
+    "a list of checkpoints": (
+        lambda: PE.influence(loss)([P, P], [0.1, 0.2], (X, Y), (X, Y)),
+        ct.errors.ShapeError,
+        r"influence of loss: checkpoints\[0\]\['w'\] has shape \(3,\), and learning_rates is \(2,\); checkpoints are one"
+        r" tree .*\n  stack those of a list: ct.tree.map",
+    ),
+    "scalars of checkpoints": (
+        lambda: PE.influence(loss)({"w": P["w"][None], "b": 1.0}, [0.1], (X, Y), (X, Y)),
+        ct.errors.ShapeError,
+        r"influence of loss: checkpoints\['b'\] has shape \(\), and learning_rates is \(1,\);",
+    ),
+    "a learning rate for all": (
+        lambda: PE.influence(loss)({"w": P["w"][None]}, 0.1, (X, Y), (X, Y)),
+        ct.errors.ShapeError,
+        r"learning_rates has shape \(\); k checkpoints need \(k,\)",
+    ),
     "sizes by name": (
         lambda: PE.norms(loss)(P, X, y=Y[:3]),
         ct.errors.ShapeError,
@@ -478,7 +544,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "noise_multiplier of a vector": (
         lambda: PE.private_gradient(loss, **DP | {"noise_multiplier": np.ones(2)}),
         ct.errors.ShapeError,
-        r"noise_multiplier must be finite and not negative; it has shape \(2,\)",
+        r"noise_multiplier must be one number, finite and not negative; it has shape \(2,\)",
     ),
     "count_noise": (
         lambda: PE.adaptive_private_gradient(loss, noise_multiplier=0.0, expected_batch_size=4, count_noise=-1.0),
@@ -516,6 +582,35 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "per_example.epsilon: noise_multiplier is traced, .*\n  call epsilon outside of jit",
     ),
 }  # fmt: skip
+
+
+def test_a_chunk_size_may_be_an_array_of_an_integer() -> None:
+    expected = PE.norms(loss)(P, X, Y)
+    for chunk_size in (np.int64(3), np.array(3), cnp.array(3)):
+        np.testing.assert_allclose(PE.norms(loss, chunk_size=chunk_size)(P, X, Y), expected)
+        found = ct.jit(ct.vmap(lambda x, y: loss(P, x, y), chunk_size=chunk_size))(X, Y)
+        np.testing.assert_allclose(found, [loss(P, x, y) for x, y in zip(X, Y, strict=True)])
+
+
+@pytest.mark.parametrize("chunk_size", [None, 3])
+def test_inner_products_have_the_dtypes_of_the_parameters(chunk_size: int | None) -> None:
+    """As gradients have, whatever the loss is in."""
+    for params, wanted in (({"w": np.ones(3, np.float32)}, "float32"), ({"w": np.ones(3)}, "float64")):
+        for of in (PE.dot, PE.gradient_times_vector):
+            for cast in ("float32", "float64"):
+                one = lambda p, x, y, cast=cast: loss(p, x, y).astype(cast)  # noqa: E731
+                found = of(one, chunk_size=chunk_size)(params, params, X, Y)
+                assert found.dtype == wanted
+                np.testing.assert_allclose(found, (X.sum(1) - Y) * X.sum(1), rtol=1e-5)
+
+
+def test_an_error_in_a_loss_of_a_list_of_checkpoints_has_a_note() -> None:
+    """A list of as many checkpoints as their arrays are long is a tree of stacked ones, which the loss knows nothing of."""
+    with pytest.raises(TypeError, match="list indices") as caught:
+        PE.influence(loss)([P, P, P], [0.1, 0.2, 0.3], (X, Y), (X, Y))
+    assert "stack those of a list: ct.tree.map(lambda" in caught.value.__notes__[0]
+    found = PE.influence(lambda p, x, y: loss(p[0], x, y))([{"w": P["w"][None]}], [1.0], (X, Y), (X, Y))
+    close(found, PE.kernel(loss)(P, X, Y))
 
 
 @pytest.mark.parametrize("name", ERRORS)

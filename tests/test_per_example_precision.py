@@ -114,3 +114,91 @@ def test_norms_of_single_precision_store_no_gradients() -> None:
 
     for of in (PE.norms(loss), ct.grad(lambda w, x: cnp.sum(PE.norms(loss)(w, x)))):
         assert ct.explain(of)(w, x).scratch_bytes < 8 * 64 * (300 + 200) * 4
+
+
+def product_of_two(w: Any, x: Any, d: Any) -> Any:
+    return cnp.sum((x @ w) * d)
+
+
+CASES: dict[str, tuple[Callable[..., Any], int]] = {
+    "linear": (lambda w, x, d: cnp.sum(w[:, 0] * x), 0),
+    "product": (product_of_two, 0),
+    "sum of products": (product_of_two, 6),
+}
+
+
+@pytest.mark.parametrize("order", ["direct", "off", "blocks"])
+@pytest.mark.parametrize("ratio", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("case", CASES)
+def test_a_variance_far_below_the_squared_mean(case: str, ratio: float, order: str) -> None:
+    """It is that of the gradients that float32 has, which are rounded by 1e-7 of the mean."""
+    loss, length = CASES[case]
+    rng = np.random.default_rng(0)
+    steps = (length,) if length else ()
+    x = (ratio + rng.normal(size=(64, *steps, 40))).astype(np.float32)
+    d = (1 + rng.normal(size=(64, *steps, 30)) / ratio).astype(np.float32)
+    w = np.ones((40, 30), np.float32)
+    if case == "linear":
+        gradients = np.zeros((64, 40, 30))
+        gradients[:, :, 0] = x
+    else:
+        gradients = np.einsum("b...m,b...n->bmn" if not length else "btm,btn->bmn", x.astype(float), d.astype(float))
+    expected = gradients.var(0)
+    bound = 0.0 if case == "linear" else 2e-7 * ratio * max(length, 1)
+    for chunk_size in (None, 32, 10, 1):
+        with products(order):
+            mean, variance = ct.jit(PE.mean_and_variance(loss, chunk_size=chunk_size))(w, x, d)
+        assert mean.dtype == variance.dtype == np.float32
+        np.testing.assert_allclose(mean, gradients.mean(0), rtol=2e-7)
+        np.testing.assert_allclose(variance, expected, rtol=1e-6 + bound)
+
+
+def test_a_variance_of_float32_stores_no_gradients() -> None:
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(300, 200)).astype(np.float32), rng.normal(size=(256, 300)).astype(np.float32)
+    explained = ct.explain(PE.mean_and_variance(lambda w, x: cnp.sum(cnp.tanh(x @ w))))(w, x)
+    assert explained.scratch_bytes < 256 * w.nbytes / 16
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1])
+def test_a_variance_of_one_example_and_of_equal_ones_is_zero(chunk_size: int | None) -> None:
+    w, x = np.ones((40, 30), np.float32), np.full((64, 40), 1e6 / 3, np.float32)
+    d = np.full((64, 30), 1 / 3, np.float32)
+    for rows in (1, 64):
+        variance = PE.mean_and_variance(product_of_two, chunk_size=chunk_size)(w, x[:rows], d[:rows])[1]
+        assert (np.asarray(variance) >= 0).all()
+        np.testing.assert_allclose(variance, np.zeros((40, 30)), atol=1e-14 * (1e6 / 9) ** 2)
+
+
+def test_norms_of_float64_have_the_range_of_its_squares() -> None:
+    """As the docstrings say."""
+    w, x = np.ones(2), np.array([[3e153, 4e153], [3e155, 4e155], [3e-153, 4e-153], [3e-200, 4e-200]])
+    np.testing.assert_allclose(PE.norms(linear)(w, x), [5e153, np.inf, 5e-153, 0], rtol=1e-9)
+    np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[1:2]), [0, 0])
+    np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[3:]), [3e-200, 4e-200])
+    np.testing.assert_allclose(PE.clipped_sum(linear, 1.0)(w, x[:1]), [0.6, 0.8], rtol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_noise_scales_have_the_digits_that_they_say(dtype: str, ratio: float) -> None:
+    rng = np.random.default_rng(0)
+    x = (ratio + rng.normal(size=(64, 20))).astype(dtype)
+    trace = float(x.astype(np.float64).var(0, ddof=1).sum())
+    found = PE.noise_scale(linear)(np.ones(20, dtype), x)
+    scale = trace / float((x.astype(np.float64).mean(0) ** 2).sum())
+    digits = 1e-7 if dtype == "float32" else 1e-16
+    np.testing.assert_allclose(found.trace, trace, rtol=10 * digits * (1 + 1 / scale))
+    np.testing.assert_allclose(found.scale, scale, rtol=0.1)
+
+
+@pytest.mark.parametrize("chunk_size", [None, 10])
+def test_derivatives_of_a_variance_far_below_the_squared_mean(chunk_size: int | None) -> None:
+    rng = np.random.default_rng(0)
+    x = (1e3 + rng.normal(size=(64, 5))).astype(np.float32)
+    loss = lambda w, x: cnp.sum(cnp.square(w) * x) / 2  # noqa: E731
+    for of in (ct.grad, lambda f: ct.jit(ct.grad(f))):
+        found = of(lambda w: cnp.sum(PE.mean_and_variance(loss, chunk_size=chunk_size)(w, x)[1]))(
+            np.ones(5, np.float32)
+        )
+        np.testing.assert_allclose(found, 2 * x.astype(np.float64).var(0), rtol=1e-4)

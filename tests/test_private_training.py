@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import cotangent as ct
+import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import per_example as pe
@@ -143,7 +144,7 @@ def test_epsilon() -> None:
         ("delta", 2.0, "delta must be between 0 and 1; got 2.0"),
         ("sampling_probability", -0.1, "sampling_probability must be between 0 and 1"),
         ("steps", -1, "steps must not be negative"),
-        ("noise_multiplier", -1.0, "noise_multiplier must not be negative"),
+        ("noise_multiplier", -1.0, "noise_multiplier must be at least 0"),
         ("accountant", "moments", "accountant must be one of"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -166,3 +167,72 @@ def test_batches_of_all_sizes_are_one_program() -> None:
         summed = clip(plain(loss, params, tuple(x[:count] for x in batch)), 0.4) if count else direction(params)
         close(updated, ct.tree.map(lambda p, s, n=count: p - (s / 3 if n else 0), params, summed))
         assert len(traced) == 1
+
+
+ONE: dict[str, Any] = {"noise_multiplier": 0.2, "expected_batch_size": 4}
+
+
+def line(params: Any, x: Any) -> Any:
+    return x @ params["w"] + params["b"]
+
+
+LINE, ROWS = {"w": np.ones(3, np.float32), "b": np.float32(0)}, np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.mark.parametrize("clip_norm", [np.inf, np.float32(np.inf), cnp.array(np.inf), {"w": 1.0, "b": np.inf}])
+def test_noise_needs_a_finite_bound(clip_norm: Any) -> None:
+    message = (
+        r"clip_norm must be finite where there is noise, .*; got inf\n  give a finite clip_norm, or noise_multiplier=0"
+    )
+    with pytest.raises(ValueError, match="private_gradient of line: " + message):
+        pe.private_gradient(line, clip_norm=clip_norm, **ONE)
+    with pytest.raises(ValueError, match=message):
+        pe.dp_sgd_step(line, clip_norm=clip_norm, learning_rate=0.1, **ONE)
+    if not isinstance(clip_norm, dict):
+        with pytest.raises(ValueError, match="adaptive_private_gradient of line: " + message):
+            pe.adaptive_private_gradient(line, **ONE)(ct.random.key(0), clip_norm, LINE, ROWS)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["called", "jitted"])
+def test_neither_clipping_nor_noise(wrap: Any) -> None:
+    options: dict[str, Any] = {"noise_multiplier": 0.0, "expected_batch_size": 4}
+    for clip_norm in (np.inf, {"w": np.inf, "b": 1.0}):
+        found = wrap(pe.private_gradient(line, clip_norm=clip_norm, **options))(ct.random.key(0), LINE, ROWS)
+        np.testing.assert_allclose(found["w"], ROWS.mean(0))
+        np.testing.assert_allclose(found["b"], 1.0)
+    found, bound = wrap(pe.adaptive_private_gradient(line, **options))(ct.random.key(0), np.inf, LINE, ROWS)
+    np.testing.assert_allclose(found["w"], ROWS.mean(0))
+    assert bound == np.inf
+
+
+def test_noise_that_is_infinite_gives_nan() -> None:
+    """A bound that is traced, or that float32 does not have."""
+    by_bound = lambda c: pe.private_gradient(line, clip_norm=c, **ONE)(ct.random.key(0), LINE, ROWS)  # noqa: E731
+    for found in (ct.jit(by_bound)(np.float64(np.inf)), ct.jit(by_bound)(np.float64(1e300)), by_bound(1e40)):
+        assert np.isnan(found["w"]).all() and np.isnan(found["b"])
+    assert np.isfinite(by_bound(1e30)["w"]).all()
+    adaptive = ct.jit(pe.adaptive_private_gradient(line, **ONE))
+    found, bound = adaptive(ct.random.key(0), np.float64(np.inf), LINE, ROWS)
+    assert np.isnan(found["w"]).all() and np.isnan(bound)
+
+
+def test_what_epsilon_takes() -> None:
+    given: dict[str, Any] = {"steps": 10, "sampling_probability": 0.1, "noise_multiplier": 1.0, "delta": 1e-5}
+    expected = pe.epsilon(**given)
+    assert pe.epsilon(**given | {"steps": np.int64(10), "noise_multiplier": cnp.array(1.0)}) == expected
+    assert pe.epsilon(**given | {"noise_multiplier": np.inf}) == 0.0
+    for name in ("sampling_probability", "noise_multiplier", "delta"):
+        with pytest.raises(TypeError, match=f"per_example.epsilon: {name} must be a number, .*; got 'a'"):
+            pe.epsilon(**given | {name: "a"})
+        with pytest.raises(ValueError, match=f"per_example.epsilon: {name} must be .*; got nan"):
+            pe.epsilon(**given | {name: np.nan})
+    with pytest.raises(
+        ValueError, match=r"the accountant 'pld' fails at steps=10, .*noise_multiplier=1e-08, .*\n  with lit"
+    ):
+        pe.epsilon(**given | {"noise_multiplier": 1e-8})
+
+
+def test_a_traced_learning_rate_that_is_not_finite_gives_nan() -> None:
+    step = lambda rate: pe.dp_sgd_step(line, clip_norm=1.0, learning_rate=rate, **ONE)(ct.random.key(0), LINE, ROWS)  # noqa: E731
+    assert np.isnan(ct.jit(step)(np.inf)["w"]).all()
+    np.testing.assert_array_equal(ct.jit(step)(0.1)["w"], step(0.1)["w"])

@@ -23,7 +23,7 @@ from cotangent._base.capture import (
 from cotangent._base.carriers import last_opened
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
-from cotangent._transforms.chunks import apply_in_chunks, check_chunk_size
+from cotangent._transforms.chunks import apply_in_chunks, checked_chunk_size
 from cotangent._transforms.differentiation import Function, P, R
 from cotangent._transforms.memory_limits import DIVISION, with_division
 from cotangent._transforms.ragged import check_names_of_batch
@@ -84,7 +84,7 @@ def vmap(
     """
     del spmd_axis_name
     check_callable(fun, "vmap")
-    _check_chunk_size(chunk_size, axis_name)
+    chunk_size = _checked_chunk_size(chunk_size, axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, bool):
@@ -161,13 +161,14 @@ def vmap(
     return vmap_fun
 
 
-def _check_chunk_size(chunk_size: int | None, axis_name: Hashable | None) -> None:
-    check_chunk_size(chunk_size, "vmap")
+def _checked_chunk_size(chunk_size: int | None, axis_name: Hashable | None) -> int | None:
+    checked = checked_chunk_size(chunk_size, "vmap")
     if chunk_size is not None and axis_name is not None:
         raise ValueError(
             f"vmap: chunk_size={chunk_size} together with axis_name={axis_name!r}: a collective over the axis needs all examples"
             " at once\n  leave out one of the two"
         )
+    return checked
 
 
 def _batch_axes(

@@ -6,6 +6,7 @@ its own size.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,14 +19,15 @@ from cotangent._transforms.control_flow import scan_with
 from cotangent.ad_checkpoint import checkpoint
 
 
-def check_chunk_size(chunk_size: Any, name: str) -> None:
+def checked_chunk_size(chunk_size: Any, name: str) -> int | None:
     """A number of examples, or None. A bool is one of Python's ints, but no number of anything."""
     if chunk_size is None:
-        return
+        return None
     if isinstance(chunk_size, (bool, np.bool_)):
         raise TypeError(f"{name}: chunk_size is a number of examples, or None for all; got {chunk_size}")
     if chunk_size < 1:
         raise ValueError(f"{name}: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once")
+    return operator.index(chunk_size)
 
 
 def apply_in_chunks(

@@ -7,7 +7,8 @@ division after the other, twice as fine each time, and takes the first whose pro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -90,13 +91,47 @@ def _arena_bytes(graph: Graph, backend: str) -> int:
 
 
 def _message(graph: Graph, limit: int, needed: int, pieces: int, name: str) -> str:
-    """What the finest division needs, and what it needs it for."""
+    """What the finest division needs, and what it needs it for: in a chunk, and whatever the chunks are."""
     tried = "even one example at a time" if pieces > 1 else "and has no vmap that could be computed in chunks"
-    stored = sorted(_core.describe_graph(graph)["stored"], key=lambda one: -one[1])[:3]
-    largest = "".join(f"\n    {size:,} bytes: {what}" for what, size, _ in stored)
-    return (
-        f"jit of {name}: memory_limit={limit:,}, but the program needs {needed:,} bytes of temporary memory, {tried}\n"
-        + (f"  the largest arrays that it stores:{largest}\n" if largest else "")
-        + "  raise the limit, or reduce what belongs to one example inside of the function that vmap maps; "
+    lines = [
+        f"jit of {name}: memory_limit={limit:,}, but the program needs {needed:,} bytes of temporary memory, {tried}"
+    ]
+    chunks = [_core.describe_graph(body) for body in _bodies_of_chunks(graph)] if pieces > 1 else []
+    within = min(max((chunk["arena_bytes"] for chunk in chunks), default=0), needed)
+    remaining = needed - within
+    if within:
+        lines.append(f"  a chunk takes {within:,} of them; the largest arrays in it:")
+        lines += _largest([one for chunk in chunks for one in chunk["stored"]], within)
+    if remaining:
+        besides = f"  {remaining:,} of them are outside of chunks, whatever their size is; the largest arrays there:"
+        lines.append(besides if within else "  the largest arrays that it stores:")
+        lines += _largest(_core.describe_graph(graph)["stored"], remaining)
+    fixed = f" above {remaining:,}" if within and remaining > limit else ""
+    lines.append(
+        f"  raise the limit{fixed}, or reduce what belongs to one example inside of the function that vmap maps; "
         "ct.explain shows all of the program"
     )
+    return "\n".join(lines)
+
+
+def _largest(stored: Sequence[tuple[str, int, str]], at_most: int) -> list[str]:
+    """The largest of what is stored in temporary memory, which results are not, nor what is larger than it."""
+    temporary = Counter(
+        (bytes_, name) for name, bytes_, reason in stored if bytes_ <= at_most and reason != "it is a result"
+    )
+    largest = sorted(temporary.items(), reverse=True)[:3]
+    return [
+        f"    {bytes_:,} bytes{f', {count} times' if count > 1 else ''}: {name}" for (bytes_, name), count in largest
+    ]
+
+
+def _bodies_of_chunks(graph: Graph) -> list[Graph]:
+    """What is computed of one chunk, for each axis that is divided: of the innermost, where some are inside of others."""
+    found = []
+    for equation in graph.equations():
+        attributes = equation["attributes"]
+        for value in attributes.values():
+            for body in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(body, Graph):
+                    found += _bodies_of_chunks(body) or ([body] if attributes.get("pieces") else [])
+    return found

@@ -14,7 +14,7 @@ from cotangent import _core, random
 from cotangent import numpy as cnp
 from cotangent._base.capture import check_callable, function_name, wraps
 from cotangent._core import Array
-from cotangent._transforms.chunks import check_chunk_size
+from cotangent._transforms.chunks import checked_chunk_size
 from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure
@@ -37,10 +37,9 @@ class Caller:
         self, name: str, function: Function, chunk_size: int | None = None, has_aux: bool | None = None
     ) -> None:
         check_callable(function, f"per_example.{name}")
-        check_chunk_size(chunk_size, f"per_example.{name}")
         self.text = f"per_example.{name} of {function_name(function)}"
         self.function = function
-        self.chunk_size = chunk_size
+        self.chunk_size = checked_chunk_size(chunk_size, f"per_example.{name}")
         self.has_aux = has_aux
 
     def by_position(self, batch: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Function, tuple[Any, ...]]:
@@ -83,11 +82,9 @@ class Caller:
     def _check_loss(self, found: Any) -> None:
         """One real floating number."""
         if not isinstance(found, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(found):
-            pair = (
-                ", as of lambda *arguments: loss(*arguments)[0]"
-                if self.has_aux is None
-                else ", or (loss, aux) with has_aux=True"
-            )
+            pair = ", or (loss, aux) with has_aux=True"
+            if self.has_aux is None:
+                pair = ", as of lambda *arguments: loss(*arguments)[0]" if isinstance(found, (tuple, list)) else ""
             raise TypeError(
                 f"{self.text}: it must return one scalar, the loss of an example; it returned {_described(found)}\n"
                 f"  return the loss alone{pair}"
@@ -114,16 +111,16 @@ class Caller:
         program.__name__ = self.text  # in errors
         return jit(program)(*args)
 
-    def check_params(self, params: Tree) -> None:
+    def check_params(self, params: Tree, called: str = "params") -> None:
         """Parameters are floating arrays, at least one."""
         entries = tree_flatten_with_path(params)[0]
         if not entries:
-            raise ValueError(f"{self.text}: params has no arrays")
+            raise ValueError(f"{self.text}: {called} has no arrays")
         for path, leaf in entries:
-            dtype = self._array_like(leaf, f"params{keystr(path)}").dtype
+            dtype = self._array_like(leaf, f"{called}{keystr(path)}").dtype
             if _core.dtype_kind(dtype) != "float":
                 raise DTypeError(
-                    f"{self.text}: params{keystr(path)} has dtype {dtype}; gradients are of real floating parameters\n"
+                    f"{self.text}: {called}{keystr(path)} has dtype {dtype}; gradients are of real floating parameters\n"
                     "  close over what is constant, and write complex parameters as real and imaginary parts"
                 )
 
@@ -136,7 +133,7 @@ class Caller:
             )
 
         def checked(path: Any, x: Any, like: Any) -> Array:
-            x, like = cnp.asarray(x), cnp.asarray(like)
+            x, like = cnp.asarray(self._array_like(x, f"{called}{keystr(path)}")), cnp.asarray(like)
             if x.shape != like.shape:
                 raise MismatchError(
                     f"{self.text}: {called}{keystr(path)} has shape {x.shape}, params{keystr(path)} {like.shape}"
@@ -155,7 +152,10 @@ class Caller:
 
     def _array_like(self, leaf: Any, where: str) -> Array:
         """A leaf of an argument; another object than an array or a number is a TypeError that says what to do."""
-        array: Array = leaf if isinstance(leaf, Array) else _core.leaf(leaf, f"{self.text}: {where}")
+        try:
+            array: Array = leaf if isinstance(leaf, Array) else _core.leaf(leaf, f"{self.text}: {where}")
+        except DTypeError as error:
+            raise DTypeError(f"{self.text}: {where}: {error}") from None
         return array
 
     def size(self, batch: tuple[Any, ...], by_name: dict[str, Any] | None = None, called: str = "the batch") -> Any:
@@ -179,7 +179,7 @@ class Caller:
         return first
 
     def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
-        """One number for each of something."""
+        """One number for each of something; a word for how many there are, where any count will do."""
         if (
             not isinstance(x, (Array, np.ndarray, list, tuple, np.number))
             and not _core.is_python_scalar(x)
@@ -188,8 +188,11 @@ class Caller:
             raise TypeError(
                 f"{self.text}: {called} must be an array ({count},), one number for each of the {of}; got {_described(x)}"
             )
-        array = cnp.asarray(x)
-        if array.shape != (count,):
+        try:
+            array = cnp.asarray(x)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.text}: {called}: {error}") from None
+        if array.ndim != 1 or (array.shape != (count,) and not isinstance(count, str)):
             raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
         if _core.dtype_kind(array.dtype) == "complex":
             raise DTypeError(f"{self.text}: {called} has dtype {array.dtype}; it must be real")
@@ -246,7 +249,7 @@ def checked_scalar(x: Any, called: str, text: str, valid: Callable[[Any], Any], 
     if not is_real(x):
         raise TypeError(f"{text}: {called} must be a number, {requirement}; got {x!r}")
     if cnp.shape(x) != ():
-        raise ShapeError(f"{text}: {called} must be {requirement}; it has shape {cnp.shape(x)}")
+        raise ShapeError(f"{text}: {called} must be one number, {requirement}; it has shape {cnp.shape(x)}")
     if _core.is_traced(x):
         return cnp.where(valid(x), x, cnp.nan)
     if not valid(x):

@@ -43,7 +43,8 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
 
     Returns:
         a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives an array [b]; with
-        ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative of its norm is.
+        ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative of its norm is. Squares are made in float64: of float32 no
+        norm overflows that float32 has; of float64 ``params`` one above 1e154 is infinite, and one below 1e-162 is 0.
 
     Raises:
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
@@ -103,11 +104,17 @@ class Clipping:
         """The arrays of each part that has a bound."""
         if self.per_leaf:
             return [[leaf] for leaf in tree_leaves(gradient)]
+        return [tree_leaves(part) for part in self.structure.flatten_up_to(gradient)]
+
+    def check_structure(self, params: Tree) -> None:
+        """Each bound is that of a part of the parameters."""
+        structure = tree_structure(params)
         try:
-            return [tree_leaves(part) for part in self.structure.flatten_up_to(gradient)]
-        except ValueError as error:
+            self.structure.flatten_up_to(structure.unflatten([0] * structure.num_leaves))
+        except ValueError:
             raise ValueError(
-                f"{self.caller.text}: clip_norm has not the structure of params, nor that of its first levels\n  {error}"
+                f"{self.caller.text}: clip_norm has not the structure of params, nor that of its first levels: it has"
+                f" {self.structure}, params {structure}\n  give one number, or one for each part of params"
             ) from None
 
     def valid(self, bounds: list[Any]) -> list[Any]:
@@ -118,9 +125,20 @@ class Clipping:
         """The bound of each part."""
         return [bounds[0] / math.sqrt(parts)] * parts if self.per_leaf else bounds
 
-    def sensitivity(self, bounds: list[Any]) -> Any:
-        """The largest norm that a clipped gradient can have."""
-        return bounds[0] if len(bounds) == 1 else total([bound * bound for bound in bounds]) ** 0.5
+    def check_noise(self, multiplier: Any) -> None:
+        """Noise is as large as what one example can change, which has to be bounded."""
+        infinite = any(not _core.is_traced(bound) and float(bound) == math.inf for bound in self.bounds)
+        if infinite and isinstance(multiplier, float) and multiplier > 0:
+            raise ValueError(
+                f"{self.caller.text}: clip_norm must be finite where there is noise, whose standard deviation is"
+                " noise_multiplier * clip_norm; got inf\n  give a finite clip_norm, or noise_multiplier=0 for neither clipping nor noise"
+            )
+
+    def deviation(self, multiplier: Any, bounds: list[Any]) -> Any:
+        """The standard deviation of the noise of the sum: a multiple of the largest norm that a clipped gradient can have."""
+        largest = bounds[0] if len(bounds) == 1 else total([bound * bound for bound in bounds]) ** 0.5
+        is_noisy = cnp.asarray(multiplier) != 0
+        return cnp.where(is_noisy, multiplier * cnp.where(is_noisy, largest, 1), 0)
 
     def clip(self, gradient: Tree, bounds: list[Any]) -> tuple[list[Array], list[Array]]:
         """What each example is scaled by, for each array of the gradient; and the norm of each part."""
@@ -214,7 +232,7 @@ def clipped_sum(
         a function of ``(params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree like
         ``params``. ``present``, bools [b], says which examples are there: others contribute exactly nothing, to the sum and to its
         derivatives, even where their loss is NaN, so batches of all sizes up to a bound are one compiled program. ``aux`` of an
-        absent example is that of another one.
+        absent example is that of another one. Norms are those of `norms`: an example of float64 whose norm is above 1e154 adds nothing.
 
     Raises:
         ValueError: ``clip_norm`` is not positive, or is a tree of another structure than ``params``.
@@ -240,6 +258,7 @@ def clipped_sum(
 
     def clipped_sum_fun(params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
         caller.check_params(params)
+        clipping.check_structure(params)
         here = checked_present(present, caller.size(batch, by_name), caller)
         function, batch = caller.by_position(batch, by_name)
         loss = caller.loss(function)

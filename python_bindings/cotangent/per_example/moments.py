@@ -85,7 +85,8 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
 def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
     """The mean over examples of the squares of their gradients, for each parameter: the diagonal of the empirical Fisher matrix.
 
-    Costs about one gradient of the mean loss: where an example has one product a layer, its squares are a product of squares.
+    Costs about one gradient of the mean loss: where an example has one product a layer, its squares are a product of squares. Of a table of which
+    an example reads several rows it costs up to two and a half.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
@@ -124,9 +125,12 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
 def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None = None) -> Function:
     """The mean and the variance over examples of their gradients, for each parameter.
 
-    Costs up to two gradients of the mean loss. Deviations are from the mean, which the squares are not: a small variance around a
-    large mean is exact, where ``second_moment - mean**2`` would be rounding errors. Chunks are put together by the formula of
-    Chan, Golub and LeVeque (1979, "Updating formulae and a pairwise algorithm for computing sample variances").
+    Costs two to three gradients of the mean loss; five to eight where deviations are made one by one, as those of float64 ``params`` and in chunks of
+    few examples. Means, deviations from them and squares are put together in float64, chunks by the formula of Chan, Golub and LeVeque (1979,
+    "Updating formulae and a pairwise algorithm for computing sample variances"), where ``second_moment - mean**2`` would be rounding errors. What
+    is left is the rounding of the gradients themselves, in the dtype of ``params``: with ρ the ratio of the mean to the standard
+    deviation, a relative error of up to about 1e-7 ρ in float32 (one per mille where ρ is 10⁴, some per cent where it is 10⁶), of 1e-16 ρ in
+    float64.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
@@ -157,14 +161,16 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
 
     def part(loss: Function, params: Tree, *batch: Any) -> Any:
         gradient, _ = gradients(loss, params, batch)
-        mean = tree_map(lambda g: cnp.mean(g, axis=0), gradient)
-        squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
-        return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
+        count = cnp.asarray(caller.size(batch), "float64")
+        mean = tree_map(lambda g: cnp.sum(g.astype("float64"), axis=0) / count, gradient)
+        return (count, mean, tree_map(lambda g, m: _squared_deviations(g, m, count), gradient, mean)), ()
 
     def finish(found: Reduction) -> tuple[Tree, Tree]:
         _, mean, squares = found.sums
-        count = cnp.maximum(found.size - ddof, 0)
-        return narrow(mean, found.params), means(found._replace(sums=squares, size=count))
+        variance = means(found._replace(sums=squares, size=cnp.maximum(found.size - ddof, 0)))
+        return narrow(mean, found.params), tree_map(
+            lambda v, p: v.astype(cnp.result_type(p, "float32")), variance, found.params
+        )
 
     def mean_and_variance_fun(params: Tree, /, *batch: Any, **by_name: Any) -> Any:
         return reduced(caller, part, finish, params, batch, by_name, merge=_merged_moments)
@@ -172,12 +178,25 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
     return caller.named(mean_and_variance_fun)
 
 
+def _squared_deviations(gradient: Array, mean: Array, count: Array) -> Array:
+    """The sum of squared deviations from a mean in float64, of which gradients of float32 take the nearest number of their own.
+
+    A difference of two numbers of float32 that are close has no rounding; what the nearest number lacks is taken off the sum. The compiler may multiply
+    the squares out, as all of them are float64.
+    """
+    centre = mean.astype(gradient.dtype)
+    squares = cnp.sum(cnp.square((gradient - centre).astype("float64")), axis=0)
+    found = squares - count * cnp.square(mean - centre)
+    result: Array = cnp.where(found < 0, 0, found)
+    return result
+
+
 def _merged_moments(a: Tree, b: Tree) -> Tree:
     """Count, mean and squared deviations of two parts taken together."""
     count = a[0] + b[0]
     share = b[0] / count
-    mean = tree_map(lambda x, y: x + (y - x) * share.astype(x.dtype), a[1], b[1])
-    between = tree_map(lambda x, y: (y - x) ** 2 * (a[0] * share).astype(x.dtype), a[1], b[1])
+    mean = tree_map(lambda x, y: x + (y - x) * share, a[1], b[1])
+    between = tree_map(lambda x, y: cnp.square(y - x) * (a[0] * share), a[1], b[1])
     return count, mean, tree_map(lambda x, y, z: x + y + z, a[2], b[2], between)
 
 
@@ -185,6 +204,9 @@ class NoiseScale(NamedTuple):
     """How noisy the gradient of a batch is.
 
     ``scale`` is ``trace / squared_norm``. Both are unbiased estimates, their quotient is not: over several batches, average them and then divide.
+    Both are differences of squared norms. Gradients of float32 leave ``trace`` a relative error of about 1e-7 over ``scale``, where that is below 1, and
+    ``squared_norm`` one of 1e-7 ``scale`` over the number of examples, where that is above 1; of float64 1e-16 takes the place of 1e-7.
+    `mean_and_variance` is exact to more digits of a small trace.
     """
 
     scale: Any

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import importlib
 import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core, random
@@ -46,7 +48,7 @@ def private_gradient(
         clip_norm, per_leaf: as of `clipped_sum`: of the whole gradient, or of each part of it.
         noise_multiplier: the standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
         expected_batch_size: what the noisy sum is divided by. The real size of a batch is private. Both may be traced scalars; one that is
-            not valid gives NaN.
+            not valid gives NaN, as does noise whose deviation is infinite in the dtype of ``params``.
         chunk_size: how many examples are computed at a time, by default all.
         has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, aux)``, where ``aux`` is stacked. It is not private.
 
@@ -55,7 +57,8 @@ def private_gradient(
         like ``params``. ``present``, bools [b], says which examples are there, as of `clipped_sum`.
 
     Raises:
-        ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, or ``noise_multiplier`` is negative.
+        ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, ``noise_multiplier`` is negative, or ``clip_norm`` is infinite
+            and ``noise_multiplier`` is not 0: noise has the standard deviation ``noise_multiplier * clip_norm``.
         TypeError: ``key`` is no random key.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
@@ -74,13 +77,23 @@ def private_gradient(
     [1.5, 1.0]
     """
     caller = Caller("private_gradient", loss, chunk_size, has_aux)
+    return _private_gradient(caller, clip_norm, noise_multiplier, expected_batch_size, per_leaf)
+
+
+def _private_gradient(
+    caller: Caller, clip_norm: Any, noise_multiplier: Any, expected_batch_size: Any, per_leaf: bool
+) -> Function:
+    """The same for whom errors are about."""
+    has_aux = bool(caller.has_aux)
     clipping = Clipping(clip_norm, per_leaf, caller)
     noise_multiplier = _checked_noise(noise_multiplier, "noise_multiplier", caller)
     expected_batch_size = _checked_size(expected_batch_size, caller)
+    clipping.check_noise(noise_multiplier)
 
     def private_gradient_fun(key: Any, params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
         check_key(key, caller.text, "key, params, *batch")
         caller.check_params(params)
+        clipping.check_structure(params)
         here = checked_present(present, caller.size(batch, by_name), caller)
         function, batch = caller.by_position(batch, by_name)
         loss = caller.loss(function)
@@ -88,7 +101,7 @@ def private_gradient(
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
             bounds = clipping.valid(bounds)
             sums, (_, aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
-            deviation = noise_multiplier * clipping.sensitivity(bounds)
+            deviation = clipping.deviation(noise_multiplier, bounds)
             gradient = _noisy_mean(key, sums, deviation, expected_batch_size, params)
             return (gradient, aux) if has_aux else gradient
 
@@ -102,6 +115,10 @@ def _checked_noise(x: Any, called: str, caller: Caller) -> Any:
     return checked_scalar(x, called, caller.text, lambda x: (x >= 0) & (x < math.inf), "finite and not negative")
 
 
+def _checked_rate(x: Any, called: str, caller: Caller) -> Any:
+    return checked_scalar(x, called, caller.text, lambda x: abs(x) < math.inf, "finite")
+
+
 def _checked_size(expected_batch_size: Any, caller: Caller) -> Any:
     called = "expected_batch_size"
     return checked_scalar(
@@ -110,13 +127,19 @@ def _checked_size(expected_batch_size: Any, caller: Caller) -> Any:
 
 
 def _noisy_mean(key: Array, sums: Tree, deviation: Any, count: float, params: Tree) -> Tree:
-    """Sums with noise, over the expected number of examples, in the dtypes of the parameters."""
+    """Sums with noise, over the expected number of examples, in the dtypes of the parameters.
+
+    Noise that is infinite in these would be a result that is not, here and there: all are NaN.
+    """
     leaves, structure = tree_flatten(sums)
     keys = random.split(key, len(leaves))
-    noisy = [
-        (leaf + random.normal(keys[index], leaf.shape, leaf.dtype) * scalar(deviation, leaf.dtype)) / count
-        for index, leaf in enumerate(leaves)
-    ]
+
+    def noise(key: Array, like: Array) -> Array:
+        scale = deviation.astype(like.dtype)
+        result: Array = random.normal(key, like.shape, like.dtype) * cnp.where(cnp.isfinite(scale), scale, cnp.nan)
+        return result
+
+    noisy = [(leaf + noise(keys[index], leaf)) / count for index, leaf in enumerate(leaves)]
     return narrow(structure.unflatten(noisy), params)
 
 
@@ -171,6 +194,7 @@ def adaptive_private_gradient(
     noise_multiplier = _checked_noise(noise_multiplier, "noise_multiplier", caller)
     expected_batch_size = _checked_size(expected_batch_size, caller)
     quantile = checked_scalar(quantile, "quantile", caller.text, lambda x: (x >= 0) & (x <= 1), "between 0 and 1")
+    clip_learning_rate = _checked_rate(clip_learning_rate, "clip_learning_rate", caller)
     given = expected_batch_size / 20 if count_noise is None else count_noise
     count_deviation = _checked_noise(given, "count_noise", caller)
     gradient_multiplier = _share_of_gradient(noise_multiplier, count_deviation, caller)
@@ -184,20 +208,23 @@ def adaptive_private_gradient(
         function, batch = caller.by_position(batch, by_name)
         loss = caller.loss(function)
         clipping = Clipping(clip_norm, False, caller)
-        if len(clipping.bounds) != 1:
+        if clipping.structure.num_nodes != 1:
             raise ShapeError(f"{caller.text}: clip_norm must be one scalar; got a tree with {len(clipping.bounds)}")
+        clipping.check_noise(gradient_multiplier)
 
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
             bounds = clipping.valid(bounds)
             sums, ((norms,), aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
             gradient_key, count_key = random.split(key, 2)
-            gradient = _noisy_mean(gradient_key, sums, gradient_multiplier * bounds[0], expected_batch_size, params)
+            deviation = clipping.deviation(gradient_multiplier, bounds)
+            gradient = _noisy_mean(gradient_key, sums, deviation, expected_batch_size, params)
             # Halves make one example change the count by 1/2, whichever way; absent ones count nothing.
             halves = cnp.where(norms <= scalar(bounds[0], norms.dtype), 0.5, -0.5).astype(norms.dtype)
             count = cnp.sum(halves if here is None else cnp.where(here, halves, 0))
             noise = count_deviation * random.normal(count_key, (), norms.dtype)
             share = 0.5 + (count + noise) / expected_batch_size
             bound = scalar(bounds[0], norms.dtype) * cnp.exp(-clip_learning_rate * (share - quantile))
+            bound = cnp.where(cnp.isfinite(deviation), bound, cnp.nan)
             return (gradient, bound, aux) if has_aux else (gradient, bound)
 
         return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
@@ -250,19 +277,13 @@ def dp_sgd_step(
     >>> step(ct.random.key(1), w, x[rows], y[rows], present=present).shape
     (2,)
     """
-    caller = Caller("dp_sgd_step", loss, chunk_size)
-    gradient = private_gradient(
-        loss,
-        clip_norm=clip_norm,
-        noise_multiplier=noise_multiplier,
-        expected_batch_size=expected_batch_size,
-        per_leaf=per_leaf,
-        chunk_size=chunk_size,
-    )
+    caller = Caller("dp_sgd_step", loss, chunk_size, False)
+    gradient = _private_gradient(caller, clip_norm, noise_multiplier, expected_batch_size, per_leaf)
+    rate = _checked_rate(learning_rate, "learning_rate", caller)
 
     def dp_sgd_step_fun(key: Any, params: Tree, /, *batch: Any, present: Any = None, **by_name: Any) -> Any:
         update = gradient(key, params, *batch, present=present, **by_name)
-        return tree_map(lambda p, g: (p - learning_rate * g).astype(g.dtype), params, update)
+        return tree_map(lambda p, g: (p - rate * g).astype(g.dtype), params, update)
 
     return caller.named(dp_sgd_step_fun)
 
@@ -300,6 +321,7 @@ def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tup
             f"{text}: probability must be between 0 and 1; got {{probability}}",
             probability=probability,
         )
+    size, bound = operator.index(size), operator.index(bound)
     if size < 0 or bound < 0:
         raise ValueError(f"per_example.poisson_batch: size and bound must not be negative; got {size} and {bound}")
 
@@ -350,38 +372,42 @@ def epsilon(
     >>> 5.0 < spent < 7.0
     True
     """
-    for name, value in (
-        ("sampling_probability", sampling_probability),
-        ("noise_multiplier", noise_multiplier),
-        ("delta", delta),
-    ):
-        if _core.is_traced(value):
+    text = "per_example.epsilon"
+
+    def known(x: Any, name: str, valid: Callable[[Any], Any], requirement: str) -> float:
+        if _core.is_traced(x):
             raise TypeError(
-                f"per_example.epsilon: {name} is traced, and the accountant needs its value\n  call epsilon outside of jit, vmap and grad"
+                f"{text}: {name} is traced, and the accountant needs its value\n  call epsilon outside of jit, vmap and grad"
             )
+        return float(checked_scalar(x, name, text, valid, requirement))
+
+    probability = known(sampling_probability, "sampling_probability", lambda p: (p >= 0) & (p <= 1), "between 0 and 1")
+    noise = known(noise_multiplier, "noise_multiplier", lambda z: z >= 0, "at least 0")
+    delta = known(delta, "delta", lambda d: (d >= 0) & (d <= 1), "between 0 and 1")
     if accountant not in _ACCOUNTANTS:
-        raise ValueError(f"per_example.epsilon: accountant must be one of {_ACCOUNTANTS}; got {accountant!r}")
+        raise ValueError(f"{text}: accountant must be one of {_ACCOUNTANTS}; got {accountant!r}")
     if steps < 0:
-        raise ValueError(f"per_example.epsilon: steps must not be negative; got {steps}")
-    for name, value in (("sampling_probability", sampling_probability), ("delta", delta)):
-        if not 0 <= value <= 1:
-            raise ValueError(f"per_example.epsilon: {name} must be between 0 and 1; got {value}")
-    if not noise_multiplier >= 0:
-        raise ValueError(f"per_example.epsilon: noise_multiplier must not be negative; got {noise_multiplier}")
-    if steps == 0 or sampling_probability == 0:
+        raise ValueError(f"{text}: steps must not be negative; got {steps}")
+    if steps == 0 or probability == 0 or noise == math.inf:
         return 0.0
-    if noise_multiplier == 0:
+    if noise == 0:
         return math.inf
     try:
         library: Any = importlib.import_module("dp_accounting")
     except ImportError as error:
         raise ImportError(
-            "per_example.epsilon needs the package dp-accounting, which is not installed\n  pip install dp-accounting"
+            f"{text} needs the package dp-accounting, which is not installed\n  pip install dp-accounting"
         ) from error
-    event = library.PoissonSampledDpEvent(sampling_probability, library.GaussianDpEvent(noise_multiplier))
+    event = library.PoissonSampledDpEvent(probability, library.GaussianDpEvent(noise))
     books = library.pld.PLDAccountant() if accountant == "pld" else library.rdp.RdpAccountant()
-    books.compose(event, steps)
-    return float(books.get_epsilon(delta))
+    try:
+        books.compose(event, operator.index(steps))
+        return float(books.get_epsilon(delta))
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        raise ValueError(
+            f"{text}: the accountant {accountant!r} fails at steps={steps}, sampling_probability={probability:g},"
+            f' noise_multiplier={noise:g}, delta={delta:g}: {error}\n  with little noise, try accountant="rdp"'
+        ) from error
 
 
 check_arguments(globals())

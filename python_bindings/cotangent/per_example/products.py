@@ -14,8 +14,9 @@ from cotangent._transforms.forward import jvp
 from cotangent._transforms.jacobians import jacrev
 from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad, vjp
-from cotangent.errors import DTypeError
+from cotangent.errors import DTypeError, ShapeError
 from cotangent.per_example.batches import (
+    Reduction,
     gradients,
     inner_products,
     losses,
@@ -26,7 +27,7 @@ from cotangent.per_example.batches import (
     wide,
 )
 from cotangent.per_example.caller import Caller, Function, Tree
-from cotangent.tree_util import tree_flatten_with_path, tree_leaves, tree_map
+from cotangent.tree_util import keystr, tree_flatten_with_path, tree_leaves, tree_map
 
 __all__ = ["dot", "gradient_times_vector", "influence", "kernel"]
 
@@ -118,8 +119,13 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
         slope, smaller = wide(vmap(lambda v: jvp(of_params, (params,), (v,))[1])(both))
         return (), cnp.where(cnp.isfinite(slope), slope, smaller / _SMALLER)
 
+    def in_dtypes_of_params(found: Reduction) -> Array:
+        """As a product with gradients is, whatever the loss has."""
+        result: Array = found.each.astype(cnp.result_type("float32", *tree_leaves(found.params)))
+        return result
+
     def gradient_times_vector_fun(vector: Tree, params: Tree, /, *batch: Any, **by_name: Any) -> Any:
-        return reduced(caller, part, of_each, params, batch, by_name, directions=(vector,))
+        return reduced(caller, part, in_dtypes_of_params, params, batch, by_name, directions=(vector,))
 
     return caller.named(gradient_times_vector_fun)
 
@@ -310,16 +316,15 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
                 raise TypeError(
                     f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}"
                 )
-        caller.check_params(checkpoints)
+        caller.check_params(checkpoints, "checkpoints")
         if len(train) != len(test):
             arguments = "argument" if len(train) == 1 else "arguments"
             raise TypeError(
                 f"{caller.text}: train has {len(train)} {arguments}, test {len(test)}\n"
                 "  give all arguments of the loss but params in both"
             )
-        rates = caller.check_vector(
-            learning_rates, caller.size((checkpoints,), called="checkpoints"), "learning_rates", "checkpoints"
-        )
+        rates = caller.check_vector(learning_rates, "k", "learning_rates", "checkpoints")
+        _check_stacked(checkpoints, rates.shape[0], caller)
         sizes = caller.size(train, called="train"), caller.size(test, called="test")
         one = caller.loss(loss)
 
@@ -332,9 +337,30 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
 
             return lax.scan(step, cnp.zeros(sizes, dtype), (checkpoints, rates))[0]
 
-        return caller.evaluate(program, tree_map(cnp.asarray, checkpoints), rates, train, test)
+        try:
+            return caller.evaluate(program, tree_map(cnp.asarray, checkpoints), rates, train, test)
+        except Exception as error:
+            if isinstance(checkpoints, (list, tuple)):
+                error.add_note(f"{caller.text}: {_STACKED}")
+            raise
 
     return caller.named(influence_fun)
+
+
+_STACKED = (
+    "checkpoints are one tree like params, whose arrays have the checkpoints along axis 0\n"
+    "  stack those of a list: ct.tree.map(lambda *leaves: ct.numpy.stack(leaves), *list_of_params)"
+)
+
+
+def _check_stacked(checkpoints: Tree, count: Any, caller: Caller) -> None:
+    """Every array has the checkpoints along axis 0. A list of trees is a tree, too, of other arrays."""
+    for path, leaf in tree_flatten_with_path(checkpoints)[0]:
+        shape = cnp.shape(leaf)
+        if shape[:1] != (count,):
+            raise ShapeError(
+                f"{caller.text}: checkpoints{keystr(path)} has shape {shape}, and learning_rates is ({count},); {_STACKED}"
+            )
 
 
 check_arguments(globals())
