@@ -60,6 +60,7 @@ struct KernelStep {
   uint32_t blocks = 1, threads = 1;
   uint32_t shared_bytes = 0;  // of memory that the threads of a block share
   std::vector<Where> arguments;
+  std::string work = {};  // what it computes, for people
   bool operator==(const KernelStep&) const = default;
 };
 struct CopyStep {

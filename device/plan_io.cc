@@ -11,7 +11,7 @@
 namespace ct {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent plan 3\n";
+constexpr std::string_view kMagic = "cotangent plan 4\n";
 
 class Writer {
  public:
@@ -151,7 +151,8 @@ void field(Stream& stream, Value& value) {
   } else if constexpr (std::is_same_v<Type, NativeStep>) {
     fields(stream, value.symbol);
   } else if constexpr (std::is_same_v<Type, KernelStep>) {
-    fields(stream, value.code, value.symbol, value.blocks, value.threads, value.shared_bytes, value.arguments);
+    fields(stream, value.code, value.symbol, value.blocks, value.threads, value.shared_bytes, value.arguments,
+           value.work);
   } else if constexpr (std::is_same_v<Type, CopyStep>) {
     fields(stream, value.to, value.from, value.bytes);
   } else if constexpr (std::is_same_v<Type, FillStep>) {

@@ -135,6 +135,53 @@ struct ExecutableHandle {
   Products products;
 };
 
+// What a device does for a plan, in order: depth inside of loops and branches, what is done, and of kernels blocks,
+// threads, and bytes: of memory that the threads of a block share, and of the arrays that the kernel is given.
+class Steps {
+ public:
+  explicit Steps(const Plan& plan) : plan_(plan) { add_block(0, 0); }
+  py::list list;
+
+ private:
+  void add_block(uint32_t block, int depth) {
+    if (block >= plan_.blocks.size()) return;
+    for (const Step& step : plan_.blocks[block]) {
+      std::visit([&](const auto& each) { add(each, depth); }, step);
+    }
+  }
+  void add_line(int depth, const std::string& text) { list.append(py::make_tuple(depth, text, 0, 0, 0, 0)); }
+
+  void add(const NativeStep&, int) {}
+  void add(const KernelStep& step, int depth) {
+    int64_t bytes = 0;
+    for (const Where& argument : step.arguments) {
+      const PlanBuffer& buffer = plan_.buffers[argument.buffer];
+      if (buffer.kind != PlanBuffer::Kind::kArena) bytes += buffer.bytes;
+    }
+    list.append(py::make_tuple(depth, step.work, step.blocks, step.threads, step.shared_bytes, bytes));
+  }
+  void add(const CopyStep& step, int depth) { add_line(depth, concat("copies ", step.bytes, " bytes")); }
+  void add(const FillStep& step, int depth) { add_line(depth, concat("fills ", step.bytes, " bytes")); }
+  void add(const HostStep& step, int depth) {
+    int64_t bytes = 0;
+    for (const auto* ranges : {&step.inputs, &step.outputs}) {
+      for (const ByteRange& range : *ranges) bytes += range.bytes;
+    }
+    add_line(depth, concat("on the host, ", bytes, " bytes copied: ", plan_.host_functions[step.function]));
+  }
+  void add(const LoopStep& step, int depth) {
+    add_line(depth, step.count == -1 ? "while a number on the device says so, which the host waits for"
+                                     : concat(step.count, " times"));
+    add_block(step.body, depth + 1);
+  }
+  void add(const BranchStep& step, int depth) {
+    add_line(depth, "one of these, by a number on the device, which the host waits for");
+    for (const uint32_t body : step.bodies) add_block(body, depth + 1);
+  }
+
+  const Plan& plan_;
+};
+
 }  // namespace
 
 void register_compiled(py::module_& module) {
@@ -158,6 +205,7 @@ void register_compiled(py::module_& module) {
              return result;
            })
       .def("loop_text", [](const ExecutableHandle& self) { return loop_text(self.graph, *self.loaded, self.products); })
+      .def("steps", [](const ExecutableHandle& self) { return Steps(self.loaded->plan()).list; })
       .def_property_readonly("arena_bytes",
                              [](const ExecutableHandle& self) { return self.loaded->plan().arena_bytes; });
   module.def(

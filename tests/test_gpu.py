@@ -160,3 +160,32 @@ def test_an_unknown_device_in_the_environment_is_an_error_that_names_it() -> Non
         env={**os.environ, "CT_DEVICE": "tpu"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 1 and "unknown back end 'tpu'" in ended.stderr, ended.stderr
+
+
+def test_an_explanation_lists_the_kernels_and_what_they_compute() -> None:
+    def f(x: Any, w: Any) -> Any:
+        product = cnp.tanh(x @ w)
+        return ct.lax.fori_loop(0, 3, lambda i, c: cnp.sin(c) + 1, x[0, :5]), product
+
+    x, w = np.ones((512, 64), np.float32), np.ones((64, 128), np.float32)
+    explained = ct.explain(ct.jit(f, backend="cuda-emulated"))(x, w)
+    kernels = [step for step in explained.steps if step.blocks]
+    assert {step.threads for step in kernels} == {256} and all(step.depth == 0 for step in explained.steps)
+    spread = next(step for step in kernels if step.blocks > 1)
+    assert "dot_general -> float32[512,128]" in spread.name and "tanh" in spread.name and "test_gpu.py" in spread.name
+    assert spread.bytes == 4 * (512 * 64 + 64 * 128 + 512 * 128)
+    assert any("while" in step.name or "scan" in step.name for step in kernels if step.blocks == 1)
+    assert f"kernel of {spread.blocks} blocks of 256 threads" in str(explained)
+    with ct.default_device("cuda-emulated"):
+        assert ct.explain(f)(x, w).steps == explained.steps
+    assert ct.explain(f)(x, w).steps == () and "steps of the GPU" not in str(ct.explain(f)(x, w))
+
+
+def test_an_explanation_shows_what_the_host_does_between_kernels() -> None:
+    def f(x: Any) -> Any:
+        return ct.lax.fori_loop(0, 4, lambda i, c: ct.pure_callback(lambda v: np.asarray(v) + 1, c, c * 2), x)
+
+    steps = ct.explain(ct.jit(f, backend="cuda-emulated"))(np.ones(3, np.float32)).steps
+    assert "4 times" in [step.name for step in steps]
+    call = next(step for step in steps if step.name.startswith("on the host"))
+    assert call.depth == 1 and call.blocks == 0 and "24 bytes copied" in call.name

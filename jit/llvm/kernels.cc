@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "jit/llvm/block_scope.h"
 #include "jit/llvm/emulate.h"
 #include "jit/llvm/pieces.h"
@@ -57,6 +59,30 @@ std::vector<std::set<BufferId>> swapping_groups(const loop::Program& program, co
   return found;
 }
 
+// The group of each statement: that of the one in the entry block that it is in.
+using Groups = absl::flat_hash_map<const Statement*, uint32_t>;
+void find_groups(const loop::Program& program, loop::BlockId block, uint32_t around, Groups& groups) {
+  for (const Statement& s : program.blocks[block].statements) {
+    const uint32_t group = around == 0 ? s.group : around;
+    if (group != 0) groups[&s] = group;
+    loop::visit_blocks_of(program, s, [&](loop::BlockId inner) { find_groups(program, inner, group, groups); });
+  }
+}
+
+// The names of the groups that a kernel's statements are of, each once.
+std::string work_of(const loop::Program& program, const Groups& groups, const Kernel& kernel) {
+  std::vector<uint32_t> found;
+  const auto add = [&](const Statement* s) {
+    const auto group = groups.find(s);
+    if (group != groups.end() && !absl::c_linear_search(found, group->second)) found.push_back(group->second);
+  };
+  for (const Parts& parts : kernel.parts) add(parts.fold);
+  for (const Statement* s : kernel.statements) add(s);
+  std::string text;
+  for (uint32_t group : found) text += (text.empty() ? "" : "; ") + program.groups[group];
+  return text;
+}
+
 }  // namespace
 
 class KernelEmitter {
@@ -67,7 +93,9 @@ class KernelEmitter {
         program_(e.program),
         barriers_(e.program),
         scope_(e, barriers_, without_barrier),
-        cut_(cut_in_pieces(e.program)) {}
+        cut_(cut_in_pieces(e.program)) {
+    find_groups(program_, 0, 0, groups_);
+  }
 
   void emit(Plan& plan);
 
@@ -98,6 +126,7 @@ class KernelEmitter {
   Barriers barriers_;
   BlockScope scope_;
   const Cut cut_;
+  Groups groups_;
   std::vector<KernelStep> kernels_;
   std::vector<uint32_t> plan_buffer_;    // by buffer
   uint32_t arena_ = 0;                   // in the plan's buffers
@@ -301,6 +330,7 @@ void KernelEmitter::emit_kernel(const Kernel& kernel, KernelStep& step) {
   e_.code.promote_registers();
   step.threads = static_cast<uint32_t>(kBlockThreads);
   step.shared_bytes = scope_.shared_bytes();
+  step.work = work_of(program_, groups_, kernel);
 }
 
 ByteRange KernelEmitter::place(const loop::HostCall::Array& array, int64_t moved) const {

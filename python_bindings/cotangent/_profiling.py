@@ -24,7 +24,7 @@ from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.staging import trace_call
 from cotangent.ir import Equation, equations
 
-__all__ = ["Contraction", "Explanation", "Group", "Node", "Profile", "Stored", "explain", "profile"]
+__all__ = ["Contraction", "Explanation", "Group", "Node", "Profile", "Step", "Stored", "explain", "profile"]
 
 
 @dataclass(frozen=True)
@@ -198,6 +198,35 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What a GPU does for a program between two others: a launch of a kernel, a copy, a call of the host; or a loop or branch of such.
+
+    Attributes:
+        depth: in how many loops and branches of steps it is.
+        name: what the kernel computes: names of groups; or what else is done.
+        blocks: of the kernel's grid; 0 for what is no kernel. With one block all of it is done by 256 threads that wait for each other:
+            small programs are, with their loops. Large independent loops and products are spread over the GPU.
+        threads: of a block.
+        shared_bytes: of memory that the threads of a block share.
+        bytes: of the arguments and results that the kernel is given.
+    """
+
+    depth: int
+    name: str
+    blocks: int
+    threads: int
+    shared_bytes: int
+    bytes: int
+
+    def __str__(self) -> str:
+        if self.blocks == 0:
+            return f"{self.name}"
+        shared = f", {_quantity(self.shared_bytes, 'B')} shared" if self.shared_bytes else ""
+        grid = f"{self.blocks} block{'s' if self.blocks > 1 else ''} of {self.threads} threads{shared}"
+        return f"kernel of {grid}, arrays of {_quantity(self.bytes, 'B')}: {self.name or 'moves numbers'}"
+
+
+@dataclass(frozen=True)
 class Explanation:
     """What the compiler makes of a function. Printing it shows all of it.
 
@@ -207,6 +236,7 @@ class Explanation:
         scratch_bytes: memory for temporaries, which share it where they are not wanted at once.
         contractions: sums of products in another order than they are written.
         loops: the program as loops, text.
+        steps: of a GPU, in order; none where the program runs on the processor.
     """
 
     name: str
@@ -215,6 +245,7 @@ class Explanation:
     scratch_bytes: int
     contractions: tuple[Contraction, ...]
     loops: str
+    steps: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.groups)} groups, {_quantity(self.scratch_bytes, 'B')} of scratch memory"]
@@ -229,6 +260,9 @@ class Explanation:
                 blocks = f", in {made.blocks} blocks" if made.blocks > 1 else ""
                 avoided = f", {_quantity(made.bytes_avoided, 'B')} not stored" if made.bytes_avoided else ""
                 lines.append(f"  {made.formula}, {_quantity(made.flops, 'FLOP')}{blocks}{avoided}: {made.name}")
+        if self.steps:
+            lines.append("steps of the GPU")
+            lines += [f"  {'  ' * step.depth}{step}" for step in self.steps]
         lines.append("variables with memory of their own, and why they are not fused away")
         lines += [f"  {_quantity(one.bytes, 'B'):>9}  {one.name}: {one.reason}" for one in self.stored]
         return "\n".join(lines)
@@ -272,13 +306,15 @@ def _nodes(graph: Graph, times: int = 1) -> Iterator[Node]:
         yield Node(name, eqn.location, times, times * moved, times * _flops(eqn))
 
 
-def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured, list[Any]]:
+def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured, list[Any], str]:
+    """The program, the leaves of its arguments, and the back end that it is for."""
     if isinstance(fun, JitFunction):
         traced, leaves = trace_call(fun, args, kwargs)
-        return traced._call.captured, leaves
+        return traced._call.captured, leaves, traced._call.backend
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
     name = function_name(fun)
-    return capture_sized(lambda function: capture(function, leaves, structure, "jit", name=name), fun), leaves
+    captured = capture_sized(lambda function: capture(function, leaves, structure, "jit", name=name), fun)
+    return captured, leaves, _core.default_backend()
 
 
 def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:
@@ -307,7 +343,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
 
     @wraps(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:
-        captured, leaves = _captured(fun, args, kwargs)
+        captured, leaves, _ = _captured(fun, args, kwargs)
         inputs = [_core.peek(leaf) for leaf in [*leaves, *captured.closure]]
         measured = _core.profile_graph(captured.graph, inputs, runs)
         return Profile(
@@ -336,7 +372,9 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
 
     @wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
-        graph: Graph = _captured(fun, args, kwargs)[0].graph
+        captured, _, backend = _captured(fun, args, kwargs)
+        graph: Graph = captured.graph
+        compiled = _core.compile_graph(graph, backend, use_disk_cache=False)
         described = _core.describe_graph(graph)
         return Explanation(
             function_name(fun),
@@ -344,7 +382,8 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
             tuple(Stored(*one) for one in described["stored"]),
             described["arena_bytes"],
             tuple(Contraction(*one) for one in described["contractions"]),
-            _core.compile_graph(graph).loop_text(),
+            compiled.loop_text(),
+            tuple(Step(*one) for one in compiled.steps()),
         )
 
     return explained
