@@ -58,7 +58,11 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
 
 void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
   if (std::none_of(results.begin(), results.end(), has_nan)) return;
-  if (const auto origin = find_nan(graph, inputs)) throw nan_error(*origin, &graph);
+  auto origin = find_nan(graph, inputs);
+  if (!origin) return;
+  // Of an eager operation on a device, whose program was not captured.
+  if (origin->location == kNoLocation) origin->location = calling_location();
+  throw nan_error(*origin, &graph);
 }
 
 namespace {

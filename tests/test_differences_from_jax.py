@@ -340,10 +340,10 @@ def _() -> None:
         ct.jit(cnp.sin).lower(1.0).as_text("stablehlo")
 
 
-@row("There is one device.")
+@row("An array is on one device.")
 def _() -> None:
     x = cnp.ones(2)
-    assert ct.device_put(x, ct.devices()[0]) is x
+    assert ct.device_put(x, x.device) is x
     with pytest.raises(ValueError, match="several devices"):
         ct.jit(cnp.sin, in_shardings=(type("Two", (), {"num_devices": 2})(),))
 
