@@ -73,6 +73,10 @@ SILENT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "division": (mask(lambda x: 1 / (x + 1)), (ragged(3),)),
     "division of none": (mask(lambda x: x / x.sum()), (ragged(0),)),
     "roll of none": (mask(lambda x: cnp.roll(x, 1)), (ragged(0),)),
+    "resize of none": (mask(lambda x: cnp.resize(x, (3,))), (ragged(0),)),
+    "extract of none": (mask(lambda x: cnp.extract(x > 1, x, size=2)), (ragged(0),)),
+    "extract of few": (mask(lambda x: cnp.extract(x > 1, x, size=4)), (ragged(3),)),
+    "dirichlet of none": (mask(lambda x: ct.random.dirichlet(ct.random.key(0), x + 1)), (ragged(0),)),
 }
 
 
