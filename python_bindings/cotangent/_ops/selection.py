@@ -207,7 +207,9 @@ def compress(
         (positions,) = np.nonzero(known(mask, "compress"))
         return primitives.gather(x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)
     (index,) = nonzero(mask, size=size, fill_value=count)
-    return take(x, index, axis, mode="fill", fill_value=fill_value) if count else _empty_filled(x, axis, index, fill_value)
+    return (
+        take(x, index, axis, mode="fill", fill_value=fill_value) if count else _empty_filled(x, axis, index, fill_value)
+    )
 
 
 def _empty_filled(x: Array, axis: int, index: Array, fill_value: Any) -> Array:
