@@ -93,12 +93,7 @@ std::optional<Range> Capture::range_of_size(const Traced& value) {
   State& state = *value.capture->state_;
   if (state.mask == nullptr) return std::nullopt;
   state.run_mask_rules();
-  const auto& bounds = state.mask->bounds;
-  return range_of(state.masked[value.var].value, [&](Var input) -> std::optional<Range> {
-    const auto found = bounds.find(input);
-    if (found == bounds.end()) return std::nullopt;
-    return Range{0, found->second};
-  });
+  return range_of(state.masked[value.var].value);
 }
 
 void Capture::inherit_lengths(const Traced& input, const Datum& from, std::optional<int> element_axis) {
@@ -127,9 +122,7 @@ Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<
       owner.state_->run_mask_rules();
       const Value length = owner.state_->masked[lengths[axis]->var].value;
       masked.lengths[axis] = length;
-      const int64_t bound = aval.dim(static_cast<int>(axis));
-      int64_t& known = state_->mask->bounds.try_emplace(length.var, bound).first->second;
-      known = std::min(known, bound);
+      state_->mask->scratch.bound_length(length, aval.dim(static_cast<int>(axis)));
     }
     state_->set_masked(input.var, std::move(masked));
   } else {

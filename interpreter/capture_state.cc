@@ -138,7 +138,7 @@ std::string quoted_function(const CaptureOptions& options) {
 }
 
 std::string described(const Remains& remains) {
-  std::string text = concat("a value of type ", remains.aval.to_string());
+  std::string text = concat("an array of type ", remains.aval.to_string());
   if (remains.primitive == nullptr) {
     text += " (an argument)";
   } else {

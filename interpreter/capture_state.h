@@ -43,7 +43,6 @@ struct MaskShadow {
   MaskShadow() { scratch.share_equations(); }
 
   Builder scratch;
-  absl::flat_hash_map<Var, int64_t> bounds;  // of inputs that are lengths: the smallest axis that they are of
 };
 
 struct Capture::State {

@@ -217,12 +217,12 @@ Tensor require_tensor(const Datum& operand) {
   // Live all the same: of another thread, or set aside by an EagerScope.
   if (std::get<Traced>(operand).capture->live()) {
     if (eager_scopes == 0) {
-      throw Error(ErrorKind::kConcretization, concat("a traced value of type ", datum_aval(operand).to_string(),
+      throw Error(ErrorKind::kConcretization, concat("a traced array of type ", datum_aval(operand).to_string(),
                                                      " belongs to a function that another thread is running"))
           .at(LocationScope::current())
           .hint("compute with it in the thread that runs the function: what other threads do is not recorded");
     }
-    throw Error(ErrorKind::kConcretization, concat("a traced value of type ", datum_aval(operand).to_string(),
+    throw Error(ErrorKind::kConcretization, concat("a traced array of type ", datum_aval(operand).to_string(),
                                                    " cannot be computed with where everything is evaluated at once"))
         .at(LocationScope::current())
         .hint("inside ensure_compile_time_eval() use only values that are known when the function is captured");

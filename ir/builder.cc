@@ -160,6 +160,17 @@ Values Builder::bind_shared(const Primitive& primitive, absl::Span<const Value> 
   return outputs;
 }
 
+void Builder::bound_length(Value length, int64_t most) {
+  CT_CHECK(length.builder == this);
+  int64_t& known = length_bounds_.try_emplace(length.var, most).first->second;
+  known = std::min(known, most);
+}
+
+std::optional<int64_t> Builder::bound_of_length(Var input) const {
+  const auto found = length_bounds_.find(input);
+  return found == length_bounds_.end() ? std::nullopt : std::optional(found->second);
+}
+
 const Equation* Builder::producer(Var var) const {
   constexpr uint32_t kNoEquation = ~uint32_t{0};
   const absl::Span<const Equation> equations = this->equations();

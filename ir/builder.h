@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/graph.h"
 
 namespace ct {
@@ -62,6 +64,9 @@ class Builder {
   const Attrs& attrs(const Equation& equation) const { return graph_.attrs(equation); }
   const AttrsPtr& attrs_ptr(const Equation& equation) const { return graph_.attrs_ptr(equation); }
   absl::Span<const Var> inputs() const { return inputs_; }
+  // The most that a length is, which is an input. It is never negative.
+  void bound_length(Value length, int64_t most);
+  std::optional<int64_t> bound_of_length(Var input) const;
   // Which equation made a variable; null for inputs. Valid until the builder grows.
   const Equation* producer(Var var) const;
 
@@ -86,6 +91,7 @@ class Builder {
   mutable size_t equations_seen_ = 0;        // of these
   std::unique_ptr<Shared> shared_;           // null before the first bind_shared
   bool shares_ = false;
+  absl::flat_hash_map<Var, int64_t> length_bounds_;
 };
 
 inline Aval Value::aval() const { return builder->aval(var); }

@@ -7,18 +7,14 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/length_order.h"
+#include "ir/length_range.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitive.h"
 
 namespace ct {
 namespace {
-
-using Atom = size_t;
-using Monomial = std::vector<Atom>;              // sorted; empty: the number 1
-using Polynomial = std::map<Monomial, int64_t>;  // no coefficient is 0
-using Smallest = std::vector<Polynomial>;        // of these
-using Form = std::vector<Smallest>;              // the largest of these
 
 // Beyond these an expression is an atom of its own: lengths that programs have are far smaller.
 constexpr size_t kMostTerms = 16;
@@ -31,78 +27,6 @@ int64_t held_product(int64_t x, int64_t y) {  // of two that are held, and not n
 }
 
 Form form_of(Polynomial polynomial) { return {{std::move(polynomial)}}; }
-
-Polynomial number(int64_t value) { return value == 0 ? Polynomial() : Polynomial{{{}, value}}; }
-
-void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient) {
-  const auto [term, added] = sum.try_emplace(monomial, 0);
-  term->second += coefficient;
-  if (term->second == 0) sum.erase(term);
-}
-
-Polynomial sum_of(const Polynomial& x, const Polynomial& y) {
-  Polynomial sum = x;
-  for (const auto& [monomial, coefficient] : y) add_term(sum, monomial, coefficient);
-  return sum;
-}
-
-Polynomial scaled(const Polynomial& x, int64_t factor) {
-  Polynomial result;
-  if (factor == 0) return result;
-  for (const auto& [monomial, coefficient] : x) result.emplace(monomial, coefficient * factor);
-  return result;
-}
-
-Polynomial product_of(const Polynomial& x, const Polynomial& y) {
-  Polynomial product;
-  for (const auto& [left, a] : x) {
-    for (const auto& [right, b] : y) {
-      Monomial both = left;
-      both.insert(both.end(), right.begin(), right.end());
-      std::sort(both.begin(), both.end());
-      add_term(product, both, a * b);
-    }
-  }
-  return product;
-}
-
-struct AtomOf {
-  Var var = kNoVar;     // or, where there is none, the quotient, rounded down:
-  Polynomial dividend;  // never negative
-  int64_t divisor = 1;
-};
-using Atoms = std::vector<AtomOf>;
-
-// Whether no term is negative: then the polynomial of sizes is not, either.
-bool no_negative_term(const Polynomial& x) {
-  return std::all_of(x.begin(), x.end(), [](const auto& term) { return term.second >= 0; });
-}
-
-// The least that the polynomial is where quotients that are subtracted, and those that are added, too, if `added`,
-// stand for their dividends: d times a quotient is at most its dividend p, and at least p - d + 1. Times a positive
-// number.
-Polynomial least_of(const Atoms& atoms, const Polynomial& x, bool added) {
-  Polynomial least = x;
-  for (const auto& [monomial, coefficient] : x) {
-    if (monomial.size() != 1 || (coefficient >= 0 && !added)) continue;
-    const AtomOf& atom = atoms[monomial[0]];
-    if (atom.var != kNoVar) continue;
-    // Times the divisor, so that the dividend has whole coefficients.
-    const auto found = least.find(monomial);
-    if (found == least.end()) continue;  // the dividend of another one has cancelled it
-    const int64_t own = found->second;
-    least = scaled(least, atom.divisor);
-    least.erase(monomial);
-    least = sum_of(least, scaled(atom.dividend, own));
-    if (own > 0) add_term(least, {}, -own * (atom.divisor - 1));
-  }
-  return least;
-}
-
-bool never_negative(const Atoms& atoms, const Polynomial& x) {
-  return no_negative_term(x) || no_negative_term(least_of(atoms, x, false)) ||
-         no_negative_term(least_of(atoms, x, true));
-}
 
 bool at_most(const Atoms& atoms, const Polynomial& x, const Polynomial& y) {
   return never_negative(atoms, sum_of(y, scaled(x, -1)));
@@ -225,7 +149,7 @@ class Reader {
     if (const Equation* equation = builder_->producer(var)) form = read_equation(*equation);
     if (form) form = simplified(atoms_, *std::move(form));
     // The map may have grown by the operands; nodes of std::map stay where they are.
-    return forms_.emplace(var, form ? *std::move(form) : form_of({{{atom_of(var)}, 1}})).first->second;
+    return forms_.emplace(var, form ? *std::move(form) : form_of(in_atoms(var))).first->second;
   }
 
   Range range(const Form& form, const RangeOf& of_atom) const {
@@ -241,6 +165,29 @@ class Reader {
     return *largest;
   }
 
+  bool is_at_most(const Form& x, const Form& y) {
+    if (at_most_turned(x, y)) return true;
+    const MostOf most_of = [this](Var var) -> std::optional<int64_t> {
+      const std::optional<Range> range = range_of_integer({builder_, var});
+      return range && range->least >= 0 ? std::optional(range->most) : std::nullopt;
+    };
+    return at_most_in_all_cases(atoms_, most_of, x, y);
+  }
+
+  Value write(const Form& form) {
+    Value result;
+    for (const Smallest& smallest : form) {
+      Value least;
+      for (const Polynomial& polynomial : smallest) {
+        const Value next = write(polynomial);
+        least = least ? smaller_length(least, next) : next;
+      }
+      result = result ? larger_length(result, least) : least;
+    }
+    return result;
+  }
+
+ private:
   // As `at_most`; and n - n / 2 is (n + 1) / 2: quotients may be turned, those that are subtracted or those that are
   // added.
   bool at_most_turned(const Form& x, const Form& y) {
@@ -259,20 +206,6 @@ class Reader {
     });
   }
 
-  Value write(const Form& form) {
-    Value result;
-    for (const Smallest& smallest : form) {
-      Value least;
-      for (const Polynomial& polynomial : smallest) {
-        const Value next = write(polynomial);
-        least = least ? smaller_length(least, next) : next;
-      }
-      result = result ? larger_length(result, least) : least;
-    }
-    return result;
-  }
-
- private:
   // The bounds of each term by themselves, and those of the polynomial with quotients taken for what they round.
   Range range(const Polynomial& polynomial, const RangeOf& of_atom) const {
     const Range terms = range_of_terms(polynomial, of_atom);
@@ -291,7 +224,7 @@ class Reader {
             std::min(terms.most, static_cast<int64_t>(std::min(most, 0x1p60)))};
   }
 
-  bool is_quotient(const Monomial& monomial) const { return monomial.size() == 1 && atoms_[monomial[0]].var == kNoVar; }
+  bool is_quotient(const Monomial& monomial) const { return as_quotient(atoms_, monomial) != nullptr; }
 
   // x / d rounded down is from (x - d + 1) / d to x / d: n - n / 2 is at most (n + 1) / 2.
   double most_of(std::map<Monomial, double> terms, const RangeOf& of_atom) const {
@@ -335,19 +268,26 @@ class Reader {
     return sum;
   }
 
-  // Atoms are sizes: not negative.
   Range range(const AtomOf& atom, const RangeOf& of_atom) const {
     if (atom.var != kNoVar) {
       const std::optional<Range> known = of_atom(atom.var);
       if (!known) return {0, kMostFactor};
+      if (atom.part == Part::kNegative) {
+        return {std::clamp<int64_t>(-known->most, 0, kMostFactor), std::clamp<int64_t>(-known->least, 0, kMostFactor)};
+      }
       return {std::clamp<int64_t>(known->least, 0, kMostFactor), std::clamp<int64_t>(known->most, 0, kMostFactor)};
     }
     const Range dividend = range(atom.dividend, of_atom);
     return {std::max<int64_t>(dividend.least, 0) / atom.divisor, std::max<int64_t>(dividend.most, 0) / atom.divisor};
   }
 
-  Atom atom_of(Var var) {
-    atoms_.push_back({var, {}, 1});
+  Polynomial in_atoms(Var var) {
+    if (ct::never_negative({builder_, var})) return {{{atom_of(var, Part::kWhole)}, 1}};
+    const Atom positive = atom_of(var, Part::kPositive);
+    return {{{positive}, 1}, {{atom_of(var, Part::kNegative)}, -1}};
+  }
+  Atom atom_of(Var var, Part part) {
+    atoms_.push_back({var, {}, 1, part});
     return atoms_.size() - 1;
   }
 
@@ -497,7 +437,11 @@ class Reader {
 
   Value write_atom(Atom atom) {
     const AtomOf& known = atoms_[atom];
-    if (known.var != kNoVar) return {builder_, known.var};
+    if (known.var != kNoVar) {
+      const Value value{builder_, known.var};
+      if (known.part == Part::kWhole) return value;
+      return at_least_zero(scale_length(value, known.part == Part::kNegative ? -1 : 1));
+    }
     const int64_t divisor = known.divisor;
     const Value dividend = write(Polynomial(known.dividend));
     return div(dividend, constant_length(*builder_, divisor));
@@ -524,7 +468,7 @@ bool same_length(Value x, Value y) {
   Reader reader(*x.builder, Clamped::kAsAskedFor);
   const Form& left = reader.read(x.var);
   const Form& right = reader.read(y.var);
-  return reader.at_most_turned(left, right) && reader.at_most_turned(right, left);
+  return reader.is_at_most(left, right) && reader.is_at_most(right, left);
 }
 
 std::optional<int64_t> constant_of_length(Value x) {

@@ -3,8 +3,7 @@
 // n - 1, max(n + -1, 0) and the length of x[1:][:n - 1] are different equations. Read as an expression, a length is the
 // largest of smallest of polynomials in atoms with integer coefficients: sums, products, quotients by constants, max
 // and min all have that form. Atoms are what no rule looks into: inputs, results of other equations, and rounded
-// quotients of polynomials. All of them are sizes of axes or made of sizes, and so never negative: that is what lets
-// max(n, 0) be n.
+// quotients of polynomials. None is negative, which lets max(n, 0) be n: an integer that may be is a difference of two.
 //
 // Two expressions are equal when each is found to be at most the other. The test is sound and not complete: what it
 // cannot tell counts as different, which is an error message and never a wrong result.

@@ -40,7 +40,7 @@ Range of_dtype(const DTypeInfo& dtype) {
 
 class Ranges {
  public:
-  Ranges(const Builder& builder, const RangeOf& of_input) : builder_(builder), of_input_(of_input) {}
+  explicit Ranges(const Builder& builder) : builder_(builder) {}
 
   Range of(Var var, int depth = 0) {
     if (const auto found = known_.find(var); found != known_.end()) return found->second;
@@ -61,7 +61,10 @@ class Ranges {
   Range found_for(Var var, int depth) {
     const Aval aval = builder_.aval(var);
     const Equation* equation = builder_.producer(var);
-    if (equation == nullptr) return of_input_(var).value_or(kUnknown);
+    if (equation == nullptr) {
+      const std::optional<int64_t> most = builder_.bound_of_length(var);
+      return most ? Range{0, *most} : kUnknown;
+    }
     const Primitive& primitive = *equation->primitive;
     const absl::Span<const Var> operands = builder_.operands(*equation);
     const auto operand = [&](size_t index) { return of(operands[index], depth + 1); };
@@ -152,7 +155,6 @@ class Ranges {
   }
 
   const Builder& builder_;
-  const RangeOf& of_input_;
   absl::flat_hash_map<Var, Range> known_;
 };
 
@@ -166,8 +168,8 @@ std::optional<Range> as_known(const Range& range) {
 }  // namespace
 
 // As a value, and as an expression, which knows that n - max(n - 3, 0) is at most 3.
-std::optional<Range> range_of(Value x, const RangeOf& of_input) {
-  Ranges ranges(*x.builder, of_input);
+std::optional<Range> range_of(Value x) {
+  Ranges ranges(*x.builder);
   Range range = ranges.of(x.var);
   if (x.rank() == 0 && x.dtype() == DType::kInt32 && range.least < range.most) {
     bool known = true;
@@ -183,9 +185,8 @@ std::optional<Range> range_of(Value x, const RangeOf& of_input) {
   return as_known(range);
 }
 
-std::optional<Range> range_of_integer(Value x) {
-  const RangeOf nothing = [](Var) { return std::nullopt; };
-  return as_known(Ranges(*x.builder, nothing).of(x.var));
-}
+bool never_negative(Value x) { return Ranges(*x.builder).of(x.var).least >= 0; }
+
+std::optional<Range> range_of_integer(Value x) { return as_known(Ranges(*x.builder).of(x.var)); }
 
 }  // namespace ct

@@ -9,11 +9,13 @@
 
 namespace ct {
 
-// Null where the program does not say. `of_input`: what is known of an input.
-std::optional<Range> range_of(Value x, const RangeOf& of_input);
+// Null where the program does not say.
+std::optional<Range> range_of(Value x);
 
 // The same of an integer that need not be a length: lengths, and what they are computed from, are never negative.
 std::optional<Range> range_of_integer(Value x);
+// Whether that is known.
+bool never_negative(Value x);
 // A range that begins here may begin anywhere below.
 inline constexpr int64_t kLeastKnown = -int64_t{std::numeric_limits<int32_t>::max()};
 

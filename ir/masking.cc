@@ -1,6 +1,7 @@
 #include "ir/masking.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/absent_rules.h"
 #include "ir/combinators.h"
@@ -94,7 +95,10 @@ Meetings meetings_of(const Primitive& primitive, absl::Span<const Aval> operands
     masked.push_back(exact(scratch.input(operands[i])));
     for (size_t axis = 0; axis < sizes[i].size(); ++axis) {
       const auto number = static_cast<size_t>(sizes[i][axis]);
-      while (lengths.size() <= number) lengths.push_back(scratch.input(Aval(DType::kInt32, {})));
+      while (lengths.size() <= number) {
+        lengths.push_back(scratch.input(Aval(DType::kInt32, {})));
+        scratch.bound_length(lengths.back(), std::numeric_limits<int64_t>::max());
+      }
       masked.back().lengths[axis] = lengths[number];
     }
   }

@@ -95,7 +95,7 @@ void repeat_single_elements(Capture& capture, absl::Span<Operand> operands, size
       };
       if (bound == 1 && size > 1 && is(kMin)) {
         make_exact(operand, from_end);
-      } else if (bound >= size && size > 1 && is(kMax)) {
+      } else if (bound >= size && is(kMax)) {
         cut_to_bound(operand, from_end, *beside, size);
       } else {
         continue;

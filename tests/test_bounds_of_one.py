@@ -31,6 +31,31 @@ PROGRAMS: dict[str, Any] = {
 }
 
 
+def rows_less_their_means(x: Any) -> Any:
+    rows = cnp.outer(np.arange(1.0, 4.0), x)
+    return ct.lax.scan(lambda total, row: (total + row.sum(), row * row - row.sum()), 0.0, rows)[1]
+
+
+def doubled_until_large(x: Any) -> Any:
+    return ct.lax.while_loop(lambda x: x.sum() < 9, lambda x: 2 * x + 1, x + 1)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("program", [rows_less_their_means, doubled_until_large])
+def test_gradients_of_loops(program: Any, reverse: bool) -> None:
+    """A slice of one row, beside an axis that may have one element."""
+    loss = lambda x: (program(x) ** 2).sum()  # noqa: E731
+    for length in (0, 1):
+        if program is doubled_until_large and length == 0:
+            continue  # a sum of none never grows
+        exact, ragged = (
+            cnp.array(np.array([2.0])[:length]),
+            ct.Ragged(np.array([2.0 if length else np.nan]), {0: length}),
+        )
+        run: Any = ct.mask(ct.grad(loss)) if reverse else ct.grad(ct.mask(loss))
+        np.testing.assert_allclose(run(ragged).unpad(), ct.grad(loss)(exact), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_element_or_none(name: str) -> None:
     f = PROGRAMS[name]

@@ -163,7 +163,7 @@ def test_constants_of_a_rule() -> None:
     f.def_vmap(lambda n, b, x: (x + np.array([1.0, 20.0, 300.0]) + np.zeros(()), b[0]))
     assert ct.vmap(f)(X).tolist() == [1.0, 21.0, 302.0]
     f.def_vmap(lambda n, b, x: (x + np.zeros(1000)[0] + cnp.sum(np.arange(1000.0)), b[0]))
-    with pytest.raises(TypeError, match=r"closes over a value of type float64\[1000\] that is large"):
+    with pytest.raises(TypeError, match=r"closes over an array of type float64\[1000\] that is large"):
         ct.vmap(f)(X + 1)
 
 

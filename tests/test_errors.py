@@ -36,7 +36,17 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "while under jit": (lambda: ct.jit(lambda x: [0] * int(x))(1), errors.ConcretizationError, "jit"),
     "float under vmap": (lambda: ct.vmap(lambda x: float(x))(X), errors.ConcretizationError, "vmap"),
     "numpy under jit": (lambda: ct.jit(lambda x: np.asarray(x))(X), errors.ConcretizationError, "jit"),
-    "leak": (leaked, errors.TracerLeakError, "(?s)escaped.*jit"),
+    "value of a result": (
+        lambda: ct.mask(lambda x: float(x.sum()))(ct.Ragged(X, {0: 2})),
+        errors.ConcretizationError,
+        r"^the value of an array of type float\d+\[\] \(made by 'reduce_sum' at .*\) is needed here",
+    ),
+    "value of an argument": (
+        lambda: ct.jit(lambda x: int(x))(3),
+        errors.ConcretizationError,
+        r"^the value of an array of type int32\[\]\* \(an argument\) is needed here",
+    ),
+    "leak": (leaked, errors.TracerLeakError, "(?s)^an array of type .* escaped.*jit"),
     "broadcast": (lambda: cnp.array(X) + np.ones(4), errors.ShapeError, r"\(3,\) and \(4,\)"),
     "bool of many": (lambda: bool(cnp.array(X)), ValueError, "any"),
     "vmap sizes": (lambda: ct.vmap(lambda a, b: a + b)(X, np.ones(4)), ValueError, "different sizes"),

@@ -296,3 +296,46 @@ def test_what_is_still_an_error():
         ct.mask(lambda x: cnp.convolve(x, x, "some"))(x)
     with pytest.raises(ShapeError, match="need as many coordinates"):
         ct.mask(lambda x: cnp.gradient(x, cnp.ones((2, 2))))(x)
+
+
+RETURNED: dict[str, Any] = {
+    "computed with": lambda x: ct.mask(lambda x: x * 2)(x),
+    "as it is": lambda x: x,
+    "from the region": lambda x: ct.mask(lambda x: x)(x),
+    "in a tree": lambda x: {"a": (x, 1.0)},
+    "of a program inside": lambda x: ct.jit(ct.mask(lambda x: x + 1))(x),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_a_computed_length_that_is_returned_is_held_to_its_bound(name: str) -> None:
+    """The result said that it had more elements than its bound, or fewer than none, and was an error for whoever used it."""
+    f = RETURNED[name]
+    program = ct.jit(lambda n: f(ct.Ragged(cnp.arange(5.0), {0: n})))
+    exact = lambda n: f(ct.Ragged(cnp.arange(5.0), {0: n}))  # noqa: E731
+    for length, held in ((3, 3), (0, 0), (5, 5), (9, 5), (-3, 0)):
+        for found, wanted in zip(ragged_leaves(program(length)), ragged_leaves(exact(held)), strict=True):
+            assert found.shape == (held,)
+            np.testing.assert_array_equal(found.unpad(), wanted.unpad())
+            np.testing.assert_array_equal((found * 2).unpad(), 2 * wanted.unpad())
+
+
+def ragged_leaves(tree: Any) -> list[Any]:
+    leaves = ct.tree.leaves(tree, is_leaf=lambda leaf: isinstance(leaf, ct.Ragged))
+    return [leaf for leaf in leaves if isinstance(leaf, ct.Ragged)]
+
+
+def test_computed_lengths_of_a_batch_are_held() -> None:
+    program = ct.jit(lambda n: ct.vmap(ct.mask(lambda x: x + 1))(ct.Ragged(cnp.ones((3, 4)), {1: n})))
+    assert program(np.array([7, 2, -1])).tolist() == [[2.0] * 4, [2.0] * 2, []]
+
+
+def test_lengths_of_arguments_leave_as_they_are() -> None:
+    program = lambda x: (x, ct.mask(lambda x: x * 2)(x))  # noqa: E731
+    x = ct.Ragged(np.arange(4.0), {0: 3}, {0: "n"})
+    same, double = ct.jit(program)(x)
+    np.testing.assert_array_equal(double.unpad(), 2 * same.unpad())
+    assert double.names == {0: "n"}
+    computed = ct.jit(lambda n: program(ct.Ragged(cnp.arange(4.0), {0: n})))
+    assert "clamp_length" in str(ct.make_ir(computed)(3))
+    assert "clamp_length" not in str(ct.make_ir(ct.jit(program))(x))

@@ -13,6 +13,16 @@ SHARE = 125  # programs of a group, and of all of them
 ALL = 2500
 
 
+@pytest.mark.parametrize("bound", [1, 2])
+def test_the_law_of_mask_under_small_bounds(bound: int, long_run: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An axis that may have one element at most is like any axis of size 1 in memory."""
+    monkeypatch.setattr(mask_law, "BOUND", bound)
+    tried: Counter[str] = Counter()
+    first = (GROUPS + bound) * ALL
+    for seed in range(first, first + (ALL // 4 if long_run else SHARE // 2)):
+        mask_law.check(program(seed), tried)
+
+
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_the_law_of_mask_on_random_programs(group: int, long_run: bool) -> None:
     """A program is counted once, however many lengths and ways it is tried in."""

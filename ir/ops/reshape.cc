@@ -4,6 +4,7 @@
 // (4) -> (4), positions are worked out group by group. Then axes that stay what they are keep their own index, which
 // the compiler sees as a plain stride, and the mask rule knows which ragged axis went where.
 #include <algorithm>
+#include <numeric>
 
 #include "ir/combinators.h"
 #include "ir/lengths.h"
@@ -251,17 +252,29 @@ Value reshape(Value x, absl::Span<const int64_t> shape) {
   return x.builder->bind1(kReshape, {x}, Attrs::make({{"shape", Ints(shape.begin(), shape.end())}}));
 }
 
+namespace {
+// For a reshape one axis of size 1 is like another, and a ragged one may be among them: then these say which they mean.
+bool may_be_mistaken(absl::Span<const int64_t> others) {
+  return keeps_lengths() && std::find(others.begin(), others.end(), 1) != others.end();
+}
+}  // namespace
+
 Value expand_dims(Value x, int axis) {
   Shape shape = x.shape();
+  const bool mistaken = may_be_mistaken(shape);
   shape.insert(shape.begin() + axis, 1);
-  return reshape(x, shape);
+  if (!mistaken) return reshape(x, shape);
+  Ints axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes.erase(axes.begin() + axis);
+  return broadcast(x, shape, axes);
 }
 
 Value squeeze(Value x, int axis) {
   Shape shape = x.shape();
   CT_CHECK(shape[axis] == 1);
   shape.erase(shape.begin() + axis);
-  return reshape(x, shape);
+  return may_be_mistaken(shape) ? gather(x, constant_length(*x.builder, 0), axis, 0) : reshape(x, shape);
 }
 
 }  // namespace ct

@@ -141,7 +141,7 @@ def _constant(x: Array, rule: _Rule) -> Callable[[], Array]:
     """What makes ``x`` anew inside a program: programs hold no arrays."""
     if _core.is_traced(x) or x.size > _LARGEST_CONSTANT:
         raise TypeError(
-            f"{rule!r} closes over a value of type {x.dtype}{list(x.shape)}"
+            f"{rule!r} closes over an array of type {x.dtype}{list(x.shape)}"
             f" that is {'traced' if _core.is_traced(x) else 'large'}\n  pass it to {rule.name} as an argument"
         )
     shape, dtype, flat = x._bound_shape, x.dtype, np.asarray(x).reshape(-1)

@@ -197,8 +197,9 @@ def scale_and_translate(
 
 def _ratio(x: Any, y: Any) -> Any:
     if not is_dimension(x) and not is_dimension(y):
-        return x / y
-    top, bottom = (cnp.asarray(n, "float64") for n in (x, y))
+        return max(x, 1) / y
+    # Of an axis that has no elements nothing is asked.
+    top, bottom = (cnp.maximum(cnp.asarray(n, "float64"), 1.0) for n in (x, y))
     return top / bottom
 
 
@@ -229,7 +230,7 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     if method == ResizeMethod.NEAREST:
         for axis in axes:
             size, wanted = (cnp.asarray(n) if is_dimension(n) else n for n in (array.shape[axis], shape[axis]))
-            place = (cnp.arange(bound_of(shape[axis]), dtype=cnp.float32) + 0.5) * size / wanted
+            place = (cnp.arange(bound_of(shape[axis]), dtype=cnp.float32) + 0.5) * size / cnp.maximum(wanted, 1)
             array = cnp.take(array, cnp.floor(place).astype(cnp.int32), axis=axis, mode="clip")
             array = _of_size(array, axis, shape[axis])
         return array

@@ -63,6 +63,7 @@ struct MaskAttrs {
   GraphPtr graph;           // lengths, operands -> outputs
   int64_t num_lengths = 0;  // the first inputs of the graph: int32 scalars
   Ints in_ragged;           // triples (operand, axis, length); operands counted without the lengths
+  Ints bounds = {};         // the most that each length is, where more is known than axes say
 };
 // The triples (output, axis, position among the length results) that the mask rules find. `axis` counts the output's
 // own axes.

@@ -33,7 +33,8 @@ namespace {
 using LengthMap = absl::flat_hash_map<Var, Value>;
 
 MaskAttrs read(const Attrs& attrs) {
-  return {attrs.graph("graph"), attrs.integer("num_lengths"), attrs.ints("in_ragged")};
+  return {attrs.graph("graph"), attrs.integer("num_lengths"), attrs.ints("in_ragged"),
+          attrs.has("bounds") ? attrs.ints("bounds") : Ints()};
 }
 
 // A triple of the attributes: how long an axis of an array is. Arrays are operands without the lengths, or outputs.
@@ -92,6 +93,9 @@ Avals mask_type(absl::Span<const Aval> operands, const Attrs& attributes) {
     throw Error(ErrorKind::kType, concat("a length must be an int32 scalar, got ", aval.to_string()));
   }
   check_graph_inputs(*attrs.graph, operands, "the masked function");
+  if (!attrs.bounds.empty() && attrs.bounds.size() != num_lengths) {
+    throw Error(ErrorKind::kValue, concat("got ", attrs.bounds.size(), " bounds of ", num_lengths, " lengths"));
+  }
   check_triples(attrs.in_ragged, operands.subspan(num_lengths), attrs.num_lengths, "operand");
   Avals outputs = attrs.graph->output_avals();
   const Ints& out_ragged = attributes.ints("out_ragged");
@@ -113,11 +117,18 @@ Ints bounds_of(const MaskAttrs& attrs) {
   return bounds;
 }
 
+// Of a derived region the arrays that tell may be gone; what is known all the same is an attribute.
+Ints known_bounds(const MaskAttrs& attrs) {
+  Ints bounds = bounds_of(attrs);
+  for (size_t i = 0; i < attrs.bounds.size(); ++i) bounds[i] = std::min(bounds[i], attrs.bounds[i]);
+  return bounds;
+}
+
 // A length that is of no axis has been held before, and so has one that lies within the bound: loops that end at one
 // length must be seen to do so.
 Value held_length(Value length, int64_t bound) {
   if (bound == kUnbounded) return length;
-  const std::optional<Range> range = range_of(length, [](Var) { return std::nullopt; });
+  const std::optional<Range> range = range_of(length);
   const bool within = length.dtype() == DType::kInt32 && range && range->least >= 0 && range->most <= bound;
   return within ? length : clamp_length(length, bound);
 }
@@ -140,6 +151,8 @@ struct Trial {
 
   explicit Trial(const MaskAttrs& attrs) {
     inputs = inputs_like(builder, *attrs.graph);
+    const Ints bounds = known_bounds(attrs);
+    for (size_t i = 0; i < bounds.size(); ++i) builder.bound_length(inputs[i], bounds[i]);
     outputs = mask_inline(builder, *attrs.graph, masked_inputs(attrs, inputs));
   }
   // The lengths (and whatever else) of this trial's inputs are those values.
@@ -170,7 +183,7 @@ JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   const Ints& out_ragged = attributes->ints("out_ragged");
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
   const JvpGraph derivative = jvp_of(attrs.graph, present(tangents));
-  MaskAttrs moved{derivative.graph, attrs.num_lengths, attrs.in_ragged};
+  MaskAttrs moved{derivative.graph, attrs.num_lengths, attrs.in_ragged, attrs.bounds};
   Values operands(primals.begin(), primals.end());
   for (size_t i = 0; i < tangents.size(); ++i) {
     if (!tangents[i]) continue;
@@ -204,7 +217,8 @@ class MaskSplit {
         out_ragged_(attributes->ints("out_ragged")),
         num_lengths_(static_cast<size_t>(attrs_.num_lengths)),
         sheets_(split_of(attrs_.graph, unknown_mask(operands))),
-        known_{sheets_.known, attrs_.num_lengths, {}} {}
+        bounds_(known_bounds(attrs_)),
+        known_{sheets_.known, attrs_.num_lengths, {}, bounds_} {}
 
   std::vector<SplitValue> run() {
     make_known();
@@ -233,14 +247,17 @@ class MaskSplit {
   }
 
   void make_unknown(const Trial& trial) {
-    for (size_t i = 0; i < num_lengths_; ++i) add_length(context_.residual(known_operands_[i]));
+    for (size_t i = 0; i < num_lengths_; ++i) {
+      length_operands_.push_back(context_.residual(known_operands_[i]));
+      lengths_.push_back(builder_.input(Aval(DType::kInt32, {})));
+    }
     LengthMap base = trial.base(lengths_);
     Values arguments;
     const size_t first_residual = count(sheets_.out_known);
     for (size_t r = 0; r < sheets_.num_residuals; ++r) {
       arguments.push_back(residual(r, first_residual + r, trial.outputs[first_residual + r], base));
     }
-    MaskAttrs unknown{nullptr, static_cast<int64_t>(lengths_.size()), in_ragged_};
+    MaskAttrs unknown{nullptr, static_cast<int64_t>(lengths_.size()), in_ragged_, bounds_};
     for (size_t i = num_lengths_; i < operands_.size(); ++i) {
       if (operands_[i].is_known()) continue;
       copy_axes(attrs_.in_ragged, i - num_lengths_, arrays_.size(), unknown.in_ragged);
@@ -256,8 +273,11 @@ class MaskSplit {
     num_unknown_ = outputs.size();
   }
 
-  Value add_length(Value operand) {
+  // Of a value in the trial.
+  Value add_length(Value operand, Value made) {
     length_operands_.push_back(operand);
+    const std::optional<Range> range = range_of_integer(made);
+    bounds_.push_back(range ? range->most : kUnbounded);
     lengths_.push_back(builder_.input(Aval(DType::kInt32, {})));
     return lengths_.back();
   }
@@ -289,14 +309,17 @@ class MaskSplit {
     }
     const int input = sheets_.residual_input[index];
     const Value known = input >= 0 ? known_operands_[static_cast<size_t>(input)] : known_results_[output];
-    Value array = add_array(context_.residual(known));
+    // Where arrays of that length are not there, all that is known of it is that it is one.
+    const bool stays_length = is_length && never_negative(made.value);
+    Value array = stays_length ? add_length(context_.residual(known), made.value) : add_array(context_.residual(known));
     if (is_length) base.emplace(made.value.var, array);
+    if (stays_length) return array;
     const size_t position = arrays_.size() - 1;
     for (size_t axis = 0; axis < made.lengths.size(); ++axis) {
       if (!made.lengths[axis]) continue;
       Value length = known_as(made.lengths[axis], base);
       if (!length) {
-        length = add_length(context_.residual(known_length(output, axis)));
+        length = add_length(context_.residual(known_length(output, axis)), made.lengths[axis]);
         base.emplace(made.lengths[axis].var, length);
       }
       const auto at = std::find(lengths_.begin(), lengths_.end(), length);
@@ -341,6 +364,7 @@ class MaskSplit {
   const size_t num_lengths_;
   const SplitGraph sheets_;
 
+  Ints bounds_;  // of lengths_
   MaskAttrs known_;
   Values known_operands_, known_results_;
   Ints known_ragged_;
@@ -375,7 +399,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
   const BackwardGraph backward = backward_of(attrs.graph, linear_operands(input), present(cotangents));
   const Trial trial(attrs);
 
-  MaskAttrs back{nullptr, attrs.num_lengths, {}};
+  MaskAttrs back{nullptr, attrs.num_lengths, {}, known_bounds(attrs)};
   const Ints bounds = bounds_of(attrs);
   Builder inner;
   Values inside(input.operands.size());
@@ -461,7 +485,8 @@ std::vector<Masked> mask_mask(Builder& builder, absl::Span<const Masked> operand
 
 Primitive mask_primitive() {
   Primitive result = expanding("mask", mask_expand);
-  result.attributes = {{"graph", AttributeKind::kGraph},
+  result.attributes = {{"bounds", AttributeKind::kIntegers, kOptional},
+                       {"graph", AttributeKind::kGraph},
                        {"in_ragged", AttributeKind::kIntegers},
                        {"num_lengths", AttributeKind::kInteger},
                        {"out_ragged", AttributeKind::kIntegers}};
@@ -498,11 +523,13 @@ Ints ragged_outputs(const MaskAttrs& attrs) {
 }
 
 Values mask_region(Builder& builder, const MaskAttrs& attrs, absl::Span<const Value> operands) {
-  return builder.bind(kMask, operands,
-                      Attrs::make({{"graph", attrs.graph},
-                                   {"in_ragged", attrs.in_ragged},
-                                   {"num_lengths", attrs.num_lengths},
-                                   {"out_ragged", ragged_outputs(attrs)}}));
+  std::vector<std::pair<std::string, AttrValue>> entries = {{"graph", attrs.graph},
+                                                            {"in_ragged", attrs.in_ragged},
+                                                            {"num_lengths", attrs.num_lengths},
+                                                            {"out_ragged", ragged_outputs(attrs)}};
+  const Ints bounds = known_bounds(attrs);
+  if (bounds != bounds_of(attrs)) entries.emplace_back("bounds", bounds);
+  return builder.bind(kMask, operands, Attrs::make(std::move(entries)));
 }
 
 }  // namespace ct

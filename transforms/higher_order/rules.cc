@@ -1,9 +1,11 @@
 #include "transforms/higher_order/rules.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/combinators.h"
 #include "ir/length_form.h"
+#include "ir/length_range.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
@@ -148,6 +150,13 @@ void collect_base(Value length, Values& base) {
   if (std::find(base.begin(), base.end(), length) == base.end()) base.push_back(length);
 }
 
+// What is known of a value, where it is an input.
+void keep_bound(Value from, Value to) {
+  if (!never_negative(from)) return;
+  const std::optional<Range> range = range_of_integer(from);
+  to.builder->bound_length(to, range ? range->most : std::numeric_limits<int64_t>::max());
+}
+
 }  // namespace
 
 Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>& base) {
@@ -177,6 +186,7 @@ MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands
   }
   for (const Value& length : outer_base_) {
     const Value inside = inner_.input(length.aval());
+    keep_bound(length, inside);
     inward_.emplace(length.var, inside);
     outward_.emplace(inside.var, length);
   }
@@ -187,6 +197,7 @@ Masked MaskedSubGraph::constant(const Masked& operand) {
   if (!is_length(operand.value.aval())) return {input, lengths_inside(operand.lengths)};
   if (const Value same = rebuild_length(operand.value, inner_, inward_)) return {same, {}};
   // What declares a length inside may be all that knows it: set_length(broadcast(x), n), the transpose of a sum.
+  keep_bound(operand.value, input);
   inward_.emplace(operand.value.var, input);
   outward_.emplace(input.var, operand.value);
   return {input, {}};

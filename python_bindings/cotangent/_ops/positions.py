@@ -23,8 +23,8 @@ from cotangent._ops.sizes import (
     Size,
     as_dtype,
     bound_size,
+    count_from,
     insert_axes,
-    static_count,
     static_shape,
 )
 from cotangent.errors import ConcretizationError, DataDependentShapeError
@@ -121,19 +121,20 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         return tuple(_integers(index) for index in np.nonzero(known(a, "nonzero")))
     mask = exact_mask(truth(a))
-    size = static_count(size, "nonzero: size")
+    count, length = count_from(size, "nonzero: size")
     shape = mask._bound_shape
     flat = mask if mask.ndim == 1 else primitives.reshape(mask, shape=[bound_size(mask)])
-    found, total = true_positions(flat, size)
-    inside = primitives.iota(shape=[size], dtype=_INT32, axis=0) < total
+    found, total = true_positions(flat, count)
+    inside = primitives.iota(shape=[count], dtype=_INT32, axis=0) < total
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
     if len(fills) != len(shape):
         raise ValueError(f"nonzero: {len(fills)} fill values for an array with {len(shape)} axes")
     results = []
     for index, fill in zip(_unravel(found, shape), fills, strict=True):
         wide = _core.convert(index, _core.default_int_dtype())
-        other = _core.broadcast_to(_core.convert(_core.array(0 if fill is None else fill), wide.dtype), (size,))
-        results.append(primitives.select(inside, wide, other))
+        other = _core.broadcast_to(_core.convert(_core.array(0 if fill is None else fill), wide.dtype), (count,))
+        chosen = primitives.select(inside, wide, other)
+        results.append(chosen if length is None else set_length(chosen, length, 0))
     return tuple(results)
 
 

@@ -412,6 +412,9 @@ def _variance(
     total = sum(squared, tuple(axes), keepdims=keepdims, where=where)
     count = _count(squared, axes, where, squared.dtype, keepdims)
     divisor = count - (ddof if correction is None else correction)
+    if _core.is_traced(divisor) and _core.ragged_axes(total):
+        # Where there are no results, no NaN is made for them.
+        divisor = as_ragged_as(_core.broadcast_to(divisor, total._bound_shape), total)
     divisor = choose(divisor > 0, divisor, math.nan)
     return convert(total / divisor, result_dtype)
 

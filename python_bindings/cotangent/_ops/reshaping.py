@@ -72,7 +72,7 @@ def missing_size(x: Array, sizes: Sequence[Extent]) -> Extent:
     """
     source, others = list(symbolic_sizes(x)), [size for size in sizes if not (isinstance(size, int) and size == -1)]
     for size in [size for size in others if isinstance(size, Dim)]:
-        same = next((i for i, item in enumerate(source) if isinstance(item, Dim) and _same(item, size)), None)
+        same = next((i for i, item in enumerate(source) if isinstance(item, Dim) and _cancel(item, size)), None)
         if same is not None:
             source.pop(same)
             others.remove(size)
@@ -88,11 +88,16 @@ def _same(x: Extent, y: Extent) -> bool:
     return isinstance(x, int) and isinstance(y, int) and x == y
 
 
+def _cancel(x: Extent, y: Extent) -> bool:
+    """Whether the other sizes must multiply to the same, too: of an axis that never has elements any number will do."""
+    return _same(x, y) and bound_of(x) > 0
+
+
 def _agreeing(x: Sequence[Extent], y: Sequence[Extent]) -> int:
     """How many sizes at the front agree, in their bounds, too."""
     count = 0
     for left, right in zip(x, y, strict=False):
-        if not _same(left, right) or bound_of(left) != bound_of(right):
+        if not _cancel(left, right) or bound_of(left) != bound_of(right):
             break
         count += 1
     return count

@@ -36,6 +36,7 @@ from cotangent._ops.sizes import (
     length_of_size,
     normalize_axes,
     normalize_axis,
+    ragged_length,
     refuse_ragged,
     size_from,
     static_shape,
@@ -206,13 +207,16 @@ def compress(
         (positions,) = np.nonzero(known(mask, "compress"))
         return primitives.gather(x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)
     (index,) = nonzero(mask, size=size, fill_value=count)
-    return take(x, index, axis, fill_value=fill_value) if count else _empty_filled(x, axis, size, fill_value)
+    return (
+        take(x, index, axis, mode="fill", fill_value=fill_value) if count else _empty_filled(x, axis, index, fill_value)
+    )
 
 
-def _empty_filled(x: Array, axis: int, size: int, fill_value: Any) -> Array:
+def _empty_filled(x: Array, axis: int, index: Array, fill_value: Any) -> Array:
     shape = list(x._bound_shape)
-    shape[axis] = size
-    return _core.full(shape, fill_value, x.dtype)
+    shape[axis] = capacity(index, 0)
+    filled = _core.full(shape, fill_value, x.dtype)
+    return set_length(filled, ragged_length(index, 0), axis) if _core.ragged_axes(index) else filled
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
@@ -517,11 +521,11 @@ def resize(a: Any, new_shape: Any) -> Array:
     x = ravel(a)
     sizes, lengths = static_shape(new_shape, "resize")
     if lengths and bound_size(x):
-        return give_lengths(take(x, remainder(flat_positions(sizes, lengths, _INT32), x.size)), lengths)
+        return give_lengths(take(x, remainder(flat_positions(sizes, lengths, _INT32), x.size), mode="clip"), lengths)
     total = math.prod(sizes)
     if _core.ragged_axes(x) and bound_size(x):
         position = primitives.iota(shape=[total], dtype=_INT32, axis=0)
-        elements = take(x, remainder(position, maximum(x.size, 1)))
+        elements = take(x, remainder(position, maximum(x.size, 1)), mode="clip")
         some = _core.broadcast_to(as_dtype(axis_size(x, 0), _INT32) > 0, [total])
         return reshape(choose(some, elements, literal(elements, 0)), sizes)
     if bound_size(x) == 0 or total == 0:

@@ -212,6 +212,18 @@ def static_count(value: Any, what: str) -> int:
     return count
 
 
+def count_from(value: Any, what: str) -> tuple[int, Array | None]:
+    """How many elements an axis is to have: the number, or the bound and the length of a size that the program computes.
+
+    Raises:
+        ValueError: it is negative.
+    """
+    size = size_from(value, what)
+    if isinstance(size, Dim):
+        size = not_negative(size)
+    return (size.bound, size.value) if isinstance(size, Dim) else (static_count(size, what), None)
+
+
 def is_dimension(item: Any) -> TypeGuard[Dim]:
     """Whether an object is the symbolic size of a ragged axis."""
     return isinstance(item, Dim)

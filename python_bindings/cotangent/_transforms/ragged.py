@@ -519,4 +519,35 @@ def _bucket(size: int, axis: int, buckets: Sequence[int], name: str) -> int:
     return min(large_enough)
 
 
+def held_results(result: Any, arguments: Any) -> Any:
+    """The results of a compiled program, with lengths that it computes held to their bounds, as they are where they are used.
+
+    Those of its arguments are what calls check; and one that goes out twice stays one array.
+    """
+
+    def is_ragged(leaf: Any) -> bool:
+        return isinstance(leaf, Ragged)
+
+    inputs = tree_util.tree_leaves(arguments, is_leaf=is_ragged)
+    given = {id(length) for leaf in inputs if is_ragged(leaf) for length in leaf._lengths.values()}
+    made: dict[tuple[int, int], Array] = {}
+
+    def held(length: Any, bound: int) -> Any:
+        if id(length) in given or not _core.is_traced(length) or not are_lengths(length):
+            return length
+        key = (id(length), bound)
+        if key not in made:
+            made[key] = primitives.clamp_length(length, _core.full(length._bound_shape, bound, "int32"))
+        return made[key]
+
+    def of_leaf(leaf: Any) -> Any:
+        if not is_ragged(leaf) or not isinstance(leaf.data, Array):
+            return leaf
+        lengths = {axis: held(length, leaf.data._bound_shape[axis]) for axis, length in leaf._lengths.items()}
+        return Ragged._make(leaf.data, lengths, leaf._names)
+
+    leaves, structure = _core.tree_flatten(result, is_ragged)
+    return structure.unflatten([of_leaf(leaf) for leaf in leaves]) if any(map(is_ragged, leaves)) else result
+
+
 check_arguments(globals())

@@ -32,6 +32,7 @@ from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
 from cotangent._transforms.lengths import Comparison, collect_comparisons, compare
 from cotangent._transforms.memory_limits import within_limit
+from cotangent._transforms.ragged import held_results
 from cotangent._transforms.sized import capture_sized
 
 Function = Callable[..., Any]
@@ -331,6 +332,8 @@ def _trace_jit(
             nonlocal out_structure, compared
             dynamic, keywords = structure.unflatten(inputs)
             result, compared = collect_comparisons(lambda: function(*dynamic, **keywords), inputs)
+            if not _core.in_mask():
+                result = held_results(result, (dynamic, keywords))
             out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
             return out_leaves, None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from cotangent._core import Array, Primitive
 from cotangent._ops.binding import convert, kind, larger, literal
 from cotangent._ops.extents import capacity, index_along, slice_axis, spread_over, stretched
 from cotangent._ops.functions import logaddexp
-from cotangent._ops.sizes import axis_size, normalize_axis
+from cotangent._ops.sizes import normalize_axis
 from cotangent.lax._operands import as_weak_as
 
 __all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
@@ -101,6 +100,14 @@ def _continued(x: Array, axis: int) -> Array:
     return primitives.select(primitives.lt(position, stretched(length, x)), filled, edge)
 
 
+def _zeros_behind(x: Array, axis: int) -> Array:
+    """``x``, exact along a ragged axis, for a function that has a value wherever one of its operands is 0."""
+    return primitives.fill_padding(x, axes=[axis], value=0.0)
+
+
+_Behind = Callable[[Array, int], Array]
+
+
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Running combinations ``x0, fn(x0, x1), fn(fn(x0, x1), x2), ...`` by an associative function, in a tree.
 
@@ -117,6 +124,11 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     >>> ct.lax.associative_scan(ct.lax.mul, ct.numpy.array([1, 2, 3, 4])).tolist()
     [1, 2, 6, 24]
     """
+    return _combined(fn, elems, reverse, axis, _continued)
+
+
+def _combined(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axis: int, behind: _Behind) -> Any:
+    """`associative_scan`; ``behind`` makes arrays exact along a ragged axis: what it puts there, the function is called for, too."""
     if not callable(fn):
         raise TypeError(f"lax.associative_scan: fn must be callable; got {fn!r}")
     leaves, structure = tree_util.tree_flatten(elems)
@@ -137,7 +149,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         xs = [primitives.reverse(x, axes=[at]) for x in xs]
     length = next((_core.length_of(x, at) for x in xs if at in _core.ragged_axes(x)), None)
     if length is not None:
-        xs = [_continued(x, at) if at in _core.ragged_axes(x) else x for x in xs]
+        xs = [behind(x, at) if at in _core.ragged_axes(x) else x for x in xs]
     results = _scanned(combine, xs, at)
     if length is not None:
         results = [set_length(x, length, at) for x in results]
@@ -152,12 +164,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithm of running sums of exponentials along an axis, without overflow."""
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "cumlogsumexp")
-    if at not in _core.ragged_axes(x):
-        return as_weak_as(_core.array(associative_scan(logaddexp, x, reverse, at)), [x])
-    # What stands behind the last element adds nothing.
-    filled = primitives.fill_padding(x, axes=[at], value=-math.inf)
-    result = as_weak_as(_core.array(associative_scan(logaddexp, filled, reverse, at)), [x])
-    return set_length(result, axis_size(x, at), at)
+    return as_weak_as(_core.array(_combined(logaddexp, x, reverse, at, _zeros_behind)), [x])
 
 
 check_arguments(globals())

@@ -27,10 +27,10 @@ from cotangent._ops.sizes import (
     as_dtype,
     axis_size,
     bound_size,
+    count_from,
     insert_axes,
     normalize_axis,
     ragged_length,
-    static_count,
     symbolic_size,
     symbolic_sizes,
 )
@@ -94,9 +94,10 @@ def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | No
         return sized_positions(mask)[0], None
     if size is None:
         return _core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), None
-    size = static_count(size, f"{name}: size")
-    found, total = true_positions(exact_mask(mask), size)
-    return found, primitives.iota(shape=[size], dtype=_INT32, axis=0) < total
+    count, length = count_from(size, f"{name}: size")
+    found, total = true_positions(exact_mask(mask), count)
+    real = primitives.iota(shape=[count], dtype=_INT32, axis=0) < total
+    return (found, real) if length is None else (set_length(found, length, 0), set_length(real, length, 0))
 
 
 def _filled(x: Array, real: Array | None, fill_value: Any) -> Array:
@@ -162,8 +163,11 @@ def unique(
     first = _differs(ordered, equal_nan)
     found, real = _chosen(first, size, "unique")
     values = primitives.gather(ordered, found, axis=0, batch_dims=0) if count else ordered[:0]
-    if count == 0 and size:
-        values = _core.full((size, *capacities(rows)[1:]), 0 if fill_value is None else fill_value, rows.dtype)
+    if count == 0 and capacity(found, 0):
+        values = _core.full(
+            (capacity(found, 0), *capacities(rows)[1:]), 0 if fill_value is None else fill_value, rows.dtype
+        )
+        values = as_ragged_as(values, found)
     elif count:
         values = _filled(values, real, fill_value)
     results = [values if axis is None else moveaxis(values, 0, axis)]
@@ -181,9 +185,11 @@ def unique(
             ends = concatenate([found[1:], whole])[: symbolic_size(found, 0)]
         else:
             # One more than asked for: where the last one that is returned ends. Behind those that are real come zeros.
-            starts, total = true_positions(first, found.size + 1)
-            more = primitives.iota(shape=[found.size + 1], dtype=_INT32, axis=0) < total
-            ends = where(real, where(more, starts, as_dtype(axis_size(rows, 0), _INT32))[1:], 0)
+            some = capacity(found, 0)
+            starts, total = true_positions(first, some + 1)
+            more = primitives.iota(shape=[some + 1], dtype=_INT32, axis=0) < total
+            behind = as_ragged_as(where(more, starts, as_dtype(axis_size(rows, 0), _INT32))[1:], found)
+            ends = where(real, behind, 0)
             found = where(real, found, 0)
         results.append(_core.convert(ends - found, integer))
     return results[0] if len(results) == 1 else tuple(results)

@@ -178,7 +178,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
 def _total(x: Array) -> Array:
     """The sum along the last axis, which stays, in the one order that all compilers and interpreters keep: that of running sums."""
     sums = primitives.cumsum(x, axis=x.ndim - 1, reverse=False)
-    return sums[..., -1][..., None] if x.ndim - 1 in _core.ragged_axes(x) else sums[..., -1:]
+    return sums[..., -1:]
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
