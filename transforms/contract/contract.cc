@@ -131,7 +131,7 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, 
 // Squares of single precision that take no product of matrices: in double precision they neither overflow nor
 // underflow, and cost next to nothing.
 bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype) {
-  if (dtype != DType::kFloat32 || !exit.sum.square) return false;
+  if (dtype_size(dtype) > dtype_size(DType::kFloat32) || !exit.sum.square) return false;
   return std::ranges::all_of(planned.terms, [](const PlannedTerm& term) {
     double elements = 0;
     for (size_t k = 0; k < term.plan.term().factors.size(); ++k) {
@@ -140,6 +140,9 @@ bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype
     return !term.blocks && term.plan.step(term.plan.all()).multiply_adds <= 4 * elements;
   });
 }
+
+// Of two floating dtypes; what is none does not count.
+DType wider(DType a, DType b) { return is_float(b) && dtype_size(b) > dtype_size(a) ? b : a; }
 
 class Planner {
  public:
@@ -243,17 +246,32 @@ class Planner {
     planned_.merge(best->exits);
   }
 
+  // The widest of what a leaf is made of.
   DType dtype_of(terms::LeafId id) const {
     const terms::Leaf& leaf = regions_.context().leaf(id);
     if (leaf.kind == terms::Leaf::Kind::kVariable) return graph_.aval(leaf.var).dtype();
-    return leaf.kind == terms::Leaf::Kind::kConverted ? leaf.dtype : dtype_of(leaf.parts[0].leaf);
+    if (leaf.kind == terms::Leaf::Kind::kConverted) return leaf.dtype;
+    DType widest = dtype_of(leaf.parts[0].leaf);
+    for (const terms::Part& part : leaf.parts) widest = wider(widest, dtype_of(part.leaf));
+    return widest;
+  }
+
+  // At least float32, and what the factors are: conversions to a narrower dtype on the way to the result are left out.
+  DType wide_enough(const Exit& exit) const {
+    DType widest = wider(graph_.aval(exit.var).dtype(), DType::kFloat32);
+    for (const terms::Term& term : exit.sum.terms) {
+      for (const terms::Factor& factor : term.factors) {
+        if (!factor.one_hot) widest = wider(widest, dtype_of(factor.leaf));
+      }
+    }
+    return widest;
   }
 
   // Squares of what was converted to double precision before. The program has made the sums that are squared in single
   // precision, and wants that their squares neither overflow nor underflow.
   Precision precision_before(const Exit& exit) const {
-    const DType dtype = graph_.aval(exit.var).dtype();
-    if (dtype != DType::kFloat64 || !exit.sum.square) return {dtype, dtype};
+    const DType dtype = wide_enough(exit);
+    if (graph_.aval(exit.var).dtype() != DType::kFloat64 || !exit.sum.square) return {dtype, dtype};
     for (const terms::Term& term : exit.sum.terms) {
       for (const terms::Factor& factor : term.factors) {
         const terms::Leaf& leaf = regions_.context().leaf(factor.leaf);

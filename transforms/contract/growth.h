@@ -9,7 +9,7 @@
 
 namespace ct::contraction {
 
-// Half precision may grow, and exit when it has been converted.
+// Half precision may; what is made anew is made in at least float32.
 inline bool may_grow(DType dtype) { return is_float(dtype) && dtype_size(dtype) >= 2; }
 
 class Growth {
