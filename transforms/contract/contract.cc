@@ -7,6 +7,7 @@
 //   concatenations.h  what is put together from such values, in pieces
 //   regions.h         which values are grown, and what becomes of them
 //   distinct.h        one-hot arrays over the values that an example names
+//   zeros.h           products in which zeros win over infinity and NaN
 //   plan.h            the cheapest order of one sum of products
 //   as_written.h      how long the equations take that it would replace
 //   emit.h            plans as equations
@@ -33,6 +34,7 @@
 #include "transforms/contract/plan.h"
 #include "transforms/contract/regions.h"
 #include "transforms/contract/report.h"
+#include "transforms/contract/zeros.h"
 #include "transforms/transforms.h"
 
 namespace ct {
@@ -57,6 +59,7 @@ struct PlannedTerm {
 struct PlannedExit {
   std::vector<PlannedTerm> terms;
   Precision precision;
+  std::vector<Plan> not_finite{};  // zeros.h
   int64_t bytes_avoided = 0;
 };
 
@@ -339,6 +342,9 @@ class Planner {
       if (!best) return std::nullopt;
       result.terms.push_back(*std::move(best));
     }
+    auto not_finite = plans_of_not_finite(regions_.context(), exit.sum, result.precision.narrow);
+    if (!not_finite) return std::nullopt;
+    result.not_finite = *std::move(not_finite);
     if (exit.in_double) result.terms[0].nanoseconds += conversion_time(exit, made[result.precision]);
     if (is_made_in_double(result, exit, dtype)) result.precision = {DType::kFloat64, DType::kFloat64};
     return result;
@@ -441,7 +447,9 @@ GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Produc
       if (auto* wanted = Contractions::current()) {
         report(*wanted, graph, equation, plan);
       }
-      const Value made = emit(emitter, plan, *exit->second, type.with_dtype(plan.precision.wide));
+      const Value finite = emit(emitter, plan, *exit->second, type.with_dtype(plan.precision.wide));
+      const Value made = with_not_finite(finite, plan.not_finite, exit->second->sum.square, regions.context(),
+                                         plan.precision, variable);
       values[equation.first_output] = convert(made, type.dtype());
       continue;
     }

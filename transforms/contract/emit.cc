@@ -118,6 +118,10 @@ Value Emitter::composed(const Leaf& one) {
   parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
+  if (one.kind == Leaf::Kind::kReciprocal) return full_like(parts[0], 1) / parts[0];
+  if (one.kind == Leaf::Kind::kFinite) return select(is_finite(parts[0]), parts[0], zeros_like(parts[0]));
+  if (one.kind == Leaf::Kind::kNotFinite) return convert(logical_not(is_finite(parts[0])), precision_.narrow);
+  if (one.kind == Leaf::Kind::kNotZero) return convert(ne(parts[0], zeros_like(parts[0])), precision_.narrow);
   if (one.kind == Leaf::Kind::kInside) return is_inside(parts[0], one.limit);
   if (one.kind == Leaf::Kind::kFirst) return places_of_first(one, parts[0]);
   if (one.kind == Leaf::Kind::kDistinct) return distinct_integers(one, parts[0]);
