@@ -215,6 +215,7 @@ struct Primitive {
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
   ScalarOp scalar_op = ScalarOp::kAdd;
   bool elementwise = false;  // an element of the result needs the elements at its position only
+  bool bilinear = false;     // and is their product: of two operands, linear in each
   Arrangement arrangement = Arrangement::kNone;
   LengthRole length_role = LengthRole::kNone;
   Region region = Region::kNone;

@@ -166,10 +166,60 @@ std::optional<Sum> Context::product(const Sum& x, const Sum& y, absl::Span<const
       term.axes.insert(term.axes.end(), b.axes.begin(), b.axes.end());
       term.whole = a.whole;
       for (const uint32_t set : b.whole) term.whole.push_back(set << a.factors.size());
+      term.zeros_win = a.zeros_win;
+      for (const auto [zeros, over] : b.zeros_win) {
+        term.zeros_win.push_back({zeros << a.factors.size(), over << a.factors.size()});
+      }
       sum_to(term, axes(a, b));
       result.terms.push_back(std::move(term));
     }
   }
+  return result;
+}
+
+// A conversion stays outside: what it converts is what sums are made in.
+LeafId Context::finite(LeafId leaf, const Ints& shape) {
+  Leaf outer = this->leaf(leaf);
+  if (outer.kind == Leaf::Kind::kFinite) return leaf;
+  if (outer.kind == Leaf::Kind::kConverted) {
+    const Part& part = outer.parts[0];
+    outer.parts[0].leaf = finite(part.leaf, part.shape);
+    return intern(std::move(outer));
+  }
+  return intern({.kind = Leaf::Kind::kFinite, .parts = {{.leaf = leaf, .shape = shape}}});
+}
+
+std::optional<Sum> Context::product_no_nan(const Sum& x, const Sum& y, bool both) {
+  std::vector<Pair> pairs;
+  if (x.terms.empty() || y.terms.empty()) return Sum{};
+  for (size_t axis = 0; axis < x.terms[0].axes.size(); ++axis) pairs.push_back({axis, axis});
+  auto result = product(x, y, pairs, [](const Term& of_x, const Term&) { return of_x.axes; });
+  if (!result) return std::nullopt;
+  auto term = result->terms.begin();
+  for (const Term& of_x : x.terms) {
+    for (const Term& of_y : y.terms) {
+      const uint32_t first = (uint32_t{1} << of_x.factors.size()) - 1;
+      const uint32_t second = ((uint32_t{1} << of_y.factors.size()) - 1) << of_x.factors.size();
+      term->zeros_win.push_back({.zeros = first, .over = second});
+      if (both) term->zeros_win.push_back({.zeros = second, .over = first});
+      for (size_t k = 0; k < term->factors.size(); ++k) {
+        Factor& factor = term->factors[k];
+        if (!factor.one_hot && (both || k >= of_x.factors.size())) factor.leaf = finite(factor.leaf, factor.shape);
+      }
+      ++term;
+    }
+  }
+  return result;
+}
+
+std::optional<Sum> Context::reciprocal(const Sum& y) {
+  if (y.terms.size() != 1 || y.terms[0].factors.size() != 1) return std::nullopt;
+  Sum result = y;
+  Term& term = result.terms[0];
+  Factor& factor = term.factors[0];
+  if (factor.one_hot || term.coefficient == 0) return std::nullopt;
+  factor.leaf = intern({.kind = Leaf::Kind::kReciprocal, .parts = {{.leaf = factor.leaf, .shape = factor.shape}}});
+  term.coefficient = 1 / term.coefficient;
   return result;
 }
 
@@ -253,7 +303,7 @@ struct Form {
 
 std::optional<Form> form_of(const Context& context, const Term& term) {
   if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
-  if (!term.whole.empty()) return std::nullopt;
+  if (!term.whole.empty() || !term.zeros_win.empty()) return std::nullopt;
   if (std::abs(exponent_of(term.coefficient)) > kMostExponent) return std::nullopt;
   const Indices outer = flat(term);
   Form form;

@@ -52,6 +52,10 @@ struct Leaf {
     kAll,            // and whether it is everywhere
     kQuotient,       // parts[0] divided by parts[1], whose axis i is its axis axes[i]
     kConverted,      // parts[0] in a wider dtype
+    kReciprocal,     // 1 / parts[0]
+    kFinite,         // parts[0] with zeros for what is infinite or no number
+    kNotFinite,      // 1 where parts[0] is infinite or no number, else 0
+    kNotZero,        // 1 where parts[0] is not zero, else 0
     // Of parts[0], integers, of which those in [0, limit) are values (transforms/contract/distinct.h): whether they
     // are; with `axes` those of a batch, the places of the first equal ones in the others, the values at these, how
     // many there are.
@@ -75,6 +79,13 @@ struct Factor {
   Indices indices;  // the last one of a one-hot factor is what the leaf's integers are compared with
 };
 
+// Two sets of factors, by bit: an exact zero of the product of `zeros` wins over what is infinite or no number in
+// `over` (ops/no_nan.cc). Factors in `over` are cleared of that (Leaf::kFinite), so the term is as if zeros were
+// everywhere where they are not finite; whoever makes it has to ask where they are, and `zeros` are none.
+struct ZerosWin {
+  uint32_t zeros = 0, over = 0;
+};
+
 struct Term {
   // Norms scale what they square, so that neither overflows; the square of such a scale is beyond a double.
   long double coefficient = 1;
@@ -84,6 +95,7 @@ struct Term {
   // what is squared after it has been summed up, where what cancels in the sum must be gone. Two of them share nothing,
   // or one holds the other.
   std::vector<uint32_t> whole{};
+  std::vector<ZerosWin> zeros_win{};
 };
 
 struct Sum {
@@ -129,6 +141,11 @@ class Context {
   };
   std::optional<Sum> product(const Sum& x, const Sum& y, absl::Span<const Pair> pairs,
                              const std::function<std::vector<Indices>(const Term& x, const Term& y)>& axes);
+  // The product of two sums of one shape, element by element, in which an exact zero of x wins over what is infinite or
+  // no number in y; and where `both`, one of y over that in x.
+  std::optional<Sum> product_no_nan(const Sum& x, const Sum& y, bool both);
+  // 1 / y, which has to be a leaf. None where it is not.
+  std::optional<Sum> reciprocal(const Sum& y);
   // x divided by y, which has to be a leaf: of each term the smallest factor that has all of y's indices is divided.
   // None where a term has no such factor.
   std::optional<Sum> quotient(const Sum& x, const Sum& y);
@@ -139,6 +156,7 @@ class Context {
   void merge(Sum& sum);
 
  private:
+  LeafId finite(LeafId leaf, const Ints& shape);
   void append(std::vector<Part>& parts, const Part& part);
   // The terms of x, aligned with y one by one, each changed by `change`; none where that is false.
   std::optional<std::vector<Term>> each_with_leaf(const Sum& x, const Sum& y,

@@ -125,7 +125,7 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   GraphPtr g = graph;
   if (dump_wanted()) dump("capture", print(*g));
   // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
-  run_pass("expand_regions", expand_regions, g);
+  run_pass("expand_regions", expand_all_but_terms, g);
   // What libraries of this process compute, too, as far as there are rules for it.
   if (machine.libraries != Machine::Libraries::kProcess) {
     const bool loops = machine.libraries == Machine::Libraries::kLoops;
@@ -133,6 +133,9 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   }
   // Calls become their equations, so that what follows sees across them.
   run_pass("inline_calls", inline_calls, g);
+  // What only `contract` knows as it is, where that may look at it.
+  if (any_with_terms(*g))
+    run_pass("expand_but_grown", products == Products::kOff ? expand_regions : expand_but_grown, g);
   // Derivatives of products with windows as such products; before what takes slices of pieces apart.
   run_pass("canonical_windows", canonical_windows, g);
   // Arrays put together from pieces in one form; before what makes updates of concatenations of many pieces.
@@ -150,6 +153,11 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   // What is made of products that are larger than their factors, norms of each example's gradient say, without these.
   if (products != Products::kOff) {
     run_pass("contract", [&](const Graph& whole) { return contract(whole, products); }, g);
+  }
+  // And the rest.
+  if (any_with_terms(*g)) {
+    run_pass("expand_terms", expand_regions, g);
+    run_pass("common_subexpressions", eliminate_common_subexpressions, g);
   }
   return g;
 }

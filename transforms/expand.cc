@@ -68,9 +68,21 @@ GraphPtr expand_regions(const Graph& graph) {
   });
 }
 
+bool any_with_terms(const Graph& graph) {
+  return has_any(graph, [](const Primitive& primitive, const Attrs&, absl::Span<const Aval>) {
+    return primitive.stands_for_others() && primitive.terms;
+  });
+}
+
+GraphPtr expand_all_but_terms(const Graph& graph) {
+  return expand_all(graph, [](const Primitive& primitive, const Attrs&, absl::Span<const Aval>) {
+    return primitive.stands_for_others() && !primitive.terms;
+  });
+}
+
 GraphPtr expand_host_calls(const Graph& graph, KeepEquation keep) {
   return expand_all(graph, [keep](const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands) {
-    return primitive.expand && !keep(primitive, attrs, operands);
+    return primitive.expand && !primitive.terms && !keep(primitive, attrs, operands);
   });
 }
 

@@ -108,7 +108,13 @@ GraphPtr canonical_folds(const Graph& graph);
 GraphPtr canonical_pieces(const Graph& graph);
 // Every primitive with an `expand` rule, until none is left; those that the host computes stay (structures::HostCall).
 GraphPtr expand_regions(const Graph& graph);
-// The same with them, but for those that `keep` says something about.
+// The same but for those that have a rule `terms`, which `contract` wants to see.
+GraphPtr expand_all_but_terms(const Graph& graph);
+// And now these, but for those that products are in that are larger than their factors.
+GraphPtr expand_but_grown(const Graph& graph);
+// Whether there are any.
+bool any_with_terms(const Graph& graph);
+// The same with host calls, but for those that `keep` says something about.
 using KeepEquation = bool (*)(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands);
 GraphPtr expand_host_calls(const Graph& graph, KeepEquation keep);
 

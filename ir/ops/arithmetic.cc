@@ -154,6 +154,7 @@ Primitive multiplication() {
   };
   result.simplify = simplify_by(simplify_product);
   result.terms = terms_of_product;
+  result.bilinear = true;
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];

@@ -46,11 +46,13 @@ Value simplify_convert(const SimplifyInput& m) {
   return widens(source.dtype(), x.dtype()) ? convert(source, m.output.dtype()) : Value{};
 }
 
-// To a wider dtype: the factors are converted.
+// To a wider dtype: the factors are converted. To another one the sum stays what it is: it is not rounded, and what is
+// made of it is as precise as the factors are.
 std::optional<terms::Sum> terms_of_conversion(const terms::Input& input) {
   const DType from = input.avals[0].dtype(), to = input.result.dtype();
-  if (!is_float(from) || !is_float(to) || dtype_size(to) <= dtype_size(from)) return std::nullopt;
+  if (!is_float(from) || !is_float(to)) return std::nullopt;
   terms::Sum result = input.operands[0];
+  if (dtype_size(to) <= dtype_size(from)) return result;
   for (terms::Term& term : result.terms) {
     for (terms::Factor& factor : term.factors) {
       if (factor.one_hot) continue;

@@ -4,6 +4,8 @@
 // undone by an infinite derivative further out (the norm of a zero vector). See docs/design/010-safe-gradients.md.
 //
 // A function may use them too, for a factor that is zero at the edge of its domain (arcsin).
+#include <cmath>
+
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "ir/simplify.h"
@@ -37,6 +39,28 @@ Value simplify_quotient(const SimplifyInput& m) {
   return never_zero || (m.is_finite_full(y) && !m.is_full(y, 0)) ? div(x, y) : Value{};
 }
 
+// Not with infinity, nor two sums that hold what is in memory.
+bool may_be_multiplied(const terms::Input& input) {
+  for (const size_t side : {0, 1}) {
+    if (const auto by = input.constant(side); by && !std::isfinite(*by)) return false;
+  }
+  return !(input.operands[0].mixed && input.operands[1].mixed);
+}
+
+std::optional<terms::Sum> terms_of_product(const terms::Input& input) {
+  if (!may_be_multiplied(input)) return std::nullopt;
+  auto result = input.context.product_no_nan(input.operands[0], input.operands[1], true);
+  if (result) result->square = input.vars[0] == input.vars[1] || (input.operands[0].square && input.operands[1].square);
+  return result;
+}
+
+// With the reciprocal: zeros win over one of zero, and of what is so small that it has none.
+std::optional<terms::Sum> terms_of_quotient(const terms::Input& input) {
+  const auto by = input.context.reciprocal(input.operands[1]);
+  if (!by || !may_be_multiplied(input)) return std::nullopt;
+  return input.context.product_no_nan(input.operands[0], *by, false);
+}
+
 // Linear in each operand: where x is zero, so is every product with it.
 Primitive product() {
   const PrimitiveRef self("mul_no_nan");
@@ -59,7 +83,9 @@ Primitive product() {
     return Values{select(bit_and(is_not_zero(x), is_not_zero(y)), x * y, zeros_like(x))};
   };
   result.simplify = simplify_by(simplify_product);
+  result.terms = terms_of_product;
   result.elementwise = true;
+  result.bilinear = true;
   result.absent["element"] = "expands";
   result.absent["reference"] = "expands";
   return result;
@@ -87,6 +113,7 @@ Primitive quotient() {
     return Values{select(is_zero(x), zeros_like(x), x / y)};
   };
   result.simplify = simplify_by(simplify_quotient);
+  result.terms = terms_of_quotient;
   result.elementwise = true;
   result.absent["element"] = "expands";
   result.absent["reference"] = "expands";

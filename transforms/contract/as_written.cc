@@ -36,6 +36,13 @@ Sides sides_of(const Graph& graph, const Equation& equation) {
   return sides;
 }
 
+// Of an equation in such a loop, beside what its operands take: one with a second operand, and more where it stands for
+// several, as a product in which zeros win stands for comparisons and a choice.
+double arithmetic_of(const Graph& graph, const Equation& equation) {
+  if (graph.operands(equation).size() < 2) return 0;
+  return equation.primitive->stands_for_others() ? kStreamedProduct : 1;
+}
+
 // Whether each of its elements is arithmetic of a few, so that loops that read it may make it themselves. Where one
 // position has to be divided into several, as of a vector that was a matrix, they may, and take as long as memory.
 bool is_of_elements(const Graph& graph, const Equation& equation) {
@@ -60,9 +67,9 @@ AsWritten::AsWritten(const Graph& graph, const std::vector<uint32_t>& equations,
       if (const auto found = operations.find(operand); found != operations.end()) of_operands += found->second;
     }
     if (streamed_.contains(result)) {
-      const bool is_product = equation.primitive->is<structures::Product>() ||
-                              (of_operands == 0 && equation.primitive->computes(ScalarOp::kMul));
-      operations[result] = of_operands + (is_product ? kStreamedProduct : 0);
+      const bool is_product =
+          equation.primitive->is<structures::Product>() || (of_operands == 0 && equation.primitive->bilinear);
+      operations[result] = of_operands + (is_product ? kStreamedProduct : arithmetic_of(graph, equation));
     } else if (of_operands > 0 && equation.primitive->is<structures::Fold>()) {
       const Aval& folded = graph.aval(operands[0]);
       const DType dtype = dtype_size(folded.dtype()) <= most ? folded.dtype() : DType::kFloat32;

@@ -76,18 +76,13 @@ class Pieces {
 Pieces::Pieces(const Graph& graph, const Growth& growth)
     : graph_(graph),
       growth_(growth),
-      grown_(graph.num_vars(), false),
+      grown_(growth.grown()),
       is_output_(graph.num_vars(), false),
       uses_(graph.num_vars()) {
   bool any = false;
   for (uint32_t i = 0; i < graph.equations().size(); ++i) {
     const Equation& equation = graph.equations()[i];
-    const Var result = equation.first_output;
-    for (const Var var : graph.operands(equation)) {
-      uses_[var].push_back(i);
-      if (grown_[var] && equation.primitive->terms && size(result) >= size(var)) grown_[result] = true;
-    }
-    if (growth.of(equation) > 0) grown_[result] = true;
+    for (const Var var : graph.operands(equation)) uses_[var].push_back(i);
     any |= concatenates_grown(equation);
   }
   if (!any) return;

@@ -7,6 +7,7 @@
 //   concatenations.h  what is put together from such values, in pieces
 //   regions.h         which values are grown, and what becomes of them
 //   distinct.h        one-hot arrays over the values that an example names
+//   zeros.h           products in which zeros win over infinity and NaN
 //   plan.h            the cheapest order of one sum of products
 //   as_written.h      how long the equations take that it would replace
 //   emit.h            plans as equations
@@ -33,6 +34,7 @@
 #include "transforms/contract/plan.h"
 #include "transforms/contract/regions.h"
 #include "transforms/contract/report.h"
+#include "transforms/contract/zeros.h"
 #include "transforms/transforms.h"
 
 namespace ct {
@@ -57,6 +59,7 @@ struct PlannedTerm {
 struct PlannedExit {
   std::vector<PlannedTerm> terms;
   Precision precision;
+  std::vector<Plan> not_finite{};  // zeros.h
   int64_t bytes_avoided = 0;
 };
 
@@ -131,7 +134,7 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, 
 // Squares of single precision that take no product of matrices: in double precision they neither overflow nor
 // underflow, and cost next to nothing.
 bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype) {
-  if (dtype != DType::kFloat32 || !exit.sum.square) return false;
+  if (dtype_size(dtype) > dtype_size(DType::kFloat32) || !exit.sum.square) return false;
   return std::ranges::all_of(planned.terms, [](const PlannedTerm& term) {
     double elements = 0;
     for (size_t k = 0; k < term.plan.term().factors.size(); ++k) {
@@ -140,6 +143,9 @@ bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype
     return !term.blocks && term.plan.step(term.plan.all()).multiply_adds <= 4 * elements;
   });
 }
+
+// Of two floating dtypes; what is none does not count.
+DType wider(DType a, DType b) { return is_float(b) && dtype_size(b) > dtype_size(a) ? b : a; }
 
 class Planner {
  public:
@@ -243,17 +249,32 @@ class Planner {
     planned_.merge(best->exits);
   }
 
+  // The widest of what a leaf is made of.
   DType dtype_of(terms::LeafId id) const {
     const terms::Leaf& leaf = regions_.context().leaf(id);
     if (leaf.kind == terms::Leaf::Kind::kVariable) return graph_.aval(leaf.var).dtype();
-    return leaf.kind == terms::Leaf::Kind::kConverted ? leaf.dtype : dtype_of(leaf.parts[0].leaf);
+    if (leaf.kind == terms::Leaf::Kind::kConverted) return leaf.dtype;
+    DType widest = dtype_of(leaf.parts[0].leaf);
+    for (const terms::Part& part : leaf.parts) widest = wider(widest, dtype_of(part.leaf));
+    return widest;
+  }
+
+  // At least float32, and what the factors are: conversions to a narrower dtype on the way to the result are left out.
+  DType wide_enough(const Exit& exit) const {
+    DType widest = wider(graph_.aval(exit.var).dtype(), DType::kFloat32);
+    for (const terms::Term& term : exit.sum.terms) {
+      for (const terms::Factor& factor : term.factors) {
+        if (!factor.one_hot) widest = wider(widest, dtype_of(factor.leaf));
+      }
+    }
+    return widest;
   }
 
   // Squares of what was converted to double precision before. The program has made the sums that are squared in single
   // precision, and wants that their squares neither overflow nor underflow.
   Precision precision_before(const Exit& exit) const {
-    const DType dtype = graph_.aval(exit.var).dtype();
-    if (dtype != DType::kFloat64 || !exit.sum.square) return {dtype, dtype};
+    const DType dtype = wide_enough(exit);
+    if (graph_.aval(exit.var).dtype() != DType::kFloat64 || !exit.sum.square) return {dtype, dtype};
     for (const terms::Term& term : exit.sum.terms) {
       for (const terms::Factor& factor : term.factors) {
         const terms::Leaf& leaf = regions_.context().leaf(factor.leaf);
@@ -321,6 +342,9 @@ class Planner {
       if (!best) return std::nullopt;
       result.terms.push_back(*std::move(best));
     }
+    auto not_finite = plans_of_not_finite(regions_.context(), exit.sum, result.precision.narrow);
+    if (!not_finite) return std::nullopt;
+    result.not_finite = *std::move(not_finite);
     if (exit.in_double) result.terms[0].nanoseconds += conversion_time(exit, made[result.precision]);
     if (is_made_in_double(result, exit, dtype)) result.precision = {DType::kFloat64, DType::kFloat64};
     return result;
@@ -423,7 +447,9 @@ GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Produc
       if (auto* wanted = Contractions::current()) {
         report(*wanted, graph, equation, plan);
       }
-      const Value made = emit(emitter, plan, *exit->second, type.with_dtype(plan.precision.wide));
+      const Value finite = emit(emitter, plan, *exit->second, type.with_dtype(plan.precision.wide));
+      const Value made = with_not_finite(finite, plan.not_finite, exit->second->sum.square, regions.context(),
+                                         plan.precision, variable);
       values[equation.first_output] = convert(made, type.dtype());
       continue;
     }

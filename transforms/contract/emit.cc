@@ -80,6 +80,11 @@ Shape shape_of(const Indices& indices, const Array& a, const Array& b) {
   return shape;
 }
 
+// What a conversion to a narrower dtype has been left out of may stand beside what was narrow.
+DType widest(const Values& values) {
+  return (*std::ranges::max_element(values, {}, [](const Value& x) { return dtype_size(x.dtype()); })).dtype();
+}
+
 }  // namespace
 
 // ---- leaves
@@ -113,6 +118,10 @@ Value Emitter::composed(const Leaf& one) {
   parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
+  if (one.kind == Leaf::Kind::kReciprocal) return full_like(parts[0], 1) / parts[0];
+  if (one.kind == Leaf::Kind::kFinite) return select(is_finite(parts[0]), parts[0], zeros_like(parts[0]));
+  if (one.kind == Leaf::Kind::kNotFinite) return convert(logical_not(is_finite(parts[0])), precision_.narrow);
+  if (one.kind == Leaf::Kind::kNotZero) return convert(ne(parts[0], zeros_like(parts[0])), precision_.narrow);
   if (one.kind == Leaf::Kind::kInside) return is_inside(parts[0], one.limit);
   if (one.kind == Leaf::Kind::kFirst) return places_of_first(one, parts[0]);
   if (one.kind == Leaf::Kind::kDistinct) return distinct_integers(one, parts[0]);
@@ -120,7 +129,10 @@ Value Emitter::composed(const Leaf& one) {
   if (one.kind == Leaf::Kind::kAny) return reduce_max(parts[0], one.parts[0].axes);
   if (one.kind == Leaf::Kind::kAll) return reduce_min(parts[0], one.parts[0].axes);
   const Value other = beside(parts[1], one.parts[1].axes, parts[0].shape());
-  if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
+  if (one.kind == Leaf::Kind::kQuotient) {
+    const DType wide = widest({parts[0], other});
+    return convert(parts[0], wide) / convert(other, wide);
+  }
   const Value zero = zeros_like(parts[0]);
   return one.kind == Leaf::Kind::kGate ? select(other, parts[0], zero) : select(other, zero, parts[0]);
 }
@@ -159,6 +171,8 @@ Value Emitter::concatenated(const Leaf& one) {
     if (part.coefficient != 1) value = value * full_like(value, part.coefficient);
     values.push_back(value);
   }
+  const DType wide = widest(values);
+  for (Value& value : values) value = convert(value, wide);
   return concatenate(values, values[0].rank() - 1);
 }
 

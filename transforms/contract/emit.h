@@ -41,9 +41,9 @@ class Emitter {
   // The term, with the indices of its axes in order, times 2^exponent and not its coefficient: half of the exponent
   // goes to each of what is multiplied last, so that nothing overflows that the product would not.
   Value term(const Plan& plan, const std::optional<Blocks>& blocks, int exponent);
+  Value leaf(terms::LeafId id, absl::Span<const int64_t> shape);
 
  private:
-  Value leaf(terms::LeafId id, absl::Span<const int64_t> shape);
   Value composed(const terms::Leaf& leaf);
   Value factor(const terms::Factor& factor);
   Value concatenated(const terms::Leaf& leaf);

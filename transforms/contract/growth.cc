@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "transforms/common.h"
+#include "transforms/transforms.h"
+
 namespace ct::contraction {
 namespace {
 
@@ -42,7 +45,7 @@ int64_t Growth::of(const Equation& equation) const {
   int64_t factors = 0;
   if (equation.primitive->is<structures::Product>()) {
     factors = size(operands[0]) + size(operands[1]);
-  } else if (equation.primitive->computes(ScalarOp::kMul)) {
+  } else if (equation.primitive->bilinear) {
     // Of two broadcasts: an outer product.
     factors = source_size(operands[0]) + source_size(operands[1]);
   } else if (const auto* scatter = equation.primitive->structure_as<structures::Scatter>();
@@ -58,4 +61,31 @@ bool Growth::any() const {
   return std::ranges::any_of(graph_.equations(), [&](const Equation& equation) { return of(equation) > 0; });
 }
 
+std::vector<bool> Growth::grown() const {
+  std::vector<bool> result(graph_.num_vars(), false);
+  for (const Equation& equation : graph_.equations()) {
+    const Var made = equation.first_output;
+    const auto is_kept = [&](Var var) { return result[var] && size(made) >= size(var); };
+    if (of(equation) > 0 || (equation.primitive->terms && std::ranges::any_of(graph_.operands(equation), is_kept))) {
+      result[made] = true;
+    }
+  }
+  return result;
+}
+
 }  // namespace ct::contraction
+
+namespace ct {
+
+GraphPtr expand_but_grown(const Graph& graph) {
+  const std::vector<bool> grown = contraction::Growth(graph).grown();
+  return rewrite(
+      graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+        const Primitive& primitive = *equation.primitive;
+        const bool is_expanded = primitive.stands_for_others() && primitive.terms && !grown[equation.first_output];
+        if (is_expanded) return primitive.expand(builder, operands, attrs);
+        return builder.bind(primitive, operands, map_graphs(attrs, expand_but_grown));
+      });
+}
+
+}  // namespace ct

@@ -9,7 +9,7 @@
 
 namespace ct::contraction {
 
-// Half precision may grow, and exit when it has been converted.
+// Half precision may; what is made anew is made in at least float32.
 inline bool may_grow(DType dtype) { return is_float(dtype) && dtype_size(dtype) >= 2; }
 
 class Growth {
@@ -20,6 +20,8 @@ class Growth {
   const Equation* producer(Var var) const;
   // How many elements an equation's factors have, when its result is larger than they are; else 0.
   int64_t of(const Equation& equation) const;
+  // By variable: whether it is the result of one, or what `terms` rules make of it and is not smaller.
+  std::vector<bool> grown() const;
   // Whether there is any such equation.
   bool any() const;
 

@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kMostRounds = 64;
 
-bool is_computed(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
-
 // Whether nothing can cancel in it: one term, and each of its indices is the result's, so that its elements are single
 // products.
 bool is_of_single_products(const terms::Sum& sum) {
@@ -169,7 +167,6 @@ void Regions::make(uint32_t number) {
   made.sum = *std::move(sum);
   const bool is_small = size(result) <= made.factors || forced_.contains(result);
   if (largest > 0 && is_small && 2 * size(result) <= largest) {
-    if (!is_computed(graph_.aval(result).dtype())) return;
     leaving_.insert({result, Exit{number, result, std::move(made.sum), made.in_double}});
   } else {
     grown_.insert({result, std::move(made)});
