@@ -17,6 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: runs only with --long")
+    config.addinivalue_line(
+        "markers", "processor(reason): of programs of the processor: not with CT_DEVICE of another device"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -25,6 +28,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "long" in item.keywords:
                 item.add_marker(skip)
+    if os.environ.get("CT_DEVICE", "cpu") not in ("", "cpu", "llvm"):
+        for item in items:
+            if mark := item.get_closest_marker("processor"):
+                item.add_marker(pytest.mark.skip(reason=f"of the processor: {mark.args[0]}"))
 
 
 @pytest.fixture(scope="session")

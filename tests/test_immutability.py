@@ -18,6 +18,9 @@ import pytest
 
 VALUES = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 
+# On a GPU each of them has memory of its own, and its copy on the host.
+SHARED = pytest.mark.processor("arrays share memory of the host")
+
 
 class Consumer:
     """Takes DLPack capsules apart, as a library does that may write to what it gets."""
@@ -231,6 +234,7 @@ def test_writing_to_the_source_changes_nothing(way: str) -> None:
     np.testing.assert_array_equal(y, VALUES.ravel())
 
 
+@SHARED
 def test_memory_is_shared_where_the_caller_vouches_for_it() -> None:
     source = VALUES.copy()
     x = cnp.from_dlpack(source, copy=False)
@@ -259,6 +263,7 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@SHARED
 @pytest.mark.parametrize("way", HOLDERS)
 def test_a_donated_array_that_somebody_views_is_not_reused(way: str) -> None:
     f = ct.jit(lambda x: x * 2 + 1, donate_argnums=0)
@@ -279,6 +284,7 @@ def test_a_donated_array_that_somebody_views_is_not_reused(way: str) -> None:
         np.asarray(x)
 
 
+@SHARED
 @pytest.mark.parametrize("way", HOLDERS)
 def test_memory_that_somebody_views_is_not_that_of_another_array(way: str) -> None:
     x = cnp.asarray(VALUES) * 1
