@@ -20,13 +20,13 @@ class Growth {
   const Equation* producer(Var var) const;
   // How many elements an equation's factors have, when its result is larger than they are; else 0.
   int64_t of(const Equation& equation) const;
+  bool is_zero(Var var) const;  // everywhere
   // Whether there is any such equation.
   bool any() const;
 
  private:
   int64_t size(Var var) const { return graph_.aval(var).size(); }
   int64_t source_size(Var var) const;
-  bool is_zero(Var var) const;
 
   const Graph& graph_;
   std::vector<uint32_t> definition_;  // by variable: its equation; ~0 for inputs
