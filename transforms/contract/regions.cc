@@ -1,11 +1,13 @@
 #include "transforms/contract/regions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "ir/primitive.h"
+#include "ir/terms_parts.h"
 
 namespace ct::contraction {
 namespace {
@@ -14,26 +16,34 @@ constexpr int kMostRounds = 64;
 
 bool is_computed(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
 
-// Whether nothing can cancel in it: one term, and each of its indices is the result's, so that its elements are single
-// products.
-bool is_of_single_products(const terms::Sum& sum) {
-  if (sum.terms.size() != 1) return false;
-  const terms::Term& term = sum.terms[0];
-  return std::ranges::all_of(term.factors, [&](const terms::Factor& factor) {
-    return !factor.one_hot && std::ranges::all_of(factor.indices, [&](terms::Index index) {
-      return std::ranges::any_of(
-          term.axes, [&](const terms::Indices& axis) { return std::ranges::find(axis, index) != axis.end(); });
-    });
-  });
-}
-
-// The square of one term, which is a sum: its halves are to be made before they are multiplied.
-void make_halves_whole(terms::Term& square) {
-  const size_t half = square.factors.size() / 2;
-  if (half < 2) return;
-  const uint32_t set = (uint32_t{1} << half) - 1;
-  square.whole.push_back(set);
-  square.whole.push_back(set << half);
+// The square of one term, which is a sum: what each of its halves sums up is to be made before it is multiplied.
+// Factors that have no index of a sum in common, nor with the same others, are sums of their own, or none.
+void make_halves_whole(terms::Term& square, const terms::Term& half) {
+  const size_t count = half.factors.size();
+  const auto is_summed = [&](terms::Index index) {
+    return std::ranges::none_of(half.axes, [&](const terms::Indices& axis) { return terms::contains(axis, index); });
+  };
+  const auto has_common_sum = [&](const terms::Factor& x, const terms::Factor& y) {
+    return std::ranges::any_of(
+        x.indices, [&](terms::Index index) { return is_summed(index) && terms::contains(y.indices, index); });
+  };
+  uint32_t done = 0;
+  for (size_t first = 0; first < count; ++first) {
+    if ((done >> first & 1) != 0) continue;
+    uint32_t set = uint32_t{1} << first, before = 0;
+    while (set != before) {
+      before = set;
+      for (size_t k = 0; k < count; ++k) {
+        for (size_t other = 0; other < count; ++other) {
+          if ((set >> other & 1) != 0 && has_common_sum(half.factors[k], half.factors[other])) set |= uint32_t{1} << k;
+        }
+      }
+    }
+    done |= set;
+    if (std::has_single_bit(set)) continue;
+    square.whole.push_back(set);
+    square.whole.push_back(set << count);
+  }
 }
 
 size_t most_factors(const terms::Sum& sum) {
@@ -144,12 +154,35 @@ void Regions::end_before_growth(const Grown& grown) {
   }
 }
 
+// Whether it scatters outer products, or what each place adds up by itself: sums of products with one factor more, and
+// no more terms. What places have in common is multiplied with before: a product with weights, say.
+bool Regions::scatters_grown(const Equation& equation) {
+  if (!equation.primitive->is<structures::Scatter>()) return false;
+  const auto update = grown_.find(graph_.operands(equation)[2]);
+  if (update == grown_.end() || !update->second.smaller.empty()) return false;
+  const auto sum = apply(equation);
+  if (!sum) return false;
+  return std::ranges::all_of(sum->terms, [](const terms::Term& term) {
+    const terms::Indices& places = term.factors.back().indices;  // and the values
+    return std::ranges::all_of(term.factors, [&](const terms::Factor& factor) {
+      const bool has_places = std::all_of(places.begin(), places.end() - 1,
+                                          [&](terms::Index index) { return terms::contains(factor.indices, index); });
+      return has_places || std::ranges::all_of(factor.indices, [&](terms::Index index) {
+               return terms::contains(places, index) || std::ranges::any_of(term.axes, [&](const terms::Indices& axis) {
+                        return terms::contains(axis, index);
+                      });
+             });
+    });
+  });
+}
+
 void Regions::make(uint32_t number) {
   const Equation& equation = graph_.equations()[number];
   const Var result = equation.first_output;
   if (!equation.primitive->terms || equation.output_count != 1 || !may_grow(graph_.aval(result).dtype())) return;
-  Grown made{.sum = {}, .factors = growth_.of(equation)};
-  const bool grows = made.factors > 0;
+  const int64_t factors = growth_.of(equation);
+  const bool grows = factors > 0 && !scatters_grown(equation);
+  Grown made{.sum = {}, .factors = grows ? factors : 0};
   int64_t largest = 0;
   for (const Var operand : graph_.operands(equation)) {
     const auto found = grown_.find(operand);
@@ -242,7 +275,7 @@ std::optional<terms::Sum> Regions::made_of(const Equation& equation, bool& in_do
   in_double = may_cancel;
   if (vars[0] != vars[1]) return result;
   if (!is_single && !may_cancel) return std::nullopt;
-  if (is_single && !is_of_single_products(operands[0])) make_halves_whole(result->terms[0]);
+  if (is_single) make_halves_whole(result->terms[0], operands[0].terms[0]);
   return result;
 }
 

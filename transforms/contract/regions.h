@@ -53,6 +53,7 @@ class Regions {
   bool settle();
   void end_before_growth(const Grown& grown);
   void visit(uint32_t number);
+  bool scatters_grown(const Equation& equation);
   void make(uint32_t number);
   bool keep_what_is_needed();
   void revisit(Var var);
