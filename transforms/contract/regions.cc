@@ -193,17 +193,18 @@ void Regions::make(uint32_t number) {
     made.roots.insert(found->second.roots.begin(), found->second.roots.end());
     made.smaller.insert(found->second.smaller.begin(), found->second.smaller.end());
     made.in_double = made.in_double || found->second.in_double;
+    made.degree = std::max(made.degree, found->second.degree);
   }
   if (kept_.contains(result) || (!grows && largest == 0)) return;
   if (made.roots.empty()) made.roots.insert(result);
   if (2 * size(result) <= largest) made.smaller = {result};
-  std::optional<terms::Sum> sum = made_of(equation, made.in_double);
+  std::optional<terms::Sum> sum = made_of(equation, made);
   if (!sum || sum->terms.empty()) return;
   made.sum = *std::move(sum);
   const bool is_small = size(result) <= made.factors || forced_.contains(result);
   if (largest > 0 && is_small && 2 * size(result) <= largest) {
     if (!is_computed(graph_.aval(result).dtype())) return;
-    leaving_.insert({result, Exit{number, result, std::move(made.sum), made.in_double}});
+    leaving_.insert({result, Exit{number, result, std::move(made.sum), made.in_double, made.degree}});
   } else {
     grown_.insert({result, std::move(made)});
   }
@@ -260,7 +261,7 @@ std::optional<terms::Sum> Regions::apply(const Equation& equation, absl::Span<co
 // What a rule makes of operands. The square of one term that is a sum is that of its whole. Several terms are
 // multiplied with each other, in double precision where they were single precision: what cancels has an error below
 // theirs then. Once, that is: that of a cube would be above.
-std::optional<terms::Sum> Regions::made_of(const Equation& equation, bool& in_double) {
+std::optional<terms::Sum> Regions::made_of(const Equation& equation, Grown& made) {
   const auto vars = graph_.operands(equation);
   const bool are_grown = std::ranges::all_of(vars, [&](Var var) { return grown_.contains(var); });
   if (!sums_before_squares() || vars.size() != 2 || !are_grown) return apply(equation);
@@ -271,8 +272,9 @@ std::optional<terms::Sum> Regions::made_of(const Equation& equation, bool& in_do
   auto result = apply(equation, operands);
   if (!result) return result;
   if (!multiplies(*result, operands[0], operands[1])) return may_cancel ? apply(equation) : result;
-  if (in_double) return std::nullopt;
-  in_double = may_cancel;
+  made.degree = grown_.at(vars[0]).degree + grown_.at(vars[1]).degree;
+  if (made.in_double) return std::nullopt;
+  made.in_double = may_cancel;
   if (vars[0] != vars[1]) return result;
   if (!is_single && !may_cancel) return std::nullopt;
   if (is_single) make_halves_whole(result->terms[0], operands[0].terms[0]);
