@@ -23,6 +23,16 @@ namespace {
 
 using contraction::Growth;
 
+// How often each variable is read.
+std::vector<int> uses_in(const Graph& graph) {
+  std::vector<int> uses(graph.num_vars(), 0);
+  for (const Equation& equation : graph.equations()) {
+    for (const Var var : graph.operands(equation)) ++uses[var];
+  }
+  for (const Var var : graph.outputs()) ++uses[var];
+  return uses;
+}
+
 // What else is of what is returned: zeros make zeros of it, but for divisors, which are ones where there is nothing.
 struct Leaf {
   Var var;
@@ -33,12 +43,7 @@ struct Leaf {
 // One branch: what leaves it.
 class Branch {
  public:
-  explicit Branch(const Graph& graph) : graph_(graph), growth_(graph), uses_(graph.num_vars(), 0) {
-    for (const Equation& equation : graph.equations()) {
-      for (const Var var : graph.operands(equation)) ++uses_[var];
-    }
-    for (const Var var : graph.outputs()) ++uses_[var];
-  }
+  explicit Branch(const Graph& graph) : graph_(graph), growth_(graph), uses_(uses_in(graph)) {}
 
   const Graph& graph() const { return graph_; }
   Var output(size_t k) const { return graph_.outputs()[k]; }
@@ -310,6 +315,121 @@ class Choice {
   std::vector<Place> places_;
 };
 
+// A product that is chosen against zeros, by predicates along its batch: chosen factors are multiplied instead. Loops
+// see products then (hoist.cc).
+class Gated {
+ public:
+  Gated(const Graph& graph, const Growth& growth, const std::vector<int>& uses, const Equation& choice)
+      : graph_(graph), growth_(growth), uses_(uses) {
+    if (choice.primitive->arrangement == Arrangement::kChoice) see_through(choice.first_output);
+  }
+
+  bool found() const { return product_ != nullptr && !gates_.empty(); }
+
+  Value made(Builder& builder, const Values& values) const {
+    const auto dimensions = DotDimensions::from(graph_.attrs(*product_));
+    Value factors[2];
+    for (const size_t k : {0, 1}) {
+      const Ints& batch = k == 0 ? dimensions.lhs_batch : dimensions.rhs_batch;
+      factors[k] = values[graph_.operands(*product_)[k]];
+      for (const Gate& gate : gates_) {
+        Ints axes;
+        for (const int64_t axis : gate.axes) axes.push_back(batch[axis]);
+        const Value where = broadcast(values[gate.predicate], factors[k].shape(), axes);
+        const Value nothing = zeros_like(factors[k]);
+        factors[k] = gate.inverse ? select(where, nothing, factors[k]) : select(where, factors[k], nothing);
+      }
+    }
+    Value result = builder.bind1(*product_->primitive, factors, graph_.attrs_ptr(*product_));
+    for (const Ints& permutation : permutations_) result = transpose(result, permutation);
+    return result;
+  }
+
+ private:
+  struct Gate {
+    Var predicate;
+    bool inverse;
+    Ints axes;  // of the product that its axes are
+  };
+
+  // From what is chosen last to the product; each is used by the next one only.
+  void see_through(Var var) {
+    const Equation* equation = growth_.producer(var);
+    while (equation != nullptr && (uses_[var] == 1 || gates_.empty())) {
+      const auto operands = graph_.operands(*equation);
+      if (equation->primitive->is<structures::Product>()) {
+        if (growth_.of(*equation) > 0 && are_along_batch(*equation)) product_ = equation;
+        return;
+      }
+      if (equation->primitive->arrangement == Arrangement::kTranspose) {
+        const Ints& permutation = graph_.attrs(*equation).ints("permutation");
+        permutations_.insert(permutations_.begin(), permutation);
+        for (Gate& gate : gates_) {
+          for (int64_t& axis : gate.axes) axis = permutation[axis];
+        }
+        var = operands[0];
+      } else if (equation->primitive->arrangement == Arrangement::kChoice) {
+        const bool inverse = growth_.is_zero(operands[1]);
+        const Equation* spread = growth_.producer(operands[0]);
+        if (inverse == growth_.is_zero(operands[2])) return;
+        if (spread == nullptr || spread->primitive->arrangement != Arrangement::kBroadcast) return;
+        gates_.push_back({graph_.operands(*spread)[0], inverse, graph_.attrs(*spread).ints("axes")});
+        var = operands[inverse ? 2 : 1];
+      } else {
+        return;
+      }
+      equation = growth_.producer(var);
+    }
+  }
+
+  // Of both factors, in order.
+  bool are_along_batch(const Equation& product) const {
+    const auto dimensions = DotDimensions::from(graph_.attrs(product));
+    const Shape& shape = graph_.aval(product.first_output).shape();
+    return std::ranges::all_of(gates_, [&](const Gate& gate) {
+      Ints of_lhs, of_rhs, sizes;
+      for (const int64_t axis : gate.axes) {
+        if (axis >= static_cast<int64_t>(dimensions.lhs_batch.size())) return false;
+        of_lhs.push_back(dimensions.lhs_batch[axis]);
+        of_rhs.push_back(dimensions.rhs_batch[axis]);
+        sizes.push_back(shape[axis]);
+      }
+      const Shape& own = graph_.aval(gate.predicate).shape();
+      return Ints(own.begin(), own.end()) == sizes && std::ranges::is_sorted(of_lhs) && std::ranges::is_sorted(of_rhs);
+    });
+  }
+
+  const Graph& graph_;
+  const Growth& growth_;
+  const std::vector<int>& uses_;
+  std::vector<Gate> gates_;
+  std::vector<Ints> permutations_;
+  const Equation* product_ = nullptr;
+};
+
+GraphPtr factors_gated(const Graph& graph) {
+  const Growth growth(graph);
+  const std::vector<int> uses = uses_in(graph);
+  Builder builder;
+  Values values = inputs_like(builder, graph);
+  values.resize(graph.num_vars());
+  for (const Equation& equation : graph.equations()) {
+    const LocationScope scope(location_of(equation));
+    if (const Gated gated(graph, growth, uses, equation); gated.found()) {
+      values[equation.first_output] = gated.made(builder, values);
+      continue;
+    }
+    Values operands;
+    for (const Var var : graph.operands(equation)) operands.push_back(values[var]);
+    const Values results =
+        builder.bind(*equation.primitive, operands, map_graphs(graph.attrs_ptr(equation), factors_gated));
+    std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
+  }
+  Values outputs;
+  for (const Var var : graph.outputs()) outputs.push_back(values[var]);
+  return builder.finish(outputs);
+}
+
 GraphPtr products_left(const Graph& graph, bool& any) {
   Readers readers(graph);
   return rewrite(
@@ -333,7 +453,8 @@ GraphPtr products_after_branches(const Graph& graph) {
   const GraphPtr result = products_left(graph, any);
   if (!any) return result;
   // Where all branches return zeros, nothing is to be chosen any more.
-  return eliminate_dead_code(*eliminate_common_subexpressions(*simplify(*eliminate_common_subexpressions(*result))));
+  const GraphPtr simpler = simplify(*eliminate_common_subexpressions(*result));
+  return eliminate_dead_code(*eliminate_common_subexpressions(*factors_gated(*simpler)));
 }
 
 }  // namespace ct
