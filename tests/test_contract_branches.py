@@ -118,6 +118,19 @@ def layers(b: int = 5, depth: int = 3, d: int = 5, h: int = 6, dtype: Any = np.f
     return loss, params, rng.normal(size=(b, d)).astype(dtype), rng.integers(0, 4, b).astype(np.int32)
 
 
+def parts(b: int = 7, d: int = 5, h: int = 6, dtype: Any = np.float64) -> Model:
+    """All experts in one array, of which each branch takes its part."""
+    rng = np.random.default_rng(8)
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        branches = [lambda x, i=i: expert(ct.tree.map(lambda a: a[i], p["experts"]), x) for i in range(EXPERTS)]
+        return cross_entropy((x + ct.lax.switch(y % EXPERTS, branches, x)) @ p["after"], y)
+
+    experts = {"in": normal(rng, EXPERTS, d, h), "shift": normal(rng, EXPERTS, h), "out": normal(rng, EXPERTS, h, d)}
+    params = ct.tree.map(lambda leaf: leaf.astype(dtype), {"experts": experts, "after": normal(rng, d, 4)})
+    return loss, params, rng.normal(size=(b, d)).astype(dtype), rng.integers(0, 4, b).astype(np.int32)
+
+
 def steps(b: int = 5) -> Model:
     """The same branches in each step of a loop."""
     rng = np.random.default_rng(7)
@@ -131,7 +144,7 @@ def steps(b: int = 5) -> Model:
 
 
 MODELS: dict[str, Callable[[], Model]] = {
-    f.__name__: f for f in (chosen, routed, positions, nested, shared, for_all, layers, steps)
+    f.__name__: f for f in (chosen, routed, positions, nested, shared, for_all, layers, parts, steps)
 }
 
 
@@ -158,10 +171,10 @@ def test_gradients_that_are_wanted(model: str) -> None:
 
 
 @pytest.mark.parametrize("quantity", ["norms", "clipped_sum", "second_moment", "kernel"])
-@pytest.mark.parametrize("in_a_loop", [False, True])
-def test_no_gradient_is_stored(quantity: str, in_a_loop: bool) -> None:
+@pytest.mark.parametrize("model", [chosen, layers, parts])
+def test_no_gradient_is_stored(quantity: str, model: Any) -> None:
     b, d, h = 64, 128, 192
-    loss, params, x, y = layers(b, 2, d, h, np.float32) if in_a_loop else chosen(b, d, h, np.float32)
+    loss, params, x, y = model(b=b, d=d, h=h, dtype=np.float32)
     arguments = {"clip_norm": 1.0} if quantity == "clipped_sum" else {}
     of = getattr(ct.per_example, quantity)(loss, **arguments)
     report = ct.explain(of)(params, x, y)
@@ -181,3 +194,12 @@ def test_what_is_no_number_stays_with_its_example() -> None:
     assert np.isfinite(np.delete(norms, 2)).all()
     others = ct.per_example.norms(loss, per_leaf=True)(params, x, y)["experts"][0]["in"]
     assert np.asarray(others)[2] == 0
+
+
+def test_no_example_has_a_part_of_a_parameter_of_its_own() -> None:
+    b, d, h = 64, 96, 128
+    loss, params, x, y = parts(b, d, h, np.float32)
+    gradients = ct.vmap(ct.grad(loss), (None, 0, 0))
+    with products("off"):
+        report = ct.explain(lambda p, x, y: gradients(p, x, y)["after"])(params, x, y)
+    assert report.scratch_bytes < 4 * b * d * h / 2

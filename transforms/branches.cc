@@ -40,6 +40,10 @@ struct Leaf {
   auto operator<=>(const Leaf&) const = default;
 };
 
+bool pads_with_zeros(const Growth& growth, const Graph& graph, const Equation& equation) {
+  return equation.primitive->arrangement == Arrangement::kPad && growth.is_zero(graph.operands(equation)[1]);
+}
+
 // One branch: what leaves it.
 class Branch {
  public:
@@ -89,11 +93,11 @@ class Branch {
   }
   bool is_grown(Var var) const {
     const Equation* equation = producer(var);
-    if (equation == nullptr || !equation->primitive->terms || equation->output_count != 1 || uses_[var] != 1) {
-      return false;
-    }
-    if (growth_.of(*equation) > 0) return true;
+    if (equation == nullptr || equation->output_count != 1 || uses_[var] != 1) return false;
     const auto operands = graph_.operands(*equation);
+    if (pads_with_zeros(growth_, graph_, *equation)) return is_grown(operands[0]);
+    if (!equation->primitive->terms) return false;
+    if (growth_.of(*equation) > 0) return true;
     const size_t first = equation->primitive->arrangement == Arrangement::kChoice ? 1 : 0;
     const size_t last = equation->primitive->computes(ScalarOp::kDiv) ? 1 : operands.size();
     return std::ranges::any_of(operands.subspan(first, last - first), [&](Var operand) { return is_grown(operand); });
@@ -341,7 +345,11 @@ class Gated {
       }
     }
     Value result = builder.bind1(*product_->primitive, factors, graph_.attrs_ptr(*product_));
-    for (const Ints& permutation : permutations_) result = transpose(result, permutation);
+    for (const Equation* move : moves_) {
+      Values operands{result};
+      for (const Var var : graph_.operands(*move).subspan(1)) operands.push_back(values[var]);
+      result = builder.bind1(*move->primitive, operands, graph_.attrs_ptr(*move));
+    }
     return result;
   }
 
@@ -361,12 +369,13 @@ class Gated {
         if (growth_.of(*equation) > 0 && are_along_batch(*equation)) product_ = equation;
         return;
       }
-      if (equation->primitive->arrangement == Arrangement::kTranspose) {
-        const Ints& permutation = graph_.attrs(*equation).ints("permutation");
-        permutations_.insert(permutations_.begin(), permutation);
+      if (const auto from = axes_of_operand(*equation)) {
         for (Gate& gate : gates_) {
-          for (int64_t& axis : gate.axes) axis = permutation[axis];
+          for (int64_t& axis : gate.axes) {
+            if ((axis = (*from)[axis]) < 0) return;
+          }
         }
+        moves_.insert(moves_.begin(), equation);
         var = operands[0];
       } else if (equation->primitive->arrangement == Arrangement::kChoice) {
         const bool inverse = growth_.is_zero(operands[1]);
@@ -379,6 +388,35 @@ class Gated {
         return;
       }
       equation = growth_.producer(var);
+    }
+  }
+
+  // Of what moves elements, and adds zeros at most: by axis of the result that of the operand, or -1.
+  std::optional<Ints> axes_of_operand(const Equation& equation) const {
+    const Attrs& attrs = graph_.attrs(equation);
+    const Shape& result = graph_.aval(equation.first_output).shape();
+    Ints axes;
+    switch (equation.primitive->arrangement) {
+      case Arrangement::kTranspose:
+        return attrs.ints("permutation");
+      case Arrangement::kReshape: {
+        const Shape& operand = graph_.aval(graph_.operands(equation)[0]).shape();
+        for (int axis = 0; axis < static_cast<int>(result.size()); ++axis) {
+          axes.push_back(same_axis(result, operand, axis));
+        }
+        return axes;
+      }
+      case Arrangement::kPad: {
+        if (!pads_with_zeros(growth_, graph_, equation)) return std::nullopt;
+        for (size_t axis = 0; axis < result.size(); ++axis) {
+          const bool is_whole =
+              attrs.ints("low")[axis] == 0 && attrs.ints("high")[axis] == 0 && attrs.ints("interior")[axis] == 0;
+          axes.push_back(is_whole ? static_cast<int64_t>(axis) : -1);
+        }
+        return axes;
+      }
+      default:
+        return std::nullopt;
     }
   }
 
@@ -403,7 +441,7 @@ class Gated {
   const Growth& growth_;
   const std::vector<int>& uses_;
   std::vector<Gate> gates_;
-  std::vector<Ints> permutations_;
+  std::vector<const Equation*> moves_;  // from the product to what is chosen
   const Equation* product_ = nullptr;
 };
 
@@ -454,7 +492,8 @@ GraphPtr products_after_branches(const Graph& graph) {
   if (!any) return result;
   // Where all branches return zeros, nothing is to be chosen any more.
   const GraphPtr simpler = simplify(*eliminate_common_subexpressions(*result));
-  return eliminate_dead_code(*eliminate_common_subexpressions(*factors_gated(*simpler)));
+  // Sums of gradients of parts of one parameter are put together from these.
+  return eliminate_dead_code(*eliminate_common_subexpressions(*canonical_pieces(*factors_gated(*simpler))));
 }
 
 }  // namespace ct
