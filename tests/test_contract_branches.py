@@ -131,6 +131,22 @@ def parts(b: int = 7, d: int = 5, h: int = 6, dtype: Any = np.float64) -> Model:
     return loss, params, rng.normal(size=(b, d)).astype(dtype), rng.integers(0, 4, b).astype(np.int32)
 
 
+def parts_of_layers(b: int = 5, depth: int = 3, d: int = 5, h: int = 6, dtype: Any = np.float64) -> Model:
+    """A loop over layers, each with branches that take their parts of its arrays."""
+    rng = np.random.default_rng(9)
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        def step(x: Any, w: Any) -> Any:
+            branches = [lambda x, i=i: expert(ct.tree.map(lambda a: a[i], w), x) for i in range(2)]
+            return x + ct.lax.switch(y % 2, branches, x), None
+
+        return cross_entropy(ct.lax.scan(step, x, p["layers"])[0] @ p["after"], y)
+
+    stack = {"in": normal(rng, depth, 2, d, h), "shift": normal(rng, depth, 2, h), "out": normal(rng, depth, 2, h, d)}
+    params = ct.tree.map(lambda leaf: leaf.astype(dtype), {"layers": stack, "after": normal(rng, d, 4)})
+    return loss, params, rng.normal(size=(b, d)).astype(dtype), rng.integers(0, 4, b).astype(np.int32)
+
+
 def steps(b: int = 5) -> Model:
     """The same branches in each step of a loop."""
     rng = np.random.default_rng(7)
@@ -144,7 +160,7 @@ def steps(b: int = 5) -> Model:
 
 
 MODELS: dict[str, Callable[[], Model]] = {
-    f.__name__: f for f in (chosen, routed, positions, nested, shared, for_all, layers, parts, steps)
+    f.__name__: f for f in (chosen, routed, positions, nested, shared, for_all, layers, parts, parts_of_layers, steps)
 }
 
 
@@ -170,9 +186,12 @@ def test_gradients_that_are_wanted(model: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("quantity", ["norms", "clipped_sum", "second_moment", "kernel"])
-@pytest.mark.parametrize("model", [chosen, layers, parts])
-def test_no_gradient_is_stored(quantity: str, model: Any) -> None:
+@pytest.mark.parametrize(
+    ("model", "quantity"),
+    [(model, of) for model in (chosen, layers, parts) for of in ("norms", "clipped_sum", "second_moment", "kernel")]
+    + [(parts_of_layers, of) for of in ("norms", "clipped_sum", "second_moment")],
+)
+def test_no_gradient_is_stored(model: Any, quantity: str) -> None:
     b, d, h = 64, 128, 192
     loss, params, x, y = model(b=b, d=d, h=h, dtype=np.float32)
     arguments = {"clip_norm": 1.0} if quantity == "clipped_sum" else {}
