@@ -148,6 +148,8 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   run_pass("common_subexpressions", eliminate_common_subexpressions, g);
   // What nothing needs any more, also inside loops and branches.
   run_pass("dead_code", eliminate_dead_code, g);
+  // Gradients of what an example chooses by branches.
+  if (products != Products::kOff) run_pass("products_after_branches", products_after_branches, g);
   // Products that the steps of a scan need not make one by one, like those of a recurrent network's inputs.
   run_pass("hoist_products", hoist_products, g);
   // What is made of products that are larger than their factors, norms of each example's gradient say, without these.

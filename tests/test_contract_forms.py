@@ -26,7 +26,7 @@ def test_a_quantity_of_one_vector_an_example(model: str, quantity: str) -> None:
 
 def test_a_sum_that_is_squared_is_made_in_blocks() -> None:
     rng = np.random.default_rng(0)
-    b, t, m, n = 64, 30, 128, 512
+    b, t, m, n = 64, 100, 128, 512
     a, d = (rng.normal(size=(t, b, k)).astype(np.float32) for k in (m, n))
 
     def norms(a: Any, d: Any) -> Any:
@@ -37,9 +37,34 @@ def test_a_sum_that_is_squared_is_made_in_blocks() -> None:
         report = ct.explain(norms)(a, d)
         found = ct.jit(norms)(a, d)
     assert [c.blocks for c in report.contractions] == [16]
-    assert report.scratch_bytes < 4 * t * b * (m + n) + 4 * 6 * m * n  # the factors, and four gradients in a step
+    # The factors, those of a step, and four gradients of one.
+    assert report.scratch_bytes < 4 * t * (b + 4) * (m + n) + 4 * 6 * m * n
     g = np.einsum("tbm,tbn->bmn", np.tanh(a.astype(np.float64)), np.tanh(d.astype(np.float64)), optimize=True)
     np.testing.assert_allclose(found, np.sqrt(np.sum(g * g, axis=(1, 2))), rtol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [2, 8])
+def test_short_sums_are_multiplied_out_in_double_precision(steps: int) -> None:
+    """What cancels has an error below that of sums in single precision."""
+    rng = np.random.default_rng(0)
+    b, m, n = 32, 128, 192
+    a, d = rng.normal(size=(b, steps, m)).astype(np.float32), rng.normal(size=(b, steps, n)).astype(np.float32)
+    a[0] = a[0, :1] * (1 + 1e-4 * rng.normal(size=(steps, 1)))
+    d[0] = d[0, :1] * np.tile([1, -1], steps // 2)[:, None]
+
+    def norms(a: Any, d: Any) -> Any:
+        g = cnp.einsum("btm,btn->bmn", a, d)
+        return cnp.sqrt(cnp.sum(g * g, axis=(1, 2)))
+
+    with products("direct"):
+        report = ct.explain(norms)(a, d)
+        found = ct.jit(norms)(a, d)
+    assert [c.flops < b * steps * m * n for c in report.contractions] == [True]
+    assert report.scratch_bytes < 4 * 4 * b * steps * (m + n)
+    g = np.einsum("btm,btn->bmn", a.astype(np.float64), d.astype(np.float64))
+    expected = np.sqrt(np.sum(g * g, axis=(1, 2)))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert expected[0] < 1e-2 * expected[1]  # it cancels
 
 
 def test_gradients_that_are_too_large_are_made_twice() -> None:

@@ -201,3 +201,55 @@ def test_random_integers(seed: int) -> None:
             found = ct.jit(f)(x)
         for mine, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-10, err_msg=order)
+
+
+def of_matrices(p: Any, x: Any, chosen: Any) -> Any:
+    """One matrix an example."""
+    return cnp.sum(cnp.tanh(x @ p[1][chosen[0]] + p[2][chosen[0]]) ** 2) + cnp.sum(cnp.sin(x @ p[0]))
+
+
+def of_several_matrices(p: Any, x: Any, chosen: Any) -> Any:
+    """Weighted sums of what several of them make, which may be the same one."""
+    h = cnp.tanh(cnp.einsum("m,kmn->kn", x, p[1][chosen]) + p[2][chosen])
+    return cnp.sum(cnp.einsum("k,kn,knm->m", ct.nn.softmax(x @ p[0])[: len(chosen)], h, p[3][chosen]) ** 2)
+
+
+def matrices(b: int, experts: int, m: int, n: int, dtype: Any) -> tuple[Any, Any, Any]:
+    generator = np.random.default_rng(3)
+    shapes = [(m, experts), (experts, m, n), (experts, n), (experts, n, m)]
+    p = [(generator.normal(size=shape) / np.sqrt(m)).astype(dtype) for shape in shapes]
+    chosen = generator.integers(0, experts, (b, 2)).astype(np.int32)
+    chosen[0] = 1
+    return p, generator.normal(size=(b, m)).astype(dtype), chosen
+
+
+@pytest.mark.parametrize("loss", [of_matrices, of_several_matrices])
+@pytest.mark.parametrize("of", QUANTITIES)
+def test_matrices_that_an_example_chooses(loss: Any, of: str) -> None:
+    p, x, chosen = matrices(7, 3, 5, 6, np.float64)
+    chosen[1], chosen[2] = [-1, 2], [1, -3]
+    f = lambda p, x, chosen: QUANTITIES[of](ct.vmap(ct.grad(loss), (None, 0, 0))(p, x, chosen))  # noqa: E731
+    with products("off"):
+        expected = ct.jit(f)(p, x, chosen)
+    for order in ("direct", "gram", "always", "blocks"):
+        with products(order):
+            found = ct.jit(f)(p, x, chosen)
+        for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12, err_msg=order)
+
+
+@pytest.mark.parametrize("loss", [of_matrices, of_several_matrices])
+@pytest.mark.parametrize("of", ["norms", "clipped sum", "second moment", "kernel"])
+def test_no_outer_product_of_an_example_is_stored(loss: Any, of: str) -> None:
+    b, experts, m, n = 64, 8, 96, 128
+    p, x, chosen = matrices(b, experts, m, n, np.float32)
+    f = lambda p, x, chosen: QUANTITIES[of](ct.vmap(ct.grad(loss), (None, 0, 0))(p, x, chosen))  # noqa: E731
+    losses = ct.vmap(loss, (None, 0, 0))
+    plain = ct.grad(lambda p, x, chosen: cnp.mean(losses(p, x, chosen)))
+    allowed = ct.explain(plain)(p, x, chosen).scratch_bytes + 4 * experts * m * n
+    assert ct.explain(f)(p, x, chosen).scratch_bytes < allowed
+    with products("off"):
+        expected = ct.jit(f)(p, x, chosen)
+        assert ct.explain(f)(p, x, chosen).scratch_bytes > 2 * allowed
+    for a, b_ in zip(ct.tree.leaves(ct.jit(f)(p, x, chosen)), ct.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b_, rtol=1e-3, atol=1e-5 * float(np.max(np.abs(b_))))

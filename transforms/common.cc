@@ -94,6 +94,14 @@ Value is_inside(Value indices, int64_t size) {
   return bit_and(ge(indices, zeros_like(indices)), lt(indices, end));
 }
 
+int same_axis(const Shape& from, const Shape& to, int axis) {
+  const auto before = [](const Shape& shape, int end) { return num_elements(absl::MakeConstSpan(shape).first(end)); };
+  for (int at = 0; at < static_cast<int>(to.size()); ++at) {
+    if (to[at] == from[axis] && before(to, at) == before(from, axis)) return at;
+  }
+  return -1;
+}
+
 GraphPtr rewrite(const Graph& graph, const Visit& visit) {
   Builder builder;
   Values values = inputs_like(builder, graph);

@@ -44,6 +44,9 @@ std::optional<Equation> made_by(Value value, Arrangement arrangement);
 // Where these integers are indices of an axis of that size.
 Value is_inside(Value indices, int64_t size);
 
+// The axis of `to` that is axis `axis` of `from`, if they are one array in row-major order; -1 where there is none.
+int same_axis(const Shape& from, const Shape& to, int axis);
+
 // A new graph with the same inputs and outputs: `visit` emits, or replaces, one equation after the other. Equations
 // that are not needed any more are dropped.
 using Visit = std::function<Values(Builder& builder, const Equation& equation, absl::Span<const Value> operands,

@@ -10,6 +10,7 @@
 //                                              steps as well
 //   after: a product with a constant that is only a result of the step
 //     y_t = dot_general(p, w)             ->   stack p;  y = dot_general(P, w)
+//     so is what steps put together from products that are larger than their factors (arranged.h)
 //
 // Of a scan whose steps are pieces of what was divided to bound memory (ScanAttrs::pieces) only what is made of
 // constants leaves: factors of all steps would be as large as what was divided.
@@ -23,6 +24,7 @@
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
+#include "transforms/arranged.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
@@ -242,9 +244,8 @@ struct Product {
 
 class Hoister {
  public:
-  Hoister(const Equation& equation, const Loop& loop)
-      : equation_(equation),
-        scan_(ScanAttrs::from(*loop.attrs)),
+  explicit Hoister(const Loop& loop)
+      : scan_(ScanAttrs::from(*loop.attrs)),
         operands_(loop.operands),
         body_(*scan_.graph),
         constants_(static_cast<size_t>(scan_.num_constants)),
@@ -330,7 +331,7 @@ class Hoister {
       const Value nothing = zeros_like(factor);
       return gate->inverse ? select(predicate, nothing, factor) : select(predicate, factor, nothing);
     };
-    Values all(equation_.output_count);
+    Values all(body_.outputs().size());
     for (const Accumulation& one : found_) {
       auto later = [](Ints axes) {
         for (int64_t& axis : axes) ++axis;
@@ -521,7 +522,6 @@ class Hoister {
     return found;
   }
 
-  const Equation& equation_;
   const ScanAttrs scan_;
   const Values& operands_;
   const Graph& body_;
@@ -548,10 +548,13 @@ GraphPtr hoist_products(const Graph& graph) {
             hoisted = true;
             loop = slices.hoist(builder);
           }
-          if (Hoister hoister(equation, loop); hoister.found()) {
-            hoisted = true;
-            return hoister.hoist(builder);
-          }
+          const ArrangedResults results(ScanAttrs::from(*loop.attrs));
+          if (results.found()) loop.attrs = loop.attrs->with("graph", results.body());
+          Hoister hoister(loop);
+          hoisted = hoisted || hoister.found();
+          const Values found =
+              hoister.found() ? hoister.hoist(builder) : builder.bind(*equation.primitive, loop.operands, loop.attrs);
+          return results.found() ? results.arranged(builder, found) : found;
         }
         return builder.bind(*equation.primitive, loop.operands, loop.attrs);
       });

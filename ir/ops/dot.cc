@@ -10,6 +10,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
 
@@ -264,6 +265,31 @@ std::optional<terms::Sum> terms_of_dot(const terms::Input& input) {
   return result;
 }
 
+// ---- Simplification -----------------------------------------------------------------------------------------------
+
+// Products with zeros are zeros, or NaN where what they are summed over is not finite: one sum for all elements along
+// the axes of the zeros.
+Value simplify_dot(const SimplifyInput& m) {
+  const bool is_lhs_zero = m.is_full(m.operands[0], 0), is_rhs_zero = m.is_full(m.operands[1], 0);
+  if (is_lhs_zero == is_rhs_zero) return is_lhs_zero ? zeros(m.builder, m.output) : Value{};
+  const auto dimensions = DotDimensions::from(*m.attrs);
+  const Value other = m.operands[is_lhs_zero ? 1 : 0];
+  if (!is_inexact(other.dtype())) return zeros(m.builder, m.output);
+  const Ints& contract = is_lhs_zero ? dimensions.rhs_contract : dimensions.lhs_contract;
+  const Ints& batch = is_lhs_zero ? dimensions.rhs_batch : dimensions.lhs_batch;
+  Ints order = batch;
+  for (const int64_t axis : free_axes(other.rank(), contract, batch)) order.push_back(axis);
+  const size_t kept = order.size();
+  order.insert(order.end(), contract.begin(), contract.end());
+  const Value sum = reduce_sum(transpose(mul(other, zeros_like(other)), order), range(kept, contract.size()));
+  Ints places = range(0, batch.size());
+  const auto rank = static_cast<size_t>(m.output.rank());
+  for (const int64_t axis : range(is_lhs_zero ? rank - (kept - batch.size()) : batch.size(), kept - batch.size())) {
+    places.push_back(axis);
+  }
+  return broadcast(sum, m.output.shape(), places);
+}
+
 // ---- Record -------------------------------------------------------------------------------------------------------
 
 Primitive general_dot() {
@@ -278,6 +304,7 @@ Primitive general_dot() {
   result.transpose = dot_transpose;
   result.batch = dot_batch;
   result.mask = dot_mask;
+  result.simplify = simplify_by(simplify_dot);
   result.terms = terms_of_dot;
   result.structure = std::make_shared<structures::Product>();
   result.absent["element"] = "elements mix: lowered as a matrix product";

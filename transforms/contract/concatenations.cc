@@ -26,13 +26,17 @@ struct Done {
   std::vector<int> axes;  // by operand: the one that is cut, or kWhole
   int axis;               // of the result; kWhole where the results for the pieces are added up
   Ints sizes;
+  int64_t times = 1;  // as long are those of the result
 };
 
-// The axis of `to` that is axis `axis` of `from`, if they are one array in row-major order.
-int same_axis(const Shape& from, const Shape& to, int axis) {
-  const auto before = [](const Shape& shape, int end) { return num_elements(absl::MakeConstSpan(shape).first(end)); };
+// The axis of `to` that axis `axis` of `from` is, or is the outermost part of, if they are one array in row-major
+// order.
+int outermost_of(const Shape& from, const Shape& to, int axis) {
+  const auto from_here = [](const Shape& shape, int at) {
+    return num_elements(absl::MakeConstSpan(shape).subspan(static_cast<size_t>(at)));
+  };
   for (int at = 0; at < static_cast<int>(to.size()); ++at) {
-    if (to[at] == from[axis] && before(to, at) == before(from, axis)) return at;
+    if (from_here(to, at) == from_here(from, axis) && to[at] != 1 && to[at] % from[axis] == 0) return at;
   }
   return kWhole;
 }
@@ -126,7 +130,11 @@ void Pieces::follow() {
     auto how = done(equation);
     if (!how) continue;
     // What is small again is put together.
-    if (how->axis != kWhole && 2 * size(result) > largest) cuts_.insert({result, Cut{how->axis, how->sizes}});
+    if (how->axis != kWhole && 2 * size(result) > largest) {
+      Cut made{how->axis, how->sizes};
+      for (int64_t& along : made.sizes) along *= how->times;
+      cuts_.insert({result, std::move(made)});
+    }
     done_.insert({i, *std::move(how)});
   }
 }
@@ -158,7 +166,8 @@ std::optional<Done> Pieces::done(const Equation& equation) const {
     }
     const int axis = axis_of_result(equation, only.axis);
     if (axis == kWhole) return std::nullopt;
-    return Done{{only.axis}, axis, only.sizes};
+    const int64_t from = graph_.aval(operands[0]).dim(only.axis), to = graph_.aval(equation.first_output).dim(axis);
+    return Done{{only.axis}, axis, only.sizes, to / from};
   }
   const Cut* common = nullptr;
   for (const Var var : operands) {
@@ -181,7 +190,7 @@ int Pieces::axis_of_result(const Equation& equation, int axis) const {
     case Arrangement::kBroadcast:
       return static_cast<int>(attrs.ints("axes")[axis]);
     case Arrangement::kReshape:
-      return same_axis(from, to, axis);
+      return outermost_of(from, to, axis);
     default:
       break;
   }
@@ -251,7 +260,7 @@ Value Pieces::on_piece(Builder& builder, const Equation& equation, const Done& h
   const Arrangement arrangement = equation.primitive->arrangement;
   if (arrangement == Arrangement::kBroadcast || arrangement == Arrangement::kReshape) {
     Ints shape = attrs->ints("shape");
-    shape[how.axis] = how.sizes[piece];
+    shape[how.axis] = how.sizes[piece] * how.times;
     attrs = attrs->with("shape", shape);
   }
   return builder.bind(*equation.primitive, parts, attrs)[0];

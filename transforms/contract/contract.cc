@@ -61,6 +61,12 @@ struct PlannedExit {
   Precision precision;
   std::vector<Plan> not_finite{};  // zeros.h
   int64_t bytes_avoided = 0;
+
+  double nanoseconds() const {
+    double sum = 0;
+    for (const PlannedTerm& term : terms) sum += term.nanoseconds;
+    return sum;
+  }
 };
 
 // An index along which all large intermediate results can be made piece by piece, and how many pieces fit the cache.
@@ -175,8 +181,8 @@ class Planner {
       auto terms = plan(exit, result.made);
       if (!terms) return std::nullopt;
       auto& made = result.made[terms->precision];
+      result.nanoseconds += terms->nanoseconds();
       for (const PlannedTerm& term : terms->terms) {
-        result.nanoseconds += term.nanoseconds;
         result.is_made_again |= term.blocks && exits.size() > 1;
         if (term.blocks) continue;
         for (const Subset subset : term.plan.products()) made.insert(term.plan.key(subset).text);
@@ -313,40 +319,66 @@ class Planner {
     return bytes * kByte;
   }
 
-  std::optional<PlannedExit> plan(const Exit& exit, Made& made) {
-    // The product of two sums has equal terms in another order.
-    std::map<std::string, terms::Term> different;
-    std::vector<std::string> order;
-    for (const terms::Term& term : exit.sum.terms) {
-      std::string text = text_of(term);
-      const auto [at, is_new] = different.insert({text, term});
+  // Equal terms of a sum as one: the product of two sums has them in another order.
+  static std::vector<terms::Term> different_terms(const terms::Sum& sum) {
+    std::map<std::string, size_t> places;
+    std::vector<terms::Term> different;
+    for (const terms::Term& term : sum.terms) {
+      const auto [at, is_new] = places.insert({text_of(term), different.size()});
       if (is_new) {
-        order.push_back(std::move(text));
+        different.push_back(term);
       } else {
-        at->second.coefficient += term.coefficient;
+        different[at->second].coefficient += term.coefficient;
       }
     }
-    const DType dtype = graph_.aval(exit.var).dtype();
-    PlannedExit result{.terms = {}, .precision = precision_before(exit)};
-    if (exit.in_double) result.precision = {DType::kFloat64, DType::kFloat64};
-    const auto& known = made[result.precision];
-    for (const std::string& text : order) {
-      const terms::Term& term = different.at(text);
-      std::optional<PlannedTerm> best = planned(term, result.precision, known);
+    return different;
+  }
+
+  std::optional<PlannedExit> plan_in(const Precision& precision, const Exit& exit,
+                                     const std::vector<terms::Term>& terms, const std::set<std::string>& known) {
+    PlannedExit result{.terms = {}, .precision = precision};
+    for (const terms::Term& term : terms) {
+      std::optional<PlannedTerm> best = planned(term, precision, known);
       if (const auto over = over_distinct(regions_.context(), term)) {
-        const double each = kComparison * kProcessor.multiply_add(result.precision.narrow);
-        std::optional<PlannedTerm> other = planned(over->term, result.precision, known);
+        const double each = kComparison * kProcessor.multiply_add(precision.narrow);
+        std::optional<PlannedTerm> other = planned(over->term, precision, known);
         if (other) other->nanoseconds += over->comparisons * each;
         if (other && (!best || other->nanoseconds < best->nanoseconds)) best = std::move(other);
       }
       if (!best) return std::nullopt;
       result.terms.push_back(*std::move(best));
     }
-    auto not_finite = plans_of_not_finite(regions_.context(), exit.sum, result.precision.narrow);
+    auto not_finite = plans_of_not_finite(regions_.context(), exit.sum, precision.narrow);
     if (!not_finite) return std::nullopt;
     result.not_finite = *std::move(not_finite);
-    if (exit.in_double) result.terms[0].nanoseconds += conversion_time(exit, made[result.precision]);
-    if (is_made_in_double(result, exit, dtype)) result.precision = {DType::kFloat64, DType::kFloat64};
+    return result;
+  }
+
+  // Sums that were made in single precision before they were multiplied with each other, once: what is multiplied out
+  // in double precision has an error below theirs.
+  bool may_be_multiplied_out(const Exit& exit, const Precision& precision) const {
+    return products_ == Products::kDirect && !exit.in_double && exit.degree == 2 &&
+           precision.narrow == DType::kFloat32 &&
+           std::ranges::any_of(exit.sum.terms, [](const terms::Term& term) { return !term.whole.empty(); });
+  }
+
+  std::optional<PlannedExit> plan(const Exit& exit, Made& made) {
+    constexpr Precision kDouble{DType::kFloat64, DType::kFloat64};
+    std::vector<terms::Term> terms = different_terms(exit.sum);
+    const Precision precision = exit.in_double ? kDouble : precision_before(exit);
+    auto result = plan_in(precision, exit, terms, made[precision]);
+    if (result && exit.in_double) result->terms[0].nanoseconds += conversion_time(exit, made[kDouble]);
+    if (may_be_multiplied_out(exit, precision)) {
+      for (terms::Term& term : terms) term.whole.clear();
+      std::set<std::string> known = made[kDouble];
+      auto other = plan_in(kDouble, exit, terms, known);
+      if (other) other->terms[0].nanoseconds += conversion_time(exit, known);
+      if (other && (!result || other->nanoseconds() < result->nanoseconds())) {
+        made[kDouble] = std::move(known);
+        return other;
+      }
+    }
+    if (result && is_made_in_double(*result, exit, graph_.aval(exit.var).dtype())) result->precision = kDouble;
     return result;
   }
 

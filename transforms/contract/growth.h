@@ -22,13 +22,13 @@ class Growth {
   int64_t of(const Equation& equation) const;
   // By variable: whether it is the result of one, or what `terms` rules make of it and is not smaller.
   std::vector<bool> grown() const;
+  bool is_zero(Var var) const;  // everywhere
   // Whether there is any such equation.
   bool any() const;
 
  private:
   int64_t size(Var var) const { return graph_.aval(var).size(); }
   int64_t source_size(Var var) const;
-  bool is_zero(Var var) const;
 
   const Graph& graph_;
   std::vector<uint32_t> definition_;  // by variable: its equation; ~0 for inputs

@@ -1,37 +1,47 @@
 #include "transforms/contract/regions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include "ir/primitive.h"
+#include "ir/terms_parts.h"
 
 namespace ct::contraction {
 namespace {
 
 constexpr int kMostRounds = 64;
 
-// Whether nothing can cancel in it: one term, and each of its indices is the result's, so that its elements are single
-// products.
-bool is_of_single_products(const terms::Sum& sum) {
-  if (sum.terms.size() != 1) return false;
-  const terms::Term& term = sum.terms[0];
-  return std::ranges::all_of(term.factors, [&](const terms::Factor& factor) {
-    return !factor.one_hot && std::ranges::all_of(factor.indices, [&](terms::Index index) {
-      return std::ranges::any_of(
-          term.axes, [&](const terms::Indices& axis) { return std::ranges::find(axis, index) != axis.end(); });
-    });
-  });
-}
-
-// The square of one term, which is a sum: its halves are to be made before they are multiplied.
-void make_halves_whole(terms::Term& square) {
-  const size_t half = square.factors.size() / 2;
-  if (half < 2) return;
-  const uint32_t set = (uint32_t{1} << half) - 1;
-  square.whole.push_back(set);
-  square.whole.push_back(set << half);
+// The square of one term, which is a sum: what each of its halves sums up is to be made before it is multiplied.
+// Factors that have no index of a sum in common, nor with the same others, are sums of their own, or none.
+void make_halves_whole(terms::Term& square, const terms::Term& half) {
+  const size_t count = half.factors.size();
+  const auto is_summed = [&](terms::Index index) {
+    return std::ranges::none_of(half.axes, [&](const terms::Indices& axis) { return terms::contains(axis, index); });
+  };
+  const auto has_common_sum = [&](const terms::Factor& x, const terms::Factor& y) {
+    return std::ranges::any_of(
+        x.indices, [&](terms::Index index) { return is_summed(index) && terms::contains(y.indices, index); });
+  };
+  uint32_t done = 0;
+  for (size_t first = 0; first < count; ++first) {
+    if ((done >> first & 1) != 0) continue;
+    uint32_t set = uint32_t{1} << first, before = 0;
+    while (set != before) {
+      before = set;
+      for (size_t k = 0; k < count; ++k) {
+        for (size_t other = 0; other < count; ++other) {
+          if ((set >> other & 1) != 0 && has_common_sum(half.factors[k], half.factors[other])) set |= uint32_t{1} << k;
+        }
+      }
+    }
+    done |= set;
+    if (std::has_single_bit(set)) continue;
+    square.whole.push_back(set);
+    square.whole.push_back(set << count);
+  }
 }
 
 size_t most_factors(const terms::Sum& sum) {
@@ -142,12 +152,35 @@ void Regions::end_before_growth(const Grown& grown) {
   }
 }
 
+// Whether it scatters outer products, or what each place adds up by itself: sums of products with one factor more, and
+// no more terms. What places have in common is multiplied with before: a product with weights, say.
+bool Regions::scatters_grown(const Equation& equation) {
+  if (!equation.primitive->is<structures::Scatter>()) return false;
+  const auto update = grown_.find(graph_.operands(equation)[2]);
+  if (update == grown_.end() || !update->second.smaller.empty()) return false;
+  const auto sum = apply(equation);
+  if (!sum) return false;
+  return std::ranges::all_of(sum->terms, [](const terms::Term& term) {
+    const terms::Indices& places = term.factors.back().indices;  // and the values
+    return std::ranges::all_of(term.factors, [&](const terms::Factor& factor) {
+      const bool has_places = std::all_of(places.begin(), places.end() - 1,
+                                          [&](terms::Index index) { return terms::contains(factor.indices, index); });
+      return has_places || std::ranges::all_of(factor.indices, [&](terms::Index index) {
+               return terms::contains(places, index) || std::ranges::any_of(term.axes, [&](const terms::Indices& axis) {
+                        return terms::contains(axis, index);
+                      });
+             });
+    });
+  });
+}
+
 void Regions::make(uint32_t number) {
   const Equation& equation = graph_.equations()[number];
   const Var result = equation.first_output;
   if (!equation.primitive->terms || equation.output_count != 1 || !may_grow(graph_.aval(result).dtype())) return;
-  Grown made{.sum = {}, .factors = growth_.of(equation)};
-  const bool grows = made.factors > 0;
+  const int64_t factors = growth_.of(equation);
+  const bool grows = factors > 0 && !scatters_grown(equation);
+  Grown made{.sum = {}, .factors = grows ? factors : 0};
   int64_t largest = 0;
   for (const Var operand : graph_.operands(equation)) {
     const auto found = grown_.find(operand);
@@ -158,16 +191,17 @@ void Regions::make(uint32_t number) {
     made.roots.insert(found->second.roots.begin(), found->second.roots.end());
     made.smaller.insert(found->second.smaller.begin(), found->second.smaller.end());
     made.in_double = made.in_double || found->second.in_double;
+    made.degree = std::max(made.degree, found->second.degree);
   }
   if (kept_.contains(result) || (!grows && largest == 0)) return;
   if (made.roots.empty()) made.roots.insert(result);
   if (2 * size(result) <= largest) made.smaller = {result};
-  std::optional<terms::Sum> sum = made_of(equation, made.in_double);
+  std::optional<terms::Sum> sum = made_of(equation, made);
   if (!sum || sum->terms.empty()) return;
   made.sum = *std::move(sum);
   const bool is_small = size(result) <= made.factors || forced_.contains(result);
   if (largest > 0 && is_small && 2 * size(result) <= largest) {
-    leaving_.insert({result, Exit{number, result, std::move(made.sum), made.in_double}});
+    leaving_.insert({result, Exit{number, result, std::move(made.sum), made.in_double, made.degree}});
   } else {
     grown_.insert({result, std::move(made)});
   }
@@ -224,7 +258,7 @@ std::optional<terms::Sum> Regions::apply(const Equation& equation, absl::Span<co
 // What a rule makes of operands. The square of one term that is a sum is that of its whole. Several terms are
 // multiplied with each other, in double precision where they were single precision: what cancels has an error below
 // theirs then. Once, that is: that of a cube would be above.
-std::optional<terms::Sum> Regions::made_of(const Equation& equation, bool& in_double) {
+std::optional<terms::Sum> Regions::made_of(const Equation& equation, Grown& made) {
   const auto vars = graph_.operands(equation);
   const bool are_grown = std::ranges::all_of(vars, [&](Var var) { return grown_.contains(var); });
   if (!sums_before_squares() || vars.size() != 2 || !are_grown) return apply(equation);
@@ -235,11 +269,12 @@ std::optional<terms::Sum> Regions::made_of(const Equation& equation, bool& in_do
   auto result = apply(equation, operands);
   if (!result) return result;
   if (!multiplies(*result, operands[0], operands[1])) return may_cancel ? apply(equation) : result;
-  if (in_double) return std::nullopt;
-  in_double = may_cancel;
+  made.degree = grown_.at(vars[0]).degree + grown_.at(vars[1]).degree;
+  if (made.in_double) return std::nullopt;
+  made.in_double = may_cancel;
   if (vars[0] != vars[1]) return result;
   if (!is_single && !may_cancel) return std::nullopt;
-  if (is_single && !is_of_single_products(operands[0])) make_halves_whole(result->terms[0]);
+  if (is_single) make_halves_whole(result->terms[0], operands[0].terms[0]);
   return result;
 }
 

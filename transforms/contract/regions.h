@@ -24,6 +24,7 @@ struct Exit {
   Var var;
   terms::Sum sum;
   bool in_double;  // holds products of several terms, and is made in double precision
+  int degree;      // how many grown values are multiplied in it
 };
 
 class Regions {
@@ -48,11 +49,13 @@ class Regions {
     std::set<Var> roots{};    // the products, or scatters, that it is made of
     std::set<Var> smaller{};  // where it became at most half of the grown value that it is made of
     bool in_double = false;
+    int degree = 1;
   };
 
   bool settle();
   void end_before_growth(const Grown& grown);
   void visit(uint32_t number);
+  bool scatters_grown(const Equation& equation);
   void make(uint32_t number);
   bool keep_what_is_needed();
   void revisit(Var var);
@@ -60,7 +63,7 @@ class Regions {
   terms::Sum sum_of(Var var);
   std::optional<terms::Sum> apply(const Equation& equation);
   std::optional<terms::Sum> apply(const Equation& equation, absl::Span<const terms::Sum> operands);
-  std::optional<terms::Sum> made_of(const Equation& equation, bool& in_double);
+  std::optional<terms::Sum> made_of(const Equation& equation, Grown& made);
   bool is_of_single_precision(Var var);
   bool is_needed(Var var) const;
   int64_t size(Var var) const { return graph_.aval(var).size(); }

@@ -135,12 +135,18 @@ std::vector<SplitValue> cond_split(SplitContext& context, absl::Span<const Split
   for (const GraphPtr& branch : branches) {
     unite(unknown, negated(split_of(branch, in).out_known));
   }
-  std::vector<SplitGraph> sheets;
-  for (const GraphPtr& branch : branches) sheets.push_back(split_of(branch, in, unknown));
-  const Flags out_known = negated(unknown);
-  const size_t num_known_out = count(out_known);
   Values known_operands{operands[0].known};
   append(known_operands, known_values(marked(operands.subspan(1), negated(in))));
+  // What somebody else keeps anyway, a weight of many branches say, is handed on, and not a part of it from each
+  // branch: for a batch of examples that take different ones, each of them would have its own.
+  Flags kept;
+  for (const Value& operand : absl::MakeConstSpan(known_operands).subspan(1)) {
+    kept.push_back(context.known().producer(operand.var) == nullptr);
+  }
+  std::vector<SplitGraph> sheets;
+  for (const GraphPtr& branch : branches) sheets.push_back(split_slicing(branch, in, unknown, kept));
+  const Flags out_known = negated(unknown);
+  const size_t num_known_out = count(out_known);
   const Places places = share_residuals(context.known(), sheets, absl::MakeConstSpan(known_operands).subspan(1));
 
   Branches known_branches, unknown_branches;

@@ -86,6 +86,24 @@ SplitGraph split_of(const GraphPtr& graph, const Flags& in_unknown, const Flags&
                                 [&] { return split(*graph, in_unknown, instantiate); });
 }
 
+SplitGraph split_slicing(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate,
+                         const Flags& sliced) {
+  std::vector<int64_t> options;
+  add_options(options, in_unknown);
+  add_options(options, instantiate);
+  add_options(options, sliced);
+  const Remake& free = remake_what_is_free();
+  const auto is_made_again = [&](const Builder& known, const Equation& equation) {
+    if (free.equation(known, equation)) return true;
+    if (equation.primitive->arrangement != Arrangement::kSlice) return false;
+    const Var source = known.operands(equation)[0];  // inputs come first
+    return source < sliced.size() && known.producer(source) == nullptr && sliced[source];
+  };
+  return remembered<SplitGraph>(Kind::kSplit, graph, std::move(options), [&] {
+    return split(*graph, in_unknown, instantiate, {is_made_again, free.longest_chain});
+  });
+}
+
 SplitGraph split_by_policy(const GraphPtr& graph, const Flags& in_unknown, const std::string& policy) {
   std::vector<int64_t> options;
   add_options(options, in_unknown);
