@@ -172,7 +172,7 @@ def test_errors(call, error, message):
         (lambda: setattr(cnp.add, "nin", 3), AttributeError, "cannot be set"),
         (lambda: cnp.block([[A], A]), ValueError, "nested to different depths"),
         (lambda: cnp.asarray([1.0], copy=False), ValueError, "this needs a copy"),
-        (lambda: cnp.zeros(2, device="gpu"), ValueError, "unknown device 'gpu'"),
+        (lambda: cnp.zeros(2, device="tpu"), ValueError, "unknown device 'tpu'"),
         (lambda: cnp.ones(2).__array_namespace__(api_version="1999.1"), ValueError, "is not supported"),
     ],
 )

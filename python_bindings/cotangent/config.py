@@ -163,7 +163,7 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def default_device(device: Any) -> Iterator[None]:
+def default_device(new_val: Any) -> Iterator[None]:
     """A ``with`` block in which arrays are made on a device, and programs run there that name no other.
 
     What goes before it: a device that a function is given (``jit(f, device=d)``, ``zeros(3, device=d)``), and a GPU on which an array
@@ -171,7 +171,7 @@ def default_device(device: Any) -> Iterator[None]:
     variable ``CT_DEVICE`` are the same for the process.
 
     Args:
-        device: a device, its name, or a sharding of one device. None: that of the process.
+        new_val: a device, its name, or a sharding of one device. None: that of the process.
 
     Raises:
         ValueError: for what is no device. `cotangent.errors.DeviceError`, by what is done in the block: it cannot be used.
@@ -182,7 +182,7 @@ def default_device(device: Any) -> Iterator[None]:
     >>> str(x.device), x.tolist()
     ('cuda-emulated:0', [2.0, 2.0, 2.0])
     """
-    backend = backend_for(device, "default_device")
+    backend = backend_for(new_val, "default_device")
     if backend is None:
         yield
         return
