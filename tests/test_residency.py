@@ -211,3 +211,16 @@ def test_the_default_device_is_the_threads_own_or_the_process() -> None:
         ct.config.update("default_device", "tpu")
     with pytest.raises(ValueError, match="default_device: unknown device 'tpu'"), ct.default_device("tpu"):
         pass
+
+
+def test_jit_takes_what_says_where_an_array_is() -> None:
+    x = there()
+    for place in (x.device, str(x.device), x.sharding, "cuda-emulated"):
+        assert str(ct.jit(lambda x: x + 1, device=place)(DATA).device) == THERE
+    assert float(ct.jit(lambda x: x + 1, backend="cpu:0")(1.0)) == 2.0
+    for wrong in (object(), "", 1.5):
+        with pytest.raises(ValueError, match="jit: unknown device"):
+            ct.jit(lambda x: x, device=wrong)
+        with pytest.raises(ValueError, match="zeros: unknown device"):
+            cnp.zeros(2, device=wrong)
+    assert len(ct.explain(lambda x: x * 2)(x).steps) == 1

@@ -314,7 +314,7 @@ def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
     name = function_name(fun)
     captured = capture_sized(lambda function: capture(function, leaves, structure, "jit", name=name), fun)
-    return captured, leaves, _core.default_backend()
+    return captured, leaves, next(filter(None, map(_core.place_of, leaves)), None) or _core.default_backend()
 
 
 def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:

@@ -191,7 +191,10 @@ def backend_for(placement: Any, name: str) -> str | None:
         and not any(list(getattr(placement, "__iter__", list)()))
     ):
         return None
-    if isinstance(placement, (str, int, Device)):
+    is_placement = isinstance(placement, Sharding) or any(
+        hasattr(placement, name) for name in ("num_devices", "device_set", "_partitions")
+    )
+    if not is_placement and type(placement).__name__ != "PartitionSpec":
         check_device(placement, name)
     elif not _is_of_one_device(placement):
         raise ValueError(

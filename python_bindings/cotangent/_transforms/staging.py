@@ -27,7 +27,7 @@ from cotangent._base.capture import (
     structure_names,
     wraps,
 )
-from cotangent._base.device import check_placements
+from cotangent._base.device import backend_for, backend_of, check_placements
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
 from cotangent._transforms.lengths import Comparison, collect_comparisons, compare
@@ -352,12 +352,9 @@ def _platform(backend: str | None, device: Any) -> str:
 
     Where none is named it is empty: that of the device where the arrays among the arguments are, else of the default device.
     """
-    if device is not None and not isinstance(device, str):
-        device = getattr(device, "platform", "cpu")
-    chosen = backend if backend is not None else device
-    if chosen is None:
-        return ""
-    return {"cpu": "llvm", "gpu": "cuda"}.get(str(chosen), str(chosen))
+    if backend is not None:
+        return backend_of(backend) or str(backend)
+    return backend_for(device, "jit") or ""
 
 
 @overload
