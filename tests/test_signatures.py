@@ -28,6 +28,7 @@ DIFFERENT = {
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
     "jax.debug_nans": "a scoped option of ours",
+    "jax.default_device": "a scoped option of ours",
     "jax.default_matmul_precision": "a scoped option of ours",
     "jax.disable_jit": "a scoped option of ours",
     "jax.enable_x64": "a scoped option of ours",

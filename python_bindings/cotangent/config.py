@@ -163,7 +163,7 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def default_device(new_val: Any = None) -> Iterator[None]:
+def default_device(new_val: Any) -> Iterator[None]:
     """A ``with`` block in which arrays are made on a device, and programs run there that name no other.
 
     What goes before it: a device that a function is given (``jit(f, device=d)``, ``zeros(3, device=d)``), and a GPU on which an array
