@@ -45,7 +45,6 @@ uint64_t process_changes = 1;
 struct ThreadConfig {
   Config effective;
   Config overridden;  // which options this thread sets itself
-  bool overrides_backend = false;
   uint64_t changes_seen = 0;
 };
 // Not of the initial-exec model, quick as that is: it would put the thread-local data of all of LLVM into a block of
@@ -106,7 +105,7 @@ const Config& config() {
     for (const auto& [name, member] : kOptions) {
       if (!(mine.overridden.*member)) mine.effective.*member = process_config.*member;
     }
-    if (!mine.overrides_backend) mine.effective.backend = process_config.backend;
+    if (mine.overridden.backend == nullptr) mine.effective.backend = process_config.backend;
     mine.changes_seen = process_changes;
   }
   return mine.effective;
@@ -117,12 +116,9 @@ void set_backend(const std::string* backend) {
   ++process_changes;
 }
 
-std::optional<const std::string*> override_backend(std::optional<const std::string*> backend) {
-  std::optional<const std::string*> previous;
-  if (thread_config.overrides_backend) previous = config().backend;
-  thread_config.overrides_backend = backend.has_value();
-  thread_config.effective.backend = backend.value_or(process_config.backend);
-  return previous;
+const std::string* override_backend(const std::string* backend) {
+  thread_config.effective.backend = backend != nullptr ? backend : process_config.backend;
+  return std::exchange(thread_config.overridden.backend, backend);
 }
 
 DType default_float() { return config().enable_x64 ? DType::kFloat64 : DType::kFloat32; }

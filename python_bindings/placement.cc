@@ -28,10 +28,6 @@ const std::string* interned(const std::optional<std::string>& name) {
   return known;
 }
 
-std::optional<std::string> value_of(const std::string* name) {
-  return name == nullptr ? std::nullopt : std::optional(*name);
-}
-
 // The back end of the place where an array was made; empty for the host, and for what is traced.
 std::string place_of(const py::object& array) {
   const auto* tensor = is_array(array.ptr()) ? std::get_if<Tensor>(&array_contents(array.ptr())) : nullptr;
@@ -120,20 +116,14 @@ void register_placement(py::module_& module) {
   module.def(
       "set_default_backend", [](const std::optional<std::string>& name) { set_backend(interned(name)); },
       py::arg("name").none(true));
-  // For this thread. Returns what to restore it with.
+  // For this thread, or with None no longer; what it was set to.
   module.def(
       "override_default_backend",
-      [](const std::optional<std::string>& name) {
-        const std::optional<const std::string*> outer = override_backend(interned(name));
-        return std::pair(outer.has_value(), outer ? value_of(*outer) : std::nullopt);
+      [](const std::optional<std::string>& name) -> std::optional<std::string> {
+        const std::string* const outer = override_backend(interned(name));
+        return outer == nullptr ? std::nullopt : std::optional(*outer);
       },
       py::arg("name").none(true));
-  module.def(
-      "restore_default_backend",
-      [](bool overridden, const std::optional<std::string>& name) {
-        override_backend(overridden ? std::optional(interned(name)) : std::nullopt);
-      },
-      py::arg("overridden"), py::arg("name").none(true));
   module.def("set_placement_hook", [](const py::object& hook) { resolve_placement() = hook; });
 }
 

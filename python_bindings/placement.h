@@ -49,7 +49,7 @@ class PlacedCall {
  private:
   const std::string* backend_ = nullptr;  // where the result goes, if anywhere
   bool overridden_ = false;
-  std::optional<const std::string*> outer_;
+  const std::string* outer_ = nullptr;
 };
 
 void register_placement(py::module_& module);

@@ -77,8 +77,8 @@ struct Config {
 // Of this thread: the process's settings, but for those that this thread overrides. With the GIL.
 const Config& config();
 void set_backend(const std::string* backend);
-// For this thread; nullopt: no longer. Returns what was set so.
-std::optional<const std::string*> override_backend(std::optional<const std::string*> backend);
+// For this thread; null: no longer. Returns what was set so.
+const std::string* override_backend(const std::string* backend);
 DType default_float();
 DType default_int();
 DType default_complex();

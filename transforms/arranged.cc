@@ -68,13 +68,7 @@ GraphPtr ArrangedResults::body() const {
   Builder builder;
   Values values = inputs_like(builder, body_);
   values.resize(body_.num_vars());
-  for (const Equation& equation : body_.equations()) {
-    const LocationScope scope(location_of(equation));
-    Values operands;
-    for (const Var var : body_.operands(equation)) operands.push_back(values[var]);
-    const Values results = builder.bind(*equation.primitive, operands, body_.attrs_ptr(equation));
-    std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
-  }
+  copy_equations(builder, body_, values);
   Values outputs;
   for (size_t k = 0; k < products_.size(); ++k) {
     if (products_[k].empty()) outputs.push_back(values[body_.outputs()[k]]);

@@ -283,13 +283,7 @@ class Choice {
     Builder builder;
     Values values = inputs_like(builder, graph);
     values.resize(graph.num_vars());
-    for (const Equation& equation : graph.equations()) {
-      const LocationScope scope(location_of(equation));
-      Values operands;
-      for (const Var var : graph.operands(equation)) operands.push_back(values[var]);
-      const Values results = builder.bind(*equation.primitive, operands, graph.attrs_ptr(equation));
-      std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
-    }
+    copy_equations(builder, graph, values);
     Values outputs;
     for (const Place& place : places_) {
       const auto& leaf = place.returned[b];

@@ -102,6 +102,18 @@ int same_axis(const Shape& from, const Shape& to, int axis) {
   return -1;
 }
 
+void copy_equations(Builder& builder, const Graph& graph, Values& values, Var last) {
+  for (const Equation& equation : graph.equations()) {
+    if (equation.first_output > last) return;
+    if (values[equation.first_output]) continue;
+    const LocationScope scope(location_of(equation));
+    Values operands;
+    for (Var var : graph.operands(equation)) operands.push_back(values[var]);
+    const Values results = builder.bind(*equation.primitive, operands, graph.attrs_ptr(equation));
+    std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
+  }
+}
+
 GraphPtr rewrite(const Graph& graph, const Visit& visit) {
   Builder builder;
   Values values = inputs_like(builder, graph);

@@ -21,6 +21,9 @@ inline LocationId location_of(const Equation& equation) {
 
 // Inputs of the types and names of the graph's.
 Values inputs_like(Builder& builder, const Graph& graph);
+// Binds the equations of a graph whose results have no value yet, up to that of `last`. `values` are by variable, those
+// of the inputs among them.
+void copy_equations(Builder& builder, const Graph& graph, Values& values, Var last = kNoVar);
 std::string input_name(const Graph& graph, uint32_t input);  // as the user wrote it, or "input 2"
 
 Avals avals_of(absl::Span<const Value> values);

@@ -162,7 +162,7 @@ class Slices {
                            loop_.operands.end());  // the number of steps
     const auto num_constants = static_cast<int64_t>(constants.size());
     constants.insert(constants.end(), others.begin(), others.end());
-    copy_equations(inner, values);
+    copy_equations(inner, body_, values);
     Values outputs;
     for (Var var : body_.outputs()) outputs.push_back(values[var]);
     inner.arrange_inputs(constants);
@@ -183,23 +183,10 @@ class Slices {
     Builder inner;
     Values values = inputs_like(inner, body_);
     values.resize(body_.num_vars());
-    copy_equations(inner, values, outputs.back());
+    copy_equations(inner, body_, values, outputs.back());
     Values results;
     for (Var var : outputs) results.push_back(values[var]);
     return eliminate_dead_code(*inner.finish(results));
-  }
-
-  // All equations whose results have no values yet, up to that of `last`.
-  void copy_equations(Builder& builder, Values& values, Var last = kNoVar) const {
-    for (const Equation& equation : body_.equations()) {
-      if (equation.first_output > last) return;
-      if (values[equation.first_output]) continue;
-      const LocationScope scope(location_of(equation));
-      Values operands;
-      for (Var var : body_.operands(equation)) operands.push_back(values[var]);
-      const Values results = builder.bind(*equation.primitive, operands, body_.attrs_ptr(equation));
-      std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
-    }
   }
 
   const Loop& loop_;
@@ -274,13 +261,7 @@ class Hoister {
     Values values = inputs_like(inner, body_);
     const Values inputs = values;
     values.resize(body_.num_vars());
-    for (const Equation& equation : body_.equations()) {
-      const LocationScope scope(location_of(equation));
-      Values arguments;
-      for (Var var : body_.operands(equation)) arguments.push_back(values[var]);
-      const Values results = inner.bind(*equation.primitive, arguments, body_.attrs_ptr(equation));
-      std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
-    }
+    copy_equations(inner, body_, values);
     Values order, outputs, outer;
     std::map<Var, size_t> position;  // among the results
     for (size_t i = 0; i < inputs.size(); ++i) {

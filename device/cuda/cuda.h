@@ -1,8 +1,5 @@
 // A GPU of NVIDIA, through its driver (driver.h): kernels in PTX, which the driver assembles. It is looked for when
-// something is loaded or allocated, or its facts are asked for.
-//
-// So far arrays live on the host: a call copies its inputs to the GPU and its results back, and returns when they are
-// there.
+// something is loaded or allocated, or its facts are asked for. Arrays stay there (device/residency.h).
 #pragma once
 
 #include <memory>

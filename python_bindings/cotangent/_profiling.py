@@ -19,6 +19,7 @@ from cotangent._base.capture import (
     function_name,
     wraps,
 )
+from cotangent._base.device import backend_of_arrays
 from cotangent._core import Graph, JitFunction
 from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.staging import trace_call
@@ -314,7 +315,7 @@ def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
     name = function_name(fun)
     captured = capture_sized(lambda function: capture(function, leaves, structure, "jit", name=name), fun)
-    return captured, leaves, next(filter(None, map(_core.place_of, leaves)), None) or _core.default_backend()
+    return captured, leaves, backend_of_arrays(leaves)
 
 
 def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:

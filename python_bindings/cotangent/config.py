@@ -190,7 +190,7 @@ def default_device(new_val: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        _core.restore_default_backend(*previous)
+        _core.override_default_backend(previous)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from cotangent import _core
@@ -14,6 +15,7 @@ __all__ = [
     "Sharding",
     "backend_for",
     "backend_of",
+    "backend_of_arrays",
     "check_device",
     "default_backend",
     "device_at",
@@ -116,6 +118,11 @@ def backend_of(placement: Any) -> str | None:
     return {"cpu": "llvm", "gpu": "cuda", "cuda": "cuda", "cuda-emulated": "cuda-emulated"}.get(name)
 
 
+def backend_of_arrays(arrays: Iterable[Any]) -> str:
+    """The back end for a program of such arguments that names none: of the device where one of them is, else the default."""
+    return next(filter(None, map(_core.place_of, arrays)), None) or _core.default_backend()
+
+
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
@@ -172,8 +179,13 @@ class Sharding:
     """A placement of arrays; see `cotangent.sharding`."""
 
 
+def _is_sharding(placement: Any) -> bool:
+    # Other libraries' say how many devices they are of.
+    says = hasattr(placement, "num_devices") or hasattr(placement, "device_set")
+    return isinstance(placement, Sharding) or says or type(placement).__name__ == "PartitionSpec"
+
+
 def _is_of_one_device(sharding: Any) -> bool:
-    # Other libraries' shardings say how many devices they are of.
     if isinstance(sharding, Sharding) or getattr(sharding, "num_devices", 0) == 1:
         return True
     return len(getattr(sharding, "device_set", ())) == 1
@@ -191,10 +203,7 @@ def backend_for(placement: Any, name: str) -> str | None:
         and not any(list(getattr(placement, "__iter__", list)()))
     ):
         return None
-    is_placement = isinstance(placement, Sharding) or any(
-        hasattr(placement, name) for name in ("num_devices", "device_set", "_partitions")
-    )
-    if not is_placement and type(placement).__name__ != "PartitionSpec":
+    if not _is_sharding(placement):
         check_device(placement, name)
     elif not _is_of_one_device(placement):
         raise ValueError(

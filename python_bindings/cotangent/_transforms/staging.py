@@ -27,7 +27,7 @@ from cotangent._base.capture import (
     structure_names,
     wraps,
 )
-from cotangent._base.device import backend_for, backend_of, check_placements
+from cotangent._base.device import backend_for, backend_of, backend_of_arrays, check_placements
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
 from cotangent._transforms.lengths import Comparison, collect_comparisons, compare
@@ -271,7 +271,7 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
-    backend = options.backend or next(filter(None, map(_core.place_of, leaves)), None) or _core.default_backend()
+    backend = options.backend or backend_of_arrays(leaves)
     captured = within_limit(
         lambda: captured_program(run, leaves, structure, name, names),
         lambda made: made.graph,
