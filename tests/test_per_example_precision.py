@@ -153,6 +153,18 @@ def test_a_variance_far_below_the_squared_mean(case: str, ratio: float, order: s
         np.testing.assert_allclose(variance, expected, rtol=1e-6 + bound)
 
 
+@pytest.mark.parametrize("chunk_size", [None, 1, 2, 3])
+def test_the_mean_of_infinite_gradients_is_infinite_in_chunks_too(chunk_size: int | None) -> None:
+    w = np.array([1, 0, 4, 1], np.float32)
+    x = np.array([[1, 0, 1, 1e38], [2, 0, 0, 1e38], [0, 1, 1, 3e38], [1, 2, 0, -3e38]], np.float32)
+    mean, variance = PE.mean_and_variance(lambda w, x: cnp.sum(cnp.sqrt(w) * x), chunk_size=chunk_size)(w, x)
+    np.testing.assert_allclose(mean, [0.5, np.inf, 0.125, 2.5e37], rtol=1e-6)
+    np.testing.assert_allclose(variance[:3], [0.125, np.nan, 0.015625], rtol=1e-6)
+    of_float64 = PE.mean_and_variance(lambda w, x: w * x, chunk_size=chunk_size)
+    mean, _ = of_float64(np.float64(1), np.array([1.5e308, -1.2e308]))
+    np.testing.assert_allclose(mean, 0.15e308)
+
+
 def test_a_variance_of_float32_stores_no_gradients() -> None:
     rng = np.random.default_rng(0)
     w, x = rng.normal(size=(300, 200)).astype(np.float32), rng.normal(size=(256, 300)).astype(np.float32)

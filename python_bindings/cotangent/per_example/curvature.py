@@ -33,7 +33,8 @@ __all__ = ["fisher_vector_product", "gauss_newton_vector_product"]
 def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> Function:
     """The empirical Fisher matrix, the mean of the outer squares of the gradients of examples, times a vector.
 
-    Costs a derivative in a direction and one gradient of the mean loss, compiled or not.
+    Costs a derivative in a direction and one gradient of the mean loss, compiled or not. An example whose product with the vector is NaN makes the result
+    NaN in the parameters that its loss depends on; see `gradient_times_vector` and `weighted_sum` for what is not finite.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.

@@ -41,7 +41,8 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
 
     Returns:
         a function of ``(weights, params, *batch)``, where ``weights`` is [b] and every array of the batch has the examples along axis 0. It
-        gives a tree like ``params``. A weight of 0 does not hide a NaN.
+        gives a tree like ``params``. A weight of 0 does not hide a NaN. A weight that is NaN or infinite reaches the parameters that the
+        example's loss depends on, and no others, where a product with a gradient of 0 is NaN.
 
     Raises:
         ShapeError: ``weights`` is not [b], arrays of the batch differ in the number of examples, or the loss is not a scalar.
@@ -191,11 +192,18 @@ def _squared_deviations(gradient: Array, mean: Array, count: Array) -> Array:
     return result
 
 
+def _between(x: Array, y: Array, share: Array) -> Array:
+    """The mean of two parts, of which the second has a share; an infinite one is infinite, as it is of all examples taken together."""
+    difference = y - x
+    result: Array = cnp.where(cnp.isfinite(difference), x + difference * share, x * (1 - share) + y * share)
+    return result
+
+
 def _merged_moments(a: Tree, b: Tree) -> Tree:
     """Count, mean and squared deviations of two parts taken together."""
     count = a[0] + b[0]
     share = b[0] / count
-    mean = tree_map(lambda x, y: x + (y - x) * share, a[1], b[1])
+    mean = tree_map(lambda x, y: _between(x, y, share), a[1], b[1])
     between = tree_map(lambda x, y: cnp.square(y - x) * (a[0] * share), a[1], b[1])
     return count, mean, tree_map(lambda x, y, z: x + y + z, a[2], b[2], between)
 

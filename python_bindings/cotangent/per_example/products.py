@@ -79,7 +79,8 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
 
     Costs about two passes forward and no gradient at all, compiled or not; of parameters in float16 three, as one more direction that is
     smaller stands in where the derivative overflows on the way. Of a loss with a rule of `custom_vjp`, which is for reverse mode alone,
-    it costs what `dot` does.
+    it costs what `dot` does. A derivative that is infinite on the way (of ``sqrt`` at 0) and then multiplied with 0 is NaN in forward mode, where
+    the gradient is 0: `dot` takes the gradient.
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
