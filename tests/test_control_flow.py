@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent import lax
 
 XS = np.array([0.5, -1.0, 1.5, 0.25])
 
@@ -179,3 +181,21 @@ def test_map_of_all_slices_at_once() -> None:
     assert "scan" not in graph
     allclose(ct.lax.map(lambda y: y * 2.0, XS, batch_size=0), 2 * XS)
     assert ct.lax.map(lambda y: y * 2.0, XS[:0], batch_size=0).shape == (0,)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_a_loop_of_python_numbers_takes_the_dtype_beside_it(wrap: Callable[..., Any]) -> None:
+    half = cnp.ones(2, "float16")
+    loops = {
+        "fori_loop": lambda c: lax.fori_loop(0, 3, lambda _, c: c + 1.0, c),
+        "while_loop": lambda c: lax.while_loop(lambda c: c < 3, lambda c: c + 1.0, c),
+        "scan": lambda c: lax.scan(lambda c, _: (c + 1.0, None), c, None, length=3)[0],
+    }
+    for name, loop in loops.items():
+        found = wrap(lambda loop=loop: (loop(0.0), loop(0.0) * half))()
+        assert found[0].weak_type and found[1].dtype == "float16", name
+        np.testing.assert_array_equal(found[1], [3, 3])
+        found = wrap(lambda loop=loop: (loop(cnp.float32(0)), loop(cnp.float32(0)) * half))()
+        assert not found[0].weak_type and found[1].dtype == "float32", name
+    assert wrap(ct.vmap(lambda x: x * loops["scan"](0.0)))(half).dtype == "float16"
+    assert wrap(ct.vmap(lambda x: x * loops["while_loop"](0.0)))(half).dtype == "float16"

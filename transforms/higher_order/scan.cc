@@ -111,7 +111,7 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
   for (size_t k = 0; k < results.size(); ++k) {
     if (loop.outputs[k] == Loop::kCarries) {
       check_carry(k, graph.aval(static_cast<Var>(loop.first_carry() + k)), results[k]);
-      outputs.push_back(results[k].strong());
+      outputs.push_back(results[k]);
     } else {
       outputs.push_back(stacked(results[k], attrs.length));
     }

@@ -82,9 +82,7 @@ Avals while_type(absl::Span<const Aval> operands, const Attrs& attrs) {
                 concat("the condition must return one bool scalar, got ", types_of(condition.output_avals())))
         .hint("compare something, or reduce with all() or any()");
   }
-  Avals outputs;
-  for (const Aval& aval : body.output_avals()) outputs.push_back(aval.strong());
-  return outputs;
+  return body.output_avals();
 }
 
 // The same condition, with carries that it does not read after those it does.
