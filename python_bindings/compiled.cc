@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cuda/cuda.h"
+#include "device/residency.h"
 #include "interpreter/evaluate.h"
 #include "jit/backend.h"
 #include "jit/compile.h"
@@ -91,6 +92,15 @@ int place_for(absl::Span<const Tensor> inputs) {
   return place == kHostPlace ? default_place() : place;
 }
 
+// What the host evaluates for arrays of a device: the results are moved there.
+std::vector<Tensor> evaluate_beside(const Graph& graph, absl::Span<const Tensor> inputs, int place) {
+  std::vector<Tensor> results = evaluate_released(graph, inputs);
+  if (place == kHostPlace) return results;
+  Device& device = *find_backend(backend_for(place))->device;
+  for (Tensor& result : results) result = put(device, result);
+  return results;
+}
+
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
 // On a device they are compiled at once, as eager operations of its arrays are.
 std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
@@ -109,7 +119,7 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   if (!slot || !same_graph(*slot->graph, *graph)) slot = std::make_shared<Warm>(Warm{graph, 0, nullptr});
   // The table may change while callbacks or rules written in Python run.
   const std::shared_ptr<Warm> warm = slot;
-  if (warm->calls++ == 0 && place == kHostPlace) return evaluate_released(*graph, inputs);
+  if (warm->calls++ == 0 && place == kHostPlace) return evaluate_beside(*graph, inputs, place);
   if (!warm->loaded) {
     CompileOptions options;
     options.backend = backend_for(place);
@@ -117,7 +127,7 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
     // What cannot be compiled (a host-only operation) is interpreted every time.
     if (!loaded.ok() && loaded.status().code() == absl::StatusCode::kUnavailable)
       throw_status(loaded.status(), "compiling");
-    if (!loaded.ok()) return evaluate_released(*graph, inputs);
+    if (!loaded.ok()) return evaluate_beside(*graph, inputs, place);
     warm->loaded = *loaded;
   }
   const LoadedPtr loaded = warm->loaded;
@@ -128,7 +138,7 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
 
 std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
   std::vector<Tensor> results =
-      config().disable_jit ? evaluate_released(*graph, inputs) : run_or_compile(graph, inputs);
+      config().disable_jit ? evaluate_beside(*graph, inputs, place_for(inputs)) : run_or_compile(graph, inputs);
   if (config().debug_nans) check_nans(*graph, inputs, results);
   return results;
 }

@@ -245,13 +245,26 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
 
 namespace {
 
+int place_of(const Datum& datum) {
+  const auto* tensor = std::get_if<Tensor>(&datum);
+  return tensor == nullptr ? kHostPlace : tensor->place();
+}
+
 // Where the arrays among the arguments are: of those that are not on the host, all in one place.
 int place_of(absl::Span<const py::object> leaves, absl::Span<const std::string> paths, const std::string& name) {
   const auto place = [&](size_t i) {
-    const auto* tensor = is_array(leaves[i].ptr()) ? std::get_if<Tensor>(&array_contents(leaves[i].ptr())) : nullptr;
-    return tensor == nullptr ? kHostPlace : tensor->place();
+    return is_array(leaves[i].ptr()) ? place_of(array_contents(leaves[i].ptr())) : kHostPlace;
   };
   return common_place(leaves.size(), place, [&](size_t i) { return paths[i]; }, concat("arguments of ", name));
+}
+
+// Where a program runs whose arguments are in `place`: there too, or where the arrays are that it closes over.
+int place_beside(int place, absl::Span<const Datum> closure, const std::string& name) {
+  const size_t count = closure.size();
+  return common_place(
+      count + 1, [&](size_t i) { return i == 0 ? place : place_of(closure[i - 1]); },
+      [&](size_t i) { return i == 0 ? "its arguments" : concat("array ", i, " of ", count, " that it closes over"); },
+      concat("what ", name, " works on"));
 }
 
 // Lengths to compare in each call; whether later calls may use them. What a program computed itself is not compared.
@@ -329,9 +342,6 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
   const std::vector<std::string> paths = leaf_paths(*entry->tree);
   entry->place = place_of(leaves, paths, *self->name);
-  entry->backend = self->backend->empty() ? backend_for(entry->place) : *self->backend;
-  const Backend* backend = find_backend(entry->backend);
-  entry->is_resident = backend != nullptr && backend->device->place() != kHostPlace;
   py::list sources;
   for (size_t i = 0; i < leaves.size(); ++i) {
     // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.
@@ -366,6 +376,10 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     cacheable &= std::holds_alternative<Tensor>(datum);
     entry->captured.push_back(std::move(datum));
   }
+  entry->backend =
+      self->backend->empty() ? backend_for(place_beside(entry->place, entry->captured, *self->name)) : *self->backend;
+  const Backend* backend = find_backend(entry->backend);
+  entry->is_resident = backend != nullptr && backend->device->place() != kHostPlace;
   std::vector<py::object> placeholders;
   entry->out_tree = flatten(traced[2], placeholders);
   entry->out_avals = entry->graph->output_avals();

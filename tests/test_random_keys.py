@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -168,3 +170,10 @@ def test_seeds_of_every_width(seed, x64):
 def test_a_permutation_of_numbers_has_one_axis():
     with pytest.raises(ValueError, match="axis 3 is out of bounds"):
         random.permutation(random.key(0), 10, axis=3)
+
+
+def test_keys_are_pickled_with_their_words() -> None:
+    for key in (random.key(3), random.split(random.key(3), 2)):
+        found = pickle.loads(pickle.dumps(key))
+        assert found.dtype == key.dtype and found.shape == key.shape
+        np.testing.assert_array_equal(random.key_data(found), random.key_data(key))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -224,3 +227,87 @@ def test_jit_takes_what_says_where_an_array_is() -> None:
         with pytest.raises(ValueError, match="zeros: unknown device"):
             cnp.zeros(2, device=wrong)
     assert len(ct.explain(lambda x: x * 2)(x).steps) == 1
+
+
+def test_a_function_runs_where_the_arrays_are_that_it_closes_over() -> None:
+    w = there()
+    f = ct.jit(lambda x: x @ w)
+    x = np.ones((2, 3), np.float32)
+    for _ in range(2):
+        assert str(f(x).device) == THERE
+    np.testing.assert_array_equal(f(x), x @ DATA)
+    assert str(ct.jit(ct.grad(lambda x: (x @ w).sum()))(x).device) == THERE
+    assert str(ct.jit(lambda x: x @ w, backend="cpu")(x).device) == "cpu:0"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_results_that_depend_on_no_element_are_beside_the_arguments(compiled: bool) -> None:
+    x = there()
+    wrap: Any = ct.jit if compiled else lambda f: f
+    assert str(wrap(ct.hessian(lambda x: x.sum()))(x[0]).device) == THERE
+    assert str(wrap(ct.jacrev(lambda x: x * 2))(x[0]).device) == THERE
+    assert str(wrap(ct.jacfwd(lambda x: x * 2))(x[0]).device) == THERE
+
+
+POSITIONS: dict[str, Callable[[Any], Any]] = {
+    "nonzero": lambda x: cnp.nonzero(x)[1],
+    "argwhere": cnp.argwhere,
+    "flatnonzero": cnp.flatnonzero,
+    "where": lambda x: cnp.where(x > 3)[0],
+    "unique_counts": lambda x: cnp.unique_counts(x)[1],
+    "unique_inverse": lambda x: cnp.unique_inverse(x)[1],
+    "unique_all": lambda x: cnp.unique_all(x)[1],
+    "compress": lambda x: cnp.compress(x[0] > 1, x, axis=1),
+    "diag_indices_from": lambda x: cnp.diag_indices_from(x[:, :3])[0],
+    "ragged": lambda x: ct.ragged([x[0], x[1, :2]]).data,
+    "lengths": lambda x: next(iter(ct.ragged([x[0], x[1, :2]]).lengths.values())),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_positions_are_where_their_array_is(name: str) -> None:
+    found = POSITIONS[name](there())
+    assert str(found.device) == THERE
+    np.testing.assert_array_equal(found, POSITIONS[name](cnp.array(DATA)))
+
+
+def test_a_function_that_is_not_compiled_leaves_its_results_on_the_device() -> None:
+    with ct.disable_jit():
+        assert str(ct.jit(lambda x: cnp.sin(x) + 1)(there()).device) == THERE
+
+
+def test_arrays_made_of_buffers_files_and_seeds_are_on_the_default_device(tmp_path: Any) -> None:
+    np.save(tmp_path / "x.npy", DATA)
+    with ct.default_device("cuda-emulated"):
+        made = [
+            cnp.fromiter([1.0, 2.0], dtype="float32"),
+            cnp.frombuffer(b"abcd", dtype="uint8"),
+            cnp.fromstring("1 2", sep=" "),
+            cnp.load(tmp_path / "x.npy"),
+            ct.device_put(DATA),
+            ct.random.PRNGKey(3),
+            ct.random.normal(ct.random.key(3), (2,)),
+        ]
+        assert str(cnp.__array_namespace_info__().default_device()) == THERE
+    assert [str(x.device) for x in made] == [THERE] * len(made)
+    assert str(ct.device_put(made[0]).device) == THERE and str(ct.device_put(DATA).device) == "cpu:0"
+
+
+def test_jit_runs_where_its_shardings_say() -> None:
+    place = there().sharding
+    for given in ({"in_shardings": place}, {"out_shardings": place}, {"in_shardings": (place,), "out_shardings": None}):
+        assert str(ct.jit(lambda x: x + 1, **given)(DATA).device) == THERE
+    with pytest.raises(ValueError, match=r"jit: asked for cpu:0 and cuda-emulated:0; a program runs on one device"):
+        ct.jit(lambda x: x, in_shardings=place, out_shardings="cpu")
+    with pytest.raises(ValueError, match=r"jit: asked for cpu:0 and cuda-emulated:0"):
+        ct.jit(lambda x: x, device="cpu", out_shardings=place)
+
+
+def test_an_environment_variable_that_names_no_device_says_so() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "import cotangent"],
+        env={**os.environ, "CT_DEVICE": "nonsense"},
+        capture_output=True,
+        text=True,
+    )
+    assert "the environment variable CT_DEVICE is 'nonsense', which is no device" in found.stderr

@@ -20,6 +20,7 @@ import numpy as np
 from cotangent import _array_exchange, _core, numpy
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.device import CPU, Device, backend_of, check_device, device_at
+from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._numpy_dispatch import asked_by_index, asked_by_library
 from cotangent._ops import arithmetic as elementwise
@@ -42,6 +43,7 @@ from cotangent._ops import (
 )
 from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
+from cotangent._ops.keys import key_data, wrap_key_data
 from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.exchange import array_repr
@@ -150,6 +152,8 @@ def _contains(self: Array, value: Any) -> bool:
 
 
 def _reduce(self: Array) -> Any:
+    if self.dtype == KEY_DTYPE:
+        return wrap_key_data, (key_data(self),)
     return _restore, (np.array(_core.to_numpy(self, "pickling")), self.weak_type)
 
 

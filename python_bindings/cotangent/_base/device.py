@@ -73,6 +73,8 @@ class Device:
 
 
 CPU = Device("cpu", 0)
+# By the name of a device's platform, the back end that compiles for it.
+_BACKENDS = {"cpu": "llvm", "gpu": "cuda", "cuda": "cuda", "cuda-emulated": "cuda-emulated"}
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -115,12 +117,17 @@ def backend_of(placement: Any) -> str | None:
     if not isinstance(placement, str):
         return None
     name = placement.removesuffix(":0")
-    return {"cpu": "llvm", "gpu": "cuda", "cuda": "cuda", "cuda-emulated": "cuda-emulated"}.get(name)
+    return _BACKENDS.get(name)
 
 
 def backend_of_arrays(arrays: Iterable[Any]) -> str:
     """The back end for a program of such arguments that names none: of the device where one of them is, else the default."""
     return next(filter(None, map(_core.place_of, arrays)), None) or _core.default_backend()
+
+
+def put_beside(array: Any, others: Iterable[Any]) -> Any:
+    """An array that was made on the host, where what is computed from the others is."""
+    return _core.put_on(array, backend_of_arrays(others))
 
 
 def local_devices(
@@ -213,16 +220,34 @@ def backend_for(placement: Any, name: str) -> str | None:
 
 
 _core.set_placement_hook(backend_for)
-if os.environ.get("CT_DEVICE"):
-    _core.set_default_backend(backend_of(os.environ["CT_DEVICE"]) or os.environ["CT_DEVICE"])
+if _named := os.environ.get("CT_DEVICE"):
+    if backend_of(_named) is None:
+        raise ValueError(
+            f"the environment variable CT_DEVICE is {_named!r}, which is no device\n  set it to one of {', '.join(_BACKENDS)}, or to nothing"
+        )
+    _core.set_default_backend(backend_of(_named))
 
 
-def check_placements(shardings: Any, name: str) -> None:
-    """The same for a pytree of placements."""
-    if isinstance(shardings, dict):
-        shardings = tuple(shardings.values())
-    if type(shardings) in (tuple, list):
-        for item in shardings:
-            check_placements(item, name)
-    else:
-        backend_for(shardings, name)
+def backends_for(placements: Any, name: str) -> set[str]:
+    """The same for a pytree of placements: all back ends that are asked for."""
+    if isinstance(placements, dict):
+        placements = tuple(placements.values())
+    if type(placements) in (tuple, list):
+        return set().union(*(backends_for(item, name) for item in placements))
+    backend = backend_for(placements, name)
+    return set() if backend is None else {backend}
+
+
+def one_backend(compiler: str, placed: set[str], name: str) -> str:
+    """The back end of a program that may name it and placements of its arguments and results; empty where nothing does.
+
+    Raises:
+        ValueError: they are of several devices.
+    """
+    asked = placed | {compiler} & set(_BACKENDS.values())
+    if len(asked) > 1:
+        found = " and ".join(sorted(str(device_at(each)) for each in asked))
+        raise ValueError(
+            f"{name}: asked for {found}; a program runs on one device\n  name one, or move arrays by device_put"
+        )
+    return compiler or "".join(placed)

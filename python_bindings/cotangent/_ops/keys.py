@@ -13,6 +13,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import put_beside
 from cotangent._base.keys import KEY_DTYPE, KeyDType, prng_key
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
@@ -55,7 +56,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
             raise OverflowError(f"the seed {number} does not fit int64\n  pass np.uint64({number % 2**64})")
         wide = _core.get_enable_x64() and (isinstance(seed, int) or seed.dtype.itemsize == 8)
         high = (number >> 32) & 0xFFFFFFFF if wide else 0
-        return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
+        return put_beside(_core.array(np.array([high, number & 0xFFFFFFFF], np.uint32)), ())  # type: ignore[no-any-return]
     array = _core.array(seed)
     if array.ndim != 0 or not is_integer(array):
         raise TypeError(f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}")

@@ -13,6 +13,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.device import put_beside
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, maximum
 from cotangent._ops.binding import choose, is_integer, kind, literal
@@ -65,8 +66,8 @@ def is_sized(x: Any) -> bool:
     return _core.in_mask() and is_unknown(x)
 
 
-def _integers(values: Any) -> Array:
-    return _core.array(np.asarray(values).astype(_core.default_int_dtype()))
+def _integers(values: Any, *beside: Any) -> Array:
+    return put_beside(_core.array(np.asarray(values).astype(_core.default_int_dtype())), beside)  # type: ignore[no-any-return]
 
 
 def true_positions(mask: Array, size: int) -> tuple[Array, Array]:
@@ -119,7 +120,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None and is_sized(a):
         return tuple(_core.convert(index, _core.default_int_dtype()) for index in sized_positions(truth(a)))
     if size is None:
-        return tuple(_integers(index) for index in np.nonzero(known(a, "nonzero")))
+        return tuple(_integers(index, a) for index in np.nonzero(known(a, "nonzero")))
     mask = exact_mask(truth(a))
     count, length = count_from(size, "nonzero: size")
     shape = mask._bound_shape

@@ -154,7 +154,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     shape = array._bound_shape
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(f"diag_indices_from takes an array of two or more axes of equal size; got shape {shape}")
-    return (_integers(np.arange(shape[0])),) * len(shape)
+    return (_integers(np.arange(shape[0]), array),) * len(shape)
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:

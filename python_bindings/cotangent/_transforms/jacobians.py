@@ -19,6 +19,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     wraps,
 )
+from cotangent._base.device import put_beside
 from cotangent._core import Array
 from cotangent._transforms.differentiation import (
     _differentiated,
@@ -106,7 +107,8 @@ def _jacobian(
         total = sum(int(np.prod(shape, dtype=np.int64)) for shape, _ in rows)
         # The vectors are as ragged as what they stand for: which element is the last one depends on it.
         models = differentiated if forward else outputs[:out_count]
-        basis = [as_ragged_as(vectors, model, 1) for vectors, model in zip(_basis(rows, total), models, strict=True)]
+        vectors = [put_beside(each, differentiated) for each in _basis(rows, total)]
+        basis = [as_ragged_as(each, model, 1) for each, model in zip(vectors, models, strict=True)]
         if forward:
             graph = _core.graph_vmap(tangent, [-1] * len(residuals) + [0] * len(basis), total, [0] * len(inexact_out))
             columns = _core.apply_graph(graph, residuals + basis)[:out_count]

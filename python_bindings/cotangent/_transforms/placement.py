@@ -13,7 +13,7 @@ from cotangent._base.capture import (
     flatten_arguments,
 )
 from cotangent._base.carriers import map_contents
-from cotangent._base.device import backend_of, check_placements
+from cotangent._base.device import backend_for, backends_for, put_beside
 from cotangent._core import Array
 
 
@@ -25,7 +25,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Args:
         x: a pytree.
-        device: a device, its name, or a sharding of one device; or a pytree of them, a prefix of ``x``. None: where the arrays are.
+        device: a device, its name, or a sharding of one device; or a pytree of them, a prefix of ``x``. None: where the arrays are, and of what is
+            no array the default device.
         src, donate: of no effect.
         may_alias: False copies arrays, which are otherwise returned as they are.
 
@@ -38,20 +39,22 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     """
     del src, donate
     if type(device) in (dict, list, tuple):
-        for place in _core.tree_flatten(device, lambda place: type(place) not in (dict, list, tuple))[0]:
-            if backend_of(place) is None:
-                check_placements(place, "device_put")
+        backends_for(device, "device_put")
         return map_contents(
             lambda place, part: device_put(part, place, may_alias=may_alias),
             [device, x],
             lambda place: type(place) not in (dict, list, tuple),
         )
-    backend = None if device is None else backend_of(device)
-    if backend is None:
-        check_placements(device, "device_put")
-    leaves, structure = flatten_arguments(x, "device_put")
+    backend = backend_for(device, "device_put")
+    given, structure = _core.tree_flatten(x, None)
+    leaves, _ = flatten_arguments(x, "device_put")
     if backend is not None:
         leaves = [_core.put_on(leaf, backend) for leaf in leaves]
+    else:
+        leaves = [
+            leaf if isinstance(source, Array) else put_beside(leaf, ())
+            for leaf, source in zip(leaves, given, strict=True)
+        ]
     return structure.unflatten([copy.copy(leaf) for leaf in leaves] if may_alias is False else leaves)
 
 

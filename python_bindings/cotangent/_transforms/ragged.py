@@ -19,6 +19,7 @@ from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.carriers import Carrier, note_opened, register_carrier
+from cotangent._base.device import put_beside
 from cotangent._core import Array
 from cotangent._transforms.lengths import are_lengths, check_equal, checked_batch, checked_length
 from cotangent._transforms.ragged_interface import Interface
@@ -476,9 +477,12 @@ def ragged(
         padded[(index, *(slice(0, size) for size in item.shape))] = item  # type: ignore[index]
     axes = [axis for axis in range(rank) if varies[axis] or shape[axis] != largest[axis]]
     lengths = {
-        axis - rank: _core.array(np.array([item.shape[axis] for item in items], dtype=np.int32)) for axis in axes
+        axis - rank: put_beside(_core.array(np.array([item.shape[axis] for item in items], dtype=np.int32)), given)
+        for axis in axes
     }
-    return Ragged._make(_core.array(padded), lengths, _names_from_end(names, lengths, shape, "ragged"))
+    return Ragged._make(
+        put_beside(_core.array(padded), given), lengths, _names_from_end(names, lengths, shape, "ragged")
+    )
 
 
 def _bounds(

@@ -27,7 +27,7 @@ from cotangent._base.capture import (
     structure_names,
     wraps,
 )
-from cotangent._base.device import backend_for, backend_of, backend_of_arrays, check_placements
+from cotangent._base.device import backend_for, backend_of, backend_of_arrays, backends_for, one_backend
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
 from cotangent._transforms.lengths import Comparison, collect_comparisons, compare
@@ -430,7 +430,7 @@ def jit(
             (`device_put`); or ``"cuda-emulated"``: these kernels, run on the host for tests. The environment variable ``CT_DEVICE`` names
             the one of functions that name none.
         inline: whether calls of it are inlined; calls are always inlined before compiling.
-        in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.
+        in_shardings: None, or devices and shardings in any tree, of one device: the program runs there. The same for ``out_shardings``.
         compiler_options: must be empty.
         threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results
             have the same bits for any number.
@@ -453,11 +453,10 @@ def jit(
     3.0
     """
     del inline, keep_unused
-    check_placements(in_shardings, "jit: in_shardings")
-    check_placements(out_shardings, "jit: out_shardings")
+    placed = backends_for(in_shardings, "jit: in_shardings") | backends_for(out_shardings, "jit: out_shardings")
     if compiler_options:
         raise ValueError(f"jit takes no compiler options; got {sorted(compiler_options)}")
-    compiler = _platform(backend, device)
+    compiler = one_backend(_platform(backend, device), placed, "jit")
     if fun is None:
         return functools.partial(
             jit,

@@ -6,7 +6,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import CPU, Device, check_device
+from cotangent._base.device import CPU, Device, check_device, device_at
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
 
@@ -39,7 +39,7 @@ class NamespaceInfo:
 
     def default_device(self) -> Device:
         """Where new arrays are."""
-        return CPU
+        return device_at(_core.default_backend())
 
     def devices(self) -> list[Device]:
         """Where arrays can be."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import Placement
+from cotangent._base.device import Placement, put_beside
 from cotangent._core import Array
 from cotangent._ops.binding import apart, kind
 from cotangent._ops.keys import key_data
@@ -35,24 +35,28 @@ __all__ = [
 ]
 
 
+def _made(values: Any) -> Array:
+    return put_beside(_core.array(values), ())  # type: ignore[no-any-return]
+
+
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of a buffer as a one-axis array."""
-    return _core.array(np.frombuffer(buffer, _core.canonical_dtype(dtype), count, offset))
+    return _made(np.frombuffer(buffer, _core.canonical_dtype(dtype), count, offset))
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
     """Numbers written in a text, with ``sep`` between them."""
-    return _core.array(np.fromstring(string, _core.canonical_dtype(dtype), count, sep=sep))
+    return _made(np.fromstring(string, _core.canonical_dtype(dtype), count, sep=sep))
 
 
 def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, **kwargs: Any) -> Array:  # noqa: A002
     """The elements of an iterable, along one axis."""
-    return _core.array(np.fromiter(iter, _core.canonical_dtype(dtype), count, **kwargs))
+    return _made(np.fromiter(iter, _core.canonical_dtype(dtype), count, **kwargs))
 
 
 def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0, **kwargs: Any) -> Array:
     """The numbers in a file, along one axis: their bytes, or text with ``sep`` between them."""
-    return _core.array(np.fromfile(file, _core.canonical_dtype(dtype), count, sep, offset, **kwargs))
+    return _made(np.fromfile(file, _core.canonical_dtype(dtype), count, sep, offset, **kwargs))
 
 
 def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
@@ -107,7 +111,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
         return result
     if result.dtype.kind == "V" and result.dtype.itemsize == 2:  # how NumPy writes a dtype that it does not know
         result = result.view(_core.canonical_dtype("bfloat16"))
-    return _core.array(result)
+    return _made(result)
 
 
 # ---- Printing --------------------------------------------------------------------------------------------------------

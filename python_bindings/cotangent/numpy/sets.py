@@ -14,6 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
+from cotangent._base.device import put_beside
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import constant, is_inexact, literal
@@ -93,7 +94,7 @@ def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | No
     if size is None and is_sized(mask):
         return sized_positions(mask)[0], None
     if size is None:
-        return _core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), None
+        return put_beside(_core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), [mask]), None
     count, length = count_from(size, f"{name}: size")
     found, total = true_positions(exact_mask(mask), count)
     real = primitives.iota(shape=[count], dtype=_INT32, axis=0) < total
