@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/terms_parts.h"
+#include "ir/terms_ranges.h"
 
 namespace ct::terms {
 namespace {
@@ -22,6 +23,7 @@ std::string key_of(const Leaf& leaf) {
   add_bytes(text, leaf.var);
   add_bytes(text, leaf.dtype);
   add_bytes(text, leaf.limit);
+  for (const int64_t each : {leaf.range.first, leaf.range.step, leaf.range.count, leaf.range.of}) add_bytes(text, each);
   for (const Part& part : leaf.parts) {
     add_bytes(text, part.leaf);
     add_bytes(text, part.shape.size());
@@ -299,9 +301,11 @@ struct Form {
   Ints positions[2];           // where each one's indices are among those of the result, in order
   std::optional<Index> bound;  // what is summed over
   std::vector<Ints> sizes;     // of the result's axes
+  // Which places along the factors' axes are not zero: what is zero elsewhere is put together with its like.
+  std::vector<std::optional<Range>> ranges;
 };
 
-std::optional<Form> form_of(const Context& context, const Term& term) {
+std::optional<Form> form_of(Context& context, const Term& term) {
   if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
   if (!term.whole.empty() || !term.zeros_win.empty()) return std::nullopt;
   if (std::abs(exponent_of(term.coefficient)) > kMostExponent) return std::nullopt;
@@ -330,6 +334,14 @@ std::optional<Form> form_of(const Context& context, const Term& term) {
   for (size_t k : {0, 1}) {
     form.order[k] = exchanged ? 1 - k : k;
     form.positions[k] = positions[form.order[k]];
+  }
+  for (const size_t k : form.order) {
+    const Factor& factor = term.factors[k];
+    for (const int64_t position : form.positions[k == form.order[0] ? 0 : 1]) {
+      const auto at = std::find(factor.indices.begin(), factor.indices.end(), outer[position]) - factor.indices.begin();
+      const auto left = filled(context, factor.leaf, factor.shape, static_cast<size_t>(at));
+      form.ranges.push_back(left ? std::optional(left->range) : std::nullopt);
+    }
   }
   for (const Indices& axis : term.axes) {
     form.sizes.emplace_back();
@@ -382,7 +394,7 @@ void Context::merge(Sum& sum) {
     }
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& each) {
       return each.form.positions[0] == form->positions[0] && each.form.positions[1] == form->positions[1] &&
-             each.form.sizes == form->sizes;
+             each.form.sizes == form->sizes && each.form.ranges == form->ranges;
     });
     if (group == groups.end()) group = groups.insert(group, {*form, {}});
     group->members.emplace_back(std::move(term), *form);

@@ -41,6 +41,13 @@ struct Part {
   bool operator==(const Part&) const = default;
 };
 
+// `count` places of an axis of `of`: first, first + step, …
+struct Range {
+  int64_t first = 0, step = 1, count = 0, of = 0;
+  bool is_whole() const { return count == of && step == 1; }
+  bool operator==(const Range&) const = default;
+};
+
 struct Leaf {
   enum class Kind : uint8_t {
     kVariable,
@@ -52,6 +59,8 @@ struct Leaf {
     kAll,            // and whether it is everywhere
     kQuotient,       // parts[0] divided by parts[1], whose axis i is its axis axes[i]
     kConverted,      // parts[0] in a wider dtype
+    kTaken,          // the places `range` of parts[0] along its axis axes[0]
+    kSpread,         // parts[0] with its elements along axes[0] at the places `range`, and zeros elsewhere
     kReciprocal,     // 1 / parts[0]
     kFinite,         // parts[0] with zeros for what is infinite or no number
     kNotFinite,      // 1 where parts[0] is infinite or no number, else 0
@@ -68,6 +77,7 @@ struct Leaf {
   Var var = kNoVar;
   DType dtype = DType::kFloat32;  // of what is converted
   int64_t limit = 0;
+  Range range{};
   std::vector<Part> parts{};
   bool operator==(const Leaf&) const = default;
 };

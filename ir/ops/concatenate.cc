@@ -13,6 +13,7 @@
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
+#include "ir/terms_ranges.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
 
@@ -242,6 +243,9 @@ Primitive concatenate_primitive() {
   };
   result.element = concatenate_element;
   result.simplify = simplify_by(simplify_concatenate);
+  result.terms = [](const terms::Input& input) {
+    return terms::concatenated(input, static_cast<size_t>(input.attrs.integer("axis")));
+  };
   result.arrangement = Arrangement::kConcatenate;
   return result;
 }

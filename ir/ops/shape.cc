@@ -7,6 +7,7 @@
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
+#include "ir/terms_ranges.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
 
@@ -282,6 +283,16 @@ JvpResult reverse_jvp(Builder&, absl::Span<const Value> primals, absl::Span<cons
 }
 
 // Of one number, or along axes of one element; else what reverses of the same axes undo.
+std::optional<terms::Sum> terms_of_reverse(const terms::Input& input) {
+  std::vector<terms::Range> ranges;
+  for (const int64_t size : input.result.shape()) ranges.push_back({.count = size, .of = size});
+  for (const int64_t axis : input.attrs.ints("axes")) {
+    terms::Range& range = ranges[static_cast<size_t>(axis)];
+    if (range.count > 1) range = {.first = range.count - 1, .step = -1, .count = range.count, .of = range.count};
+  }
+  return terms::taken(input, ranges);
+}
+
 Values simplify_reverse(const SimplifyInput& m) {
   const Value x = m.operands[0];
   const Ints& axes = m.attrs->ints("axes");
@@ -306,6 +317,7 @@ const Primitive& kReverse = define({
     .mask = reverse_mask,
     .element = reverse_element,
     .simplify = simplify_reverse,
+    .terms = terms_of_reverse,
 });
 
 Value broadcast(Value x, absl::Span<const int64_t> shape, absl::Span<const int64_t> axes) {

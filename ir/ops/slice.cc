@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
+#include "ir/terms_ranges.h"
 #include "runtime/error.h"
 #include "runtime/size.h"
 #include "runtime/text.h"
@@ -111,6 +112,17 @@ std::vector<Masked> slice_mask(Builder& builder, absl::Span<const Masked> operan
   return {result};
 }
 
+std::optional<terms::Sum> terms_of_slice(const terms::Input& input) {
+  std::vector<terms::Range> ranges;
+  for (int axis = 0; axis < input.result.rank(); ++axis) {
+    ranges.push_back({.first = input.attrs.ints("start")[axis],
+                      .step = input.result.dim(axis) > 1 ? input.attrs.ints("stride")[axis] : 1,
+                      .count = input.result.dim(axis),
+                      .of = input.avals[0].dim(axis)});
+  }
+  return terms::taken(input, ranges);
+}
+
 Value simplify_slice(const SimplifyInput& m) {
   const Value x = m.operands[0];
   if (m.is_full(x)) return m.full_of(x, m.output.shape());
@@ -140,6 +152,7 @@ const Primitive& kSlice = define({
           return element.read(0, from);
         },
     .simplify = simplify_by(simplify_slice),
+    .terms = terms_of_slice,
     .arrangement = Arrangement::kSlice,
 });
 
@@ -343,6 +356,21 @@ std::vector<Masked> pad_mask(Builder& builder, absl::Span<const Masked> operands
   return {result};
 }
 
+// With zeros, and without cutting anything off.
+std::optional<terms::Sum> terms_of_pad(const terms::Input& input) {
+  if (input.constant(1) != 0) return std::nullopt;
+  std::vector<terms::Range> ranges;
+  for (int axis = 0; axis < input.result.rank(); ++axis) {
+    const int64_t low = input.attrs.ints("low")[axis], size = input.avals[0].dim(axis);
+    if (low < 0 || input.attrs.ints("high")[axis] < 0) return std::nullopt;
+    ranges.push_back({.first = low,
+                      .step = size > 1 ? input.attrs.ints("interior")[axis] + 1 : 1,
+                      .count = size,
+                      .of = input.result.dim(axis)});
+  }
+  return terms::spread_out(input, ranges);
+}
+
 Value simplify_pad(const SimplifyInput& m) {
   const auto all_zero = [&](std::string_view key) {
     const Ints& amounts = m.attrs->ints(key);
@@ -365,6 +393,7 @@ const Primitive& kPad = define({
     .mask = pad_mask,
     .element = pad_element,
     .simplify = simplify_by(simplify_pad),
+    .terms = terms_of_pad,
     .arrangement = Arrangement::kPad,
 });
 

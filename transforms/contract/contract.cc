@@ -22,6 +22,7 @@
 #include "ir/ops.h"
 #include "ir/primitive.h"
 #include "ir/terms_parts.h"
+#include "ir/terms_ranges.h"
 #include "runtime/processor.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
@@ -54,6 +55,7 @@ struct PlannedTerm {
   int exponent;  // of a power of two that it is to be multiplied with
   std::optional<Blocks> blocks{};
   double nanoseconds = 0;
+  std::vector<terms::Range> ranges{};  // where its elements go, by index; none: everywhere
 };
 
 struct PlannedExit {
@@ -319,8 +321,8 @@ class Planner {
     return bytes * kByte;
   }
 
-  // Equal terms of a sum as one: the product of two sums has them in another order.
-  static std::vector<terms::Term> different_terms(const terms::Sum& sum) {
+  // Equal terms of a sum as one: the product of two sums has them in another order. Zeros are left out.
+  std::vector<terms::Narrowed> different_terms(const terms::Sum& sum) {
     std::map<std::string, size_t> places;
     std::vector<terms::Term> different;
     for (const terms::Term& term : sum.terms) {
@@ -331,13 +333,18 @@ class Planner {
         different[at->second].coefficient += term.coefficient;
       }
     }
-    return different;
+    std::vector<terms::Narrowed> result;
+    for (const terms::Term& term : different) {
+      if (auto left = terms::narrowed(regions_.context(), term)) result.push_back(*std::move(left));
+    }
+    if (result.empty()) result.push_back({.term = different[0]});
+    return result;
   }
 
   std::optional<PlannedExit> plan_in(const Precision& precision, const Exit& exit,
-                                     const std::vector<terms::Term>& terms, const std::set<std::string>& known) {
+                                     const std::vector<terms::Narrowed>& terms, const std::set<std::string>& known) {
     PlannedExit result{.terms = {}, .precision = precision};
-    for (const terms::Term& term : terms) {
+    for (const auto& [term, ranges] : terms) {
       std::optional<PlannedTerm> best = planned(term, precision, known);
       if (const auto over = over_distinct(regions_.context(), term)) {
         const double each = kComparison * kProcessor.multiply_add(precision.narrow);
@@ -346,6 +353,7 @@ class Planner {
         if (other && (!best || other->nanoseconds < best->nanoseconds)) best = std::move(other);
       }
       if (!best) return std::nullopt;
+      best->ranges = ranges;
       result.terms.push_back(*std::move(best));
     }
     auto not_finite = plans_of_not_finite(regions_.context(), exit.sum, precision.narrow);
@@ -364,12 +372,12 @@ class Planner {
 
   std::optional<PlannedExit> plan(const Exit& exit, Made& made) {
     constexpr Precision kDouble{DType::kFloat64, DType::kFloat64};
-    std::vector<terms::Term> terms = different_terms(exit.sum);
+    std::vector<terms::Narrowed> terms = different_terms(exit.sum);
     const Precision precision = exit.in_double ? kDouble : precision_before(exit);
     auto result = plan_in(precision, exit, terms, made[precision]);
     if (result && exit.in_double) result->terms[0].nanoseconds += conversion_time(exit, made[kDouble]);
     if (may_be_multiplied_out(exit, precision)) {
-      for (terms::Term& term : terms) term.whole.clear();
+      for (terms::Narrowed& each : terms) each.term.whole.clear();
       std::set<std::string> known = made[kDouble];
       auto other = plan_in(kDouble, exit, terms, known);
       if (other) other->terms[0].nanoseconds += conversion_time(exit, known);
@@ -392,7 +400,13 @@ class Planner {
 Value emit(Emitter& emitter, const PlannedExit& planned, const Exit& exit, const Aval& type) {
   Value total;
   for (const PlannedTerm& term : planned.terms) {
-    Value value = reshape(emitter.term(term.plan, term.blocks, term.exponent), type.shape());
+    Value value = emitter.term(term.plan, term.blocks, term.exponent);
+    if (!term.ranges.empty()) {
+      Shape left;
+      for (const terms::Range& range : term.ranges) left.push_back(range.count);
+      value = spread_out(reshape(value, left), term.ranges);
+    }
+    value = reshape(value, type.shape());
     if (term.coefficient != 1) value = value * full_like(value, term.coefficient);
     total = total ? total + value : value;
   }

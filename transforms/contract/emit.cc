@@ -110,7 +110,28 @@ Value beside(Value x, const Ints& axes, absl::Span<const int64_t> shape) {
   return broadcast(sorted == axes ? x : transpose(x, order), shape, sorted);
 }
 
+// The places of a range along an axis.
+Value taken(Value x, size_t axis, const terms::Range& range) {
+  const int64_t last = range.first + (range.count - 1) * range.step;
+  Ints first(x.rank(), 0), end(x.shape().begin(), x.shape().end()), step(x.rank(), 1);
+  first[axis] = std::min(range.first, last);
+  end[axis] = std::max(range.first, last) + 1;
+  step[axis] = std::abs(range.step);
+  const Value places = slice(x, first, end, step);
+  return range.step < 0 ? reverse(places, {static_cast<int64_t>(axis)}) : places;
+}
+
 }  // namespace
+
+Value spread_out(Value x, absl::Span<const terms::Range> ranges) {
+  Ints low, high, interior;
+  for (const terms::Range& range : ranges) {
+    low.push_back(range.first);
+    interior.push_back(range.step - 1);
+    high.push_back(range.of - range.first - (range.count - 1) * range.step - 1);
+  }
+  return pad(x, zeros(*x.builder, Aval(x.dtype(), {})), low, high, interior);
+}
 
 Value Emitter::composed(const Leaf& one) {
   if (one.kind == Leaf::Kind::kConcatenation) return concatenated(one);
@@ -118,6 +139,13 @@ Value Emitter::composed(const Leaf& one) {
   parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
+  if (one.kind == Leaf::Kind::kTaken) return taken(parts[0], one.parts[0].axes[0], one.range);
+  if (one.kind == Leaf::Kind::kSpread) {
+    std::vector<terms::Range> ranges;
+    for (const int64_t size : parts[0].shape()) ranges.push_back({.count = size, .of = size});
+    ranges[one.parts[0].axes[0]] = one.range;
+    return spread_out(parts[0], ranges);
+  }
   if (one.kind == Leaf::Kind::kReciprocal) return full_like(parts[0], 1) / parts[0];
   if (one.kind == Leaf::Kind::kFinite) return select(is_finite(parts[0]), parts[0], zeros_like(parts[0]));
   if (one.kind == Leaf::Kind::kNotFinite) return convert(logical_not(is_finite(parts[0])), precision_.narrow);

@@ -32,6 +32,9 @@ struct Precision {
   auto operator<=>(const Precision&) const = default;
 };
 
+// By axis of the result: the places of it where the elements of x go; zeros elsewhere.
+Value spread_out(Value x, absl::Span<const terms::Range> ranges);
+
 class Emitter {
  public:
   // `variable`: the value of a variable of the graph that leaves are of.
