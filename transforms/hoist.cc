@@ -530,12 +530,17 @@ GraphPtr hoist_products(const Graph& graph) {
             loop = slices.hoist(builder);
           }
           const ArrangedResults results(ScanAttrs::from(*loop.attrs));
-          if (results.found()) loop.attrs = loop.attrs->with("graph", results.body());
+          const Values given = loop.operands;
+          if (results.found()) {
+            const ScanAttrs changed = results.scan();
+            loop = {loop.attrs->with("graph", changed.graph)->with("num_carries", changed.num_carries),
+                    results.operands(builder, given)};
+          }
           Hoister hoister(loop);
           hoisted = hoisted || hoister.found();
           const Values found =
               hoister.found() ? hoister.hoist(builder) : builder.bind(*equation.primitive, loop.operands, loop.attrs);
-          return results.found() ? results.arranged(builder, found) : found;
+          return results.found() ? results.arranged(builder, given, found) : found;
         }
         return builder.bind(*equation.primitive, loop.operands, loop.attrs);
       });
