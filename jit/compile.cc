@@ -285,10 +285,11 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
 
 // What has no kernels is one host function.
 absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& options,
-                                  jit::HostFunctions& host_functions, std::string_view architecture) {
+                                  jit::HostFunctions& host_functions, std::string_view architecture,
+                                  const Machine& machine) {
   auto plan = as_status([&] {
-    const GraphPtr prepared = prepare(graph, kGpu, options.products);
-    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu, &host_functions), architecture);
+    const GraphPtr prepared = prepare(graph, machine, options.products);
+    return jit::emit_kernels(lower_prepared(*prepared, kProgram, machine, &host_functions), architecture, machine);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;
@@ -297,9 +298,15 @@ absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& o
   return plan;
 }
 
+Machine gpu_machine(bool has_product_library) {
+  Machine machine = kGpu;
+  machine.has_product_library = has_product_library;
+  return machine;
+}
+
 absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
                                    jit::HostFunctions& host_functions) {
-  return plan_kernels(graph, options, host_functions, jit::kEmulated);
+  return plan_kernels(graph, options, host_functions, jit::kEmulated, gpu_machine(emulates_product_library()));
 }
 
 std::string cuda_architecture() {
@@ -308,7 +315,7 @@ std::string cuda_architecture() {
 }
 absl::StatusOr<Plan> plan_cuda(const GraphPtr& graph, const CompileOptions& options,
                                jit::HostFunctions& host_functions) {
-  return plan_kernels(graph, options, host_functions, cuda_architecture());
+  return plan_kernels(graph, options, host_functions, cuda_architecture(), kGpu);
 }
 // Of a plan that has any.
 void find_whole_graph(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions) {
