@@ -40,7 +40,7 @@ Plan one_of_each() {
                  {HostStep{.function = 0, .inputs = {{{0, 0}, 20}}, .outputs = {{{1, 0}, 16}}},
                   FillStep{.to = {1, 8}, .byte = 255, .bytes = 8}},
                  {ProductStep{.m = 1,
-                              .n = 2,
+                              .n = 1,
                               .k = 3,
                               .batch = 1,
                               .a = {.at = {0, 4}, .row_stride = 3, .column_stride = 1},
@@ -122,15 +122,15 @@ TEST(CheckPlan, NamesWhatIsWrong) {
   EXPECT_THAT(step(2, 0, +[](HostStep& s) { s.function = 1; }), HasSubstr("host function 1 of 1"));
   EXPECT_THAT(step(2, 0, +[](HostStep& s) { s.outputs[0].bytes = 17; }), HasSubstr("output of 17 bytes at 0 of 16"));
   EXPECT_THAT(step(2, 1, +[](FillStep& s) { s.bytes = 9; }), HasSubstr("a fill of 9 bytes at 8 of 16"));
-  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.k = 0; }), HasSubstr("a product of sizes 1, 2, 0 and 1"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.k = 0; }), HasSubstr("a product of sizes 1, 1, 0 and 1"));
   EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.a.dtype = DType::kFloat64; }), HasSubstr("of unknown types"));
   EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.c.dtype = DType::kInt32; }), HasSubstr("of unknown types"));
   EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.compute = DType::kFloat64; }), HasSubstr("of unknown types"));
   EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.b.column_stride = 2; }), HasSubstr("strides 1, 2 and 5"));
   EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.a.column_stride = 2; }), HasSubstr("strides 3, 2 and 0"));
-  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.c.at.offset = 12; }), HasSubstr("of 8 bytes at 12 of 16"));
-  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.batch = 2; }), HasSubstr("of 44 bytes at 0 of 20"));
-  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.b.column_stride = INT64_MAX / 2; }), HasSubstr("too many bytes"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.c.at.offset = 13; }), HasSubstr("of 4 bytes at 13 of 16"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.batch = 2; }), HasSubstr("of 32 bytes at 0 of 20"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.batch = 3, s.b.batch_stride = INT64_MAX; }), HasSubstr("too many"));
   EXPECT_THAT(problem([](Plan& p) { p.blocks[3] = {NativeStep{"f"}}; }), HasSubstr("without its code"));
 }
 
