@@ -1,4 +1,4 @@
-"""Large products by a library of the device: on the emulated one, with a library that is a plain loop."""
+"""Large products by a library of the device: on the emulated one, and on one with a driver and a cuBLASLt that have no GPU."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
+
+import pytest
+from fake_cuda import FAKE_CUBLASLT, run
 
 PRELUDE = """
 import json
@@ -111,3 +115,87 @@ print(json.dumps(steps(f, np.ones((200, 200), np.float32), np.ones((200, 200), n
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert all(step.startswith("kernel") for step in json.loads(ended.stdout.splitlines()[-1]))
+
+
+# ---- the back end "cuda", with a driver and a library that have no GPU -----------------------------------------------
+
+CUDA = PRELUDE.replace("cuda-emulated", "cuda")
+
+
+def test_products_of_the_gpu_are_the_librarys() -> None:
+    """A product is no launch of ours; a call that was made before makes no descriptor, no search and no allocation."""
+    program = """
+library = ctypes.CDLL(os.environ["CT_CUBLASLT"])
+library.fake_cublaslt_calls.restype = ctypes.c_int64
+names = ["cublasLtMatmul", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmulDescCreate", "cublasLtMatrixLayoutCreate"]
+x, y = normal(170, 160), normal(160, 180)
+batch, other = normal(5, 100, 90), normal(5, 90, 110)
+found = {
+    "plain": difference(lambda x, y: x @ y, x, y),
+    "transposed": difference(lambda x, z: x.T @ z, x, normal(170, 180)),
+    "float64": difference(lambda x, y: x @ y, x.astype(np.float64), y.astype(np.float64)),
+    "batch": difference(lambda x, y: x @ y, batch, other),
+}
+f = ct.jit(lambda x, y: x @ y, backend="cuda")
+f(x, y)
+restart(), library.fake_cublaslt_restart(b"")
+f(x, y)
+print(json.dumps([found, [library.fake_cublaslt_calls(name.encode()) for name in names], calls("cuMemAllocAsync"), launches()]))
+"""
+    found, library, allocations, launches = run(CUDA + program, CT_CUBLASLT=str(FAKE_CUBLASLT))
+    assert max(found.values()) < 1e-4, found
+    assert library == [1, 0, 0, 0] and allocations == 0 and launches == []
+
+
+def test_nothing_is_opened_for_programs_without_large_products() -> None:
+    program = """
+f = ct.jit(lambda x: cnp.tanh(x @ x.T) + x.sum(), backend="cuda")
+f(np.ones((100, 100), np.float32)), ct.jit(lambda x: x * x, backend="cuda")(np.ones((3000, 3000), np.float32))
+before = "libfake_cublaslt" in open("/proc/self/maps").read()
+f(np.ones((200, 200), np.float32))
+print(json.dumps([before, "libfake_cublaslt" in open("/proc/self/maps").read()]))
+"""
+    assert run(CUDA + program, CT_CUBLASLT=str(FAKE_CUBLASLT)) == [False, True]
+
+
+def test_plans_on_disk_are_those_of_the_library_that_is_there(tmp_path: Path) -> None:
+    program = """
+print(json.dumps([step.split(" ")[0] for step in steps(lambda x: x @ x, np.ones((200, 200), np.float32))]))
+"""
+    for library, step in ((str(FAKE_CUBLASLT), "product"), ("", "kernel")) * 2:
+        found = run(CUDA + program, CT_CUBLASLT=library, CT_CACHE_DIR=str(tmp_path))
+        assert found == [step]
+
+
+def test_a_library_that_fails_is_an_error() -> None:
+    program = """
+library = ctypes.CDLL(os.environ["CT_CUBLASLT"])
+library.fake_cublaslt_restart(b"cublasLtMatmul:1:14")
+x = normal(200, 200)
+f = ct.jit(lambda x: x @ x, backend="cuda")
+try:
+    f(x)
+except ct.errors.DeviceError as error:
+    message = str(error)
+print(json.dumps([message, difference(lambda x: x @ x, x), float(ct.jit(lambda x: x + 1, backend="cpu")(1.0))]))
+"""
+    message, difference, two = run(CUDA + program, CT_CUBLASLT=str(FAKE_CUBLASLT))
+    assert "cuBLASLt's cublasLtMatmul failed with 14, CUBLAS_STATUS_INTERNAL_ERROR" in message
+    assert difference < 1e-4 and two == 2.0
+
+
+def test_the_package_of_nvidia_beside_ours_is_found(tmp_path: Path) -> None:
+    """In a folder of `sys.path`, of the driver's CUDA or an older one."""
+    if not FAKE_CUBLASLT.exists():
+        pytest.skip("the fake library is not built")
+    program = """
+print(json.dumps([step.split(" ")[0] for step in steps(lambda x: x @ x, np.ones((200, 200), np.float32))]))
+"""
+    prefix = "import os\ndel os.environ['CT_CUBLASLT']\n"
+    places = {"12080": "nvidia/cublas/lib/libcublasLt.so.12", "13000": "nvidia/cu13/lib/libcublasLt.so.13"}
+    for version, place in places.items():
+        folder = tmp_path / version
+        (folder / place).parent.mkdir(parents=True)
+        (folder / place).symlink_to(FAKE_CUBLASLT)
+        found = run(prefix + CUDA + program, CT_FAKE_CUDA_VERSION=version, PYTHONPATH=str(folder))
+        assert found == ["product"], version

@@ -73,8 +73,8 @@ void StreamQueue::copy(void* to, const void* from, int64_t bytes) {
   driver().cuMemcpyDtoDAsync(address_of(to), address_of(from), static_cast<size_t>(bytes), context_.stream());
 }
 
-void StreamQueue::product(const ProductStep&, const void*, const void*, void*) {
-  throw Error(ErrorKind::kInternal, "no program for a GPU has products of a library");
+void StreamQueue::product(const ProductStep& product, const void* a, const void* b, void* c) {
+  context_.products().make(context_, product, a, b, c);
 }
 
 void StreamQueue::fill(void* to, uint8_t byte, int64_t bytes) {

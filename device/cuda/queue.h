@@ -8,7 +8,7 @@ namespace ct::cuda {
 
 class StreamQueue final : public Queue {
  public:
-  explicit StreamQueue(const GpuContext& context) : context_(context) {}
+  explicit StreamQueue(GpuContext& context) : context_(context) {}
 
   void native(const Loaded& loaded, void* const* inputs, void* const* outputs) override;
   void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override;
@@ -40,7 +40,7 @@ class StreamQueue final : public Queue {
 
   const Driver& driver() const { return context_.driver(); }
 
-  const GpuContext& context_;
+  GpuContext& context_;
 };
 
 }  // namespace ct::cuda
