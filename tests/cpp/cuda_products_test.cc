@@ -245,6 +245,46 @@ TEST_F(CudaProducts, TheLibraryIsOpenedWhereItIsNamed) {
   EXPECT_THAT(error_of(named, ErrorKind::kDevice), HasSubstr("libm.so.6 has no function cublasLt"));
 }
 
+// Needs no GPU. What it takes are attributes of these numbers and sizes.
+TEST_F(CudaProducts, TheRealLibraryTakesDescriptors) {
+  using namespace cuda::cublas;  // NOLINT: as in device/cuda/products.cc
+  setenv("CT_CUBLASLT", "libcublasLt.so.13", 1);
+  std::shared_ptr<const Library> library;
+  try {
+    library = Library::open(13000);
+  } catch (const Error&) {
+    GTEST_SKIP() << "there is no libcublasLt.so.13";
+  }
+  Matmul matmul = nullptr;
+  Layout layout = nullptr;
+  Preference preference = nullptr;
+  library->cublasLtMatmulDescCreate(&matmul, ComputeType::kFloat32, ElementType::kFloat32);
+  for (const auto attribute : {MatmulAttribute::kTransposeA, MatmulAttribute::kTransposeB}) {
+    const auto operation = Operation::kTranspose;
+    library->cublasLtMatmulDescSetAttribute(matmul, attribute, &operation, sizeof operation);
+  }
+  library->cublasLtMatrixLayoutCreate(&layout, ElementType::kBFloat16, 5, 6, 7);
+  const int32_t count = 3;
+  const int64_t stride = 1000;
+  library->cublasLtMatrixLayoutSetAttribute(layout, LayoutAttribute::kBatchCount, &count, sizeof count);
+  library->cublasLtMatrixLayoutSetAttribute(layout, LayoutAttribute::kBatchStride, &stride, sizeof stride);
+  library->cublasLtMatmulPreferenceCreate(&preference);
+  const uint64_t bytes = 32 << 20;
+  library->cublasLtMatmulPreferenceSetAttribute(preference, PreferenceAttribute::kMostWorkspaceBytes, &bytes,
+                                                sizeof bytes);
+  for (const auto attribute :
+       {PreferenceAttribute::kReductionSchemes, PreferenceAttribute::kAlignmentA, PreferenceAttribute::kAlignmentB,
+        PreferenceAttribute::kAlignmentC, PreferenceAttribute::kAlignmentD}) {
+    const uint32_t number =
+        attribute == PreferenceAttribute::kReductionSchemes ? kReductionInComputeType : uint32_t{16};
+    library->cublasLtMatmulPreferenceSetAttribute(preference, attribute, &number, sizeof number);
+  }
+  library->cublasLtMatmulPreferenceDestroy(preference);
+  library->cublasLtMatrixLayoutDestroy(layout);
+  library->cublasLtMatmulDescDestroy(matmul);
+  EXPECT_THROW(library->cublasLtMatmulDescSetAttribute(nullptr, MatmulAttribute::kTransposeA, nullptr, 0), Error);
+}
+
 // ---- programs -------------------------------------------------------------------------------------------------------
 
 TEST_F(CudaProducts, ProgramsLeaveLargeProductsToIt) {
