@@ -107,7 +107,7 @@ class KernelEmitter {
   Where place(Slot slot) const { return {arena_, slots_.at(slot)}; }
   ByteRange place(const loop::HostCall::Array& array, int64_t moved) const;
   ProductMatrix matrix(const LibraryMatrix& matrix) const;
-  ProductStep product_step(const Statement& s) const;
+  ProductStep product_step(const LibraryProduct& product, std::string work) const;
   void add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const;
   void emit_kernel(const Kernel& kernel, KernelStep& step);
   // Declares it; what it is given becomes known.
@@ -356,8 +356,7 @@ ProductMatrix KernelEmitter::matrix(const LibraryMatrix& matrix) const {
           .batch_stride = matrix.batch_stride};
 }
 
-ProductStep KernelEmitter::product_step(const Statement& s) const {
-  const LibraryProduct product = *library_product(program_, s);
+ProductStep KernelEmitter::product_step(const LibraryProduct& product, std::string work) const {
   const ProductMatrix a = matrix(product.a);
   return {.m = product.m,
           .n = product.n,
@@ -368,7 +367,7 @@ ProductStep KernelEmitter::product_step(const Statement& s) const {
           .c = matrix(product.c),
           .compute = product_compute_type(a.dtype),
           .accumulate = product.accumulate,
-          .work = work_of(program_, groups_, {.statements = {&s}})};
+          .work = std::move(work)};
 }
 
 void KernelEmitter::add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const {
@@ -384,7 +383,10 @@ void KernelEmitter::add_steps(Plan& plan, const Pieces& pieces, uint32_t block) 
         plan.blocks[block].emplace_back(kernels_[piece.kernel]);
         break;
       case Piece::Kind::kProduct:
-        plan.blocks[block].emplace_back(product_step(*piece.product));
+        for (const LibraryProduct& product : library_products(program_, *piece.product)) {
+          plan.blocks[block].emplace_back(
+              product_step(product, work_of(program_, groups_, {.statements = {piece.product}})));
+        }
         break;
       case Piece::Kind::kHost: {
         HostStep step{piece.call->function, {}, {}};

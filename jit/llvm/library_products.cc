@@ -1,6 +1,9 @@
 #include "jit/llvm/library_products.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
 
 #include "device/plan.h"
 #include "jit/loop/barriers.h"
@@ -17,6 +20,8 @@ namespace {
 
 // Libraries take larger numbers, and have few kernels for these.
 constexpr int64_t kMostSize = INT32_MAX;
+// For loops that are no batch; more would make long plans.
+constexpr int64_t kMostCalls = 256;
 
 bool is_large(const Gemm& gemm, int64_t batch) {
   int64_t count = batch;
@@ -50,37 +55,45 @@ std::optional<LibraryMatrix> begin(const loop::Program& program, const Matrix& m
   return LibraryMatrix{matrix.buffer, matrix.offset.constant(), matrix.row_stride, matrix.column_stride, 0};
 }
 
-// From the innermost loop: each steps over all of the ones inside it.
-bool add_batch(LibraryProduct& product, const ProductNest& nest) {
-  const Gemm& gemm = *nest.product;
-  const std::pair<LibraryMatrix*, const Matrix*> matrices[] = {
-      {&product.a, &gemm.a}, {&product.b, &gemm.b}, {&product.c, &gemm.c}};
-  for (auto loop = nest.loops.rbegin(); loop != nest.loops.rend(); ++loop) {
-    const int64_t count = (*loop)->extent.constant();
-    if (count == 1) continue;
-    for (const auto& [matrix, from] : matrices) {
-      const int64_t stride = from->offset.coefficient_of((*loop)->variable);
-      if (stride < 0) return false;
-      if (product.batch == 1) matrix->batch_stride = stride;
-      int64_t over_all = 0;
-      if (product.batch != 1 &&
-          (__builtin_mul_overflow(matrix->batch_stride, product.batch, &over_all) || over_all != stride)) {
-        return false;
-      }
-    }
-    product.batch *= count;
+// Whether a loop steps over all of the ones inside of it in each array; then these are one batch.
+bool join_batch(LibraryProduct& product, const Gemm& gemm, const For& loop) {
+  const int64_t count = loop.extent.constant();
+  const std::array<std::pair<LibraryMatrix*, const Matrix*>, 3> matrices = {
+      {{&product.a, &gemm.a}, {&product.b, &gemm.b}, {&product.c, &gemm.c}}};
+  for (const auto& [matrix, from] : matrices) {
+    const int64_t stride = from->offset.coefficient_of(loop.variable);
+    int64_t over_all = stride;
+    if (product.batch != 1 && __builtin_mul_overflow(matrix->batch_stride, product.batch, &over_all)) return false;
+    if (stride < 0 || over_all != stride) return false;
   }
+  for (const auto& [matrix, from] : matrices) {
+    if (product.batch == 1) matrix->batch_stride = from->offset.coefficient_of(loop.variable);
+  }
+  product.batch *= count;
   return true;
+}
+
+// One for each item of the loop.
+std::vector<LibraryProduct> repeat(const std::vector<LibraryProduct>& products, const Gemm& gemm, const For& loop) {
+  std::vector<LibraryProduct> all;
+  for (int64_t item = 0; item < loop.extent.constant(); ++item) {
+    for (LibraryProduct product : products) {
+      product.a.offset += item * gemm.a.offset.coefficient_of(loop.variable);
+      product.b.offset += item * gemm.b.offset.coefficient_of(loop.variable);
+      product.c.offset += item * gemm.c.offset.coefficient_of(loop.variable);
+      all.push_back(product);
+    }
+  }
+  return all;
 }
 
 }  // namespace
 
-std::optional<LibraryProduct> library_product(const loop::Program& program, const loop::Statement& statement) {
+std::vector<LibraryProduct> library_products(const loop::Program& program, const loop::Statement& statement) {
   const std::optional<ProductNest> nest = product_nest(program, statement);
   if (!nest) return {};
   const Gemm& gemm = *nest->product;
   if (gemm.rows != Index(gemm.m) || gemm.columns != Index(gemm.n) || gemm.steps != Index(gemm.k)) return {};
-  if (!is_large(gemm, nest->items)) return {};
   const DType type = program.buffers[gemm.a.buffer].dtype;
   if (type != program.buffers[gemm.b.buffer].dtype || !is_product_type(type, program.buffers[gemm.c.buffer].dtype)) {
     return {};
@@ -89,11 +102,20 @@ std::optional<LibraryProduct> library_product(const loop::Program& program, cons
   if (!a || !b || !c) return {};
   LibraryProduct product{gemm.m, gemm.n, gemm.k, 1, *a, *b, *c, gemm.accumulate};
   if (!arrange(product.a, gemm.m, gemm.k) || !arrange(product.b, gemm.k, gemm.n) ||
-      !arrange(product.c, gemm.m, gemm.n) || !add_batch(product, *nest)) {
+      !arrange(product.c, gemm.m, gemm.n)) {
     return {};
   }
+  // From the innermost loop outwards.
+  std::vector<const For*> repeated;
+  for (auto loop = nest->loops.rbegin(); loop != nest->loops.rend(); ++loop) {
+    if ((*loop)->extent.constant() == 1) continue;
+    if (!repeated.empty() || !join_batch(product, gemm, **loop)) repeated.push_back(*loop);
+  }
+  if (!is_large(gemm, product.batch) || nest->items / product.batch > kMostCalls) return {};
   if (product.batch > 1 && product.c.batch_stride == 0) return {};
-  return product;
+  std::vector<LibraryProduct> products = {product};
+  for (const For* loop : repeated) products = repeat(products, gemm, *loop);
+  return products;
 }
 
 }  // namespace ct::jit

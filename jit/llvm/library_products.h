@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "jit/loop/loop.h"
 
@@ -25,7 +25,8 @@ struct LibraryProduct {
   bool accumulate;
 };
 
-// Of a product, or of independent loops around one that are a batch of it.
-std::optional<LibraryProduct> library_product(const loop::Program& program, const loop::Statement& statement);
+// Of a product, or of independent loops around one: the inner ones are a batch of it if their steps through each array
+// are one stride; for the items of others there are several. Empty where no library takes it.
+std::vector<LibraryProduct> library_products(const loop::Program& program, const loop::Statement& statement);
 
 }  // namespace ct::jit

@@ -141,7 +141,7 @@ void Cutter::add(const Statement& s, Pieces& pieces) {
     add_call(program_.host_calls[s.detail], pieces);
   } else if (s.kind == StatementKind::kSwap) {
     new_kernel(Kernel::Kind::kExchange, pieces).statements = {&s};
-  } else if (machine_.has_product_library && library_product(program_, s)) {
+  } else if (machine_.has_product_library && !library_products(program_, s).empty()) {
     pieces.push_back({.kind = Piece::Kind::kProduct, .product = &s});
   } else if (joins_grid(s, pieces)) {
     return;

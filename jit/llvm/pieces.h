@@ -80,7 +80,7 @@ struct Piece {
   enum class Kind : uint8_t { kKernel, kProduct, kHost, kLoop, kBranch };
   Kind kind = Kind::kKernel;
   uint32_t kernel = 0;                       // in Cut::kernels; a loop's condition has two places
-  const loop::Statement* product = nullptr;  // kProduct: of which there is a library_product
+  const loop::Statement* product = nullptr;  // kProduct: of which there are library_products
   const loop::HostCall* call = nullptr;      // kHost
   std::vector<int64_t> inputs = {},
                        outputs = {};            // kHost: positions in the arena of what is moved, -1 where nothing is

@@ -417,6 +417,14 @@ std::vector<Product> products() {
                  "product 6 of 90 x 110 x 100",
                  1,
                  1e-4});
+  // Heads inside of positions, as in attention: a batch of heads for each sequence.
+  all.push_back({"a batch of batches",
+                 {Aval(DType::kFloat32, {2, 160, 3, 90}), Aval(DType::kFloat32, {2, 170, 3, 90})},
+                 [](Builder&, const Values& v) { return Values{dot_general(v[0], v[1], {{3}, {3}, {0, 2}, {0, 2}})}; },
+                 "product 3 of 160 x 170 x 90 in float32 (float32 input 0+172800 strides 270, 1 each 90; float32 input "
+                 "1+183600 strides 1, 270 each 90) -> (float32 output 0+326400 strides 170, 1 each 27200)",
+                 2,
+                 1e-4});
   all.push_back({"in a loop",
                  {a, Aval(DType::kFloat32, {150, 160}), Aval(DType::kFloat32, {160, 180})},
                  [](Builder& outer, const Values& v) {
