@@ -1,7 +1,8 @@
 // cuBLASLt, NVIDIA's library of matrix products: opened when a program has a large product and not before, with
 // declarations of our own of the calls that are used. tests/cpp/cublaslt_header.cc compares them with cublasLt.h.
 //
-// It need not be there: `Library::open`. A call that fails throws: Error(kMemory) where there is no memory left, else Error(kDevice).
+// It need not be there: `Library::open`. A call that fails throws: Error(kMemory) where there is no memory left, else
+// Error(kDevice).
 #pragma once
 
 #include <cstddef>
