@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "device/plan.h"
 #include "runtime/text.h"
@@ -78,6 +79,36 @@ class Checker {
     expect(step.blocks > 0 && step.threads > 0, "a kernel of no threads");
     for (const Where& where : step.arguments) place(where, 0, "kernel's argument");
   }
+  void check(const ProductMatrix& matrix, int64_t rows, int64_t columns, const ProductStep& step) {
+    const int64_t size = dtype_size(matrix.dtype);
+    const bool is_stored = (matrix.column_stride == 1 && matrix.row_stride >= columns) ||
+                           (matrix.row_stride == 1 && matrix.column_stride >= rows);
+    expect(is_stored && matrix.batch_stride >= 0, "a product's matrix of strides ", matrix.row_stride, ", ",
+           matrix.column_stride, " and ", matrix.batch_stride);
+    int64_t elements = 1;
+    bool fits = true;
+    for (const auto& [count, stride] : {std::pair(rows, matrix.row_stride), std::pair(columns, matrix.column_stride),
+                                        std::pair(step.batch, matrix.batch_stride)}) {
+      int64_t last = 0;
+      fits = fits && !__builtin_mul_overflow(count - 1, stride, &last) &&
+             !__builtin_add_overflow(elements, last, &elements);
+    }
+    int64_t bytes = 0;
+    fits = fits && !__builtin_mul_overflow(elements, size, &bytes);
+    expect(fits, "a product's matrix of too many bytes");
+    if (fits) place(matrix.at, bytes, "product's matrix");
+  }
+  void check(const ProductStep& step) {
+    const bool is_some = step.m > 0 && step.n > 0 && step.k > 0 && step.batch > 0;
+    expect(is_some, "a product of sizes ", step.m, ", ", step.n, ", ", step.k, " and ", step.batch);
+    const bool is_typed = step.a.dtype == step.b.dtype && is_product_type(step.a.dtype, step.c.dtype) &&
+                          step.compute == product_compute_type(step.a.dtype);
+    expect(is_typed, "a product of unknown types");
+    if (!is_some || !is_typed) return;
+    check(step.a, step.m, step.k, step);
+    check(step.b, step.k, step.n, step);
+    check(step.c, step.m, step.n, step);
+  }
   void check(const CopyStep& step) {
     place(step.to, step.bytes, "copy");
     place(step.from, step.bytes, "copy");
@@ -106,6 +137,13 @@ class Checker {
 };
 
 }  // namespace
+
+bool is_product_type(DType operands, DType result) {
+  const bool is_half = operands == DType::kFloat16 || operands == DType::kBFloat16;
+  if (operands != DType::kFloat32 && operands != DType::kFloat64 && !is_half) return false;
+  return result == operands || (is_half && result == DType::kFloat32);
+}
+DType product_compute_type(DType operands) { return operands == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
 
 std::string check_plan(const Plan& plan) { return Checker(plan).problem(); }
 

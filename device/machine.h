@@ -15,6 +15,8 @@ struct Machine {
   // Loops are ordered, merged and cut in chunks for the caches and threads of one host. Else their items are threads of
   // their own.
   bool chunks = true;
+  // The device has a library that large products of matrices are left to (ProductStep).
+  bool has_product_library = false;
 };
 
 inline constexpr Machine kThisProcess{};

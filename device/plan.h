@@ -63,6 +63,24 @@ struct KernelStep {
   std::string work = {};  // what it computes, for people
   bool operator==(const KernelStep&) const = default;
 };
+// Of a product: element (r, c) of the i-th is r * row_stride + c * column_stride + i * batch_stride elements from `at`.
+// One of the first two is 1, the other as large at least as a whole row or column.
+struct ProductMatrix {
+  Where at;
+  DType dtype = DType::kFloat32;
+  int64_t row_stride = 1, column_stride = 1, batch_stride = 0;
+  bool operator==(const ProductMatrix&) const = default;
+};
+// c = a b, or c += a b, by the device's library: m x k times k x n, so many of them. a and b are of one type; c is of
+// that one, or float32 where they are half floats. Sums are of type `compute`.
+struct ProductStep {
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  ProductMatrix a, b, c;
+  DType compute = DType::kFloat32;
+  bool accumulate = false;
+  std::string work = {};  // what it computes, for people
+  bool operator==(const ProductStep&) const = default;
+};
 struct CopyStep {
   Where to, from;
   int64_t bytes = 0;
@@ -93,7 +111,7 @@ struct BranchStep {
   std::vector<uint32_t> bodies;
   bool operator==(const BranchStep&) const = default;
 };
-using Step = std::variant<NativeStep, KernelStep, CopyStep, FillStep, HostStep, LoopStep, BranchStep>;
+using Step = std::variant<NativeStep, KernelStep, ProductStep, CopyStep, FillStep, HostStep, LoopStep, BranchStep>;
 
 struct Plan {
   std::string name;
@@ -111,6 +129,11 @@ struct Plan {
   int64_t nanoseconds = 0;  // that one thread takes for it, about
   bool operator==(const Plan&) const = default;
 };
+
+// Whether sums of products of such elements can be stored as such, and the type that they are then made in: of
+// floats, half floats in float32.
+bool is_product_type(DType operands, DType result);
+DType product_compute_type(DType operands);
 
 // Whether every index, place and number of bytes is within what it refers to: empty, or what is wrong.
 std::string check_plan(const Plan& plan);

@@ -11,7 +11,7 @@
 namespace ct {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent plan 4\n";
+constexpr std::string_view kMagic = "cotangent plan 5\n";
 
 class Writer {
  public:
@@ -152,6 +152,11 @@ void field(Stream& stream, Value& value) {
     fields(stream, value.symbol);
   } else if constexpr (std::is_same_v<Type, KernelStep>) {
     fields(stream, value.code, value.symbol, value.blocks, value.threads, value.shared_bytes, value.arguments,
+           value.work);
+  } else if constexpr (std::is_same_v<Type, ProductMatrix>) {
+    fields(stream, value.at, value.dtype, value.row_stride, value.column_stride, value.batch_stride);
+  } else if constexpr (std::is_same_v<Type, ProductStep>) {
+    fields(stream, value.m, value.n, value.k, value.batch, value.a, value.b, value.c, value.compute, value.accumulate,
            value.work);
   } else if constexpr (std::is_same_v<Type, CopyStep>) {
     fields(stream, value.to, value.from, value.bytes);

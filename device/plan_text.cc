@@ -55,6 +55,16 @@ class Writer {
     line("kernel ", step.symbol, " of ", step.blocks, " x ", step.threads, " threads, ", step.shared_bytes,
          " bytes shared (", places(step.arguments), ")");
   }
+  std::string matrix(const ProductMatrix& matrix) const {
+    const std::string batch = matrix.batch_stride == 0 ? "" : concat(" each ", matrix.batch_stride);
+    return concat(dtype_name(matrix.dtype), " ", place(matrix.at), " strides ", matrix.row_stride, ", ",
+                  matrix.column_stride, batch);
+  }
+  void write(const ProductStep& step) {
+    const std::string batch = step.batch == 1 ? "" : concat(step.batch, " of ");
+    line("product ", batch, step.m, " x ", step.n, " x ", step.k, " in ", dtype_name(step.compute), " (",
+         matrix(step.a), "; ", matrix(step.b), ") ", step.accumulate ? "added to" : "->", " (", matrix(step.c), ")");
+  }
   void write(const CopyStep& step) {
     line("copy ", step.bytes, " bytes from ", place(step.from), " to ", place(step.to));
   }

@@ -20,6 +20,8 @@ class Queue {
 
   virtual void native(const Loaded& loaded, void* const* inputs, void* const* outputs) = 0;
   virtual void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) = 0;
+  // Only of plans for devices that have a library for it.
+  virtual void product(const ProductStep& product, const void* a, const void* b, void* c) = 0;
   virtual void copy(void* to, const void* from, int64_t bytes) = 0;
   virtual void fill(void* to, uint8_t byte, int64_t bytes) = 0;
   virtual void host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,

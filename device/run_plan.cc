@@ -55,6 +55,9 @@ class Player {
 
   void play(const NativeStep&) { queue_.native(loaded_, inputs_, outputs_); }
   void play(const KernelStep& step) { queue_.launch(loaded_, step, addresses(step.arguments)); }
+  void play(const ProductStep& step) {
+    queue_.product(step, address(step.a.at), address(step.b.at), address(step.c.at));
+  }
   void play(const CopyStep& step) { queue_.copy(address(step.to), address(step.from), step.bytes); }
   void play(const FillStep& step) { queue_.fill(address(step.to), step.byte, step.bytes); }
   void play(const HostStep& step) {

@@ -25,8 +25,8 @@ struct Backend {
   // The same functions again, for a plan from the disk. Without it plans are not kept there.
   std::function<void(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions)>
       find_host_functions = nullptr;
-  // What plans are for, where that depends on what this machine has: a part of what finds them on the disk.
-  std::function<std::string()> target = nullptr;
+  // What a graph's plan is for, where that depends on what this machine has: a part of what finds it on the disk.
+  std::function<std::string(const Graph& graph)> target = nullptr;
 };
 
 // Before anything is compiled: there is no lock. Names are taken once.

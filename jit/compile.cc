@@ -16,6 +16,7 @@
 #include "jit/cost/cost.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/debugging.h"
+#include "jit/llvm/library_products.h"
 #include "jit/llvm/memory.h"
 #include "jit/loop/check.h"
 #include "jit/loop/passes/sums.h"
@@ -192,24 +193,34 @@ std::string source_text(const Graph& graph, const CompileOptions& options, const
   std::string donated;
   for (bool flag : options.donated) donated += flag ? '1' : '0';
   return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\nbackend=", options.backend,
-                "\ncpu=", options.cpu, "\ntarget=", backend.target ? backend.target() : "",
+                "\ncpu=", options.cpu, "\ntarget=", backend.target ? backend.target(graph) : "",
                 "\nproducts=", static_cast<int>(options.products), "\ndonated=", donated, "\n", print(graph));
 }
 
-// Values of the front end, Python objects say, whose text does not tell what they are.
-bool holds_opaque(const Graph& graph) {
+// In it, or in a graph inside of it.
+bool any_equation(const Graph& graph, const std::function<bool(const Graph& graph, const Equation& equation)>& is_one) {
   for (const Equation& equation : graph.equations()) {
+    if (is_one(graph, equation)) return true;
     for (const auto& [key, value] : graph.attrs(equation).items()) {
-      if (std::holds_alternative<OpaquePtr>(value)) return true;
-      if (const auto* inner = std::get_if<GraphPtr>(&value); inner != nullptr && holds_opaque(**inner)) return true;
+      if (const auto* inner = std::get_if<GraphPtr>(&value); inner != nullptr && any_equation(**inner, is_one)) {
+        return true;
+      }
       if (const auto* inner = std::get_if<std::vector<GraphPtr>>(&value)) {
         for (const GraphPtr& branch : *inner) {
-          if (holds_opaque(*branch)) return true;
+          if (any_equation(*branch, is_one)) return true;
         }
       }
     }
   }
   return false;
+}
+
+// Values of the front end, Python objects say, whose text does not tell what they are.
+bool holds_opaque(const Graph& graph) {
+  return any_equation(graph, [](const Graph& around, const Equation& equation) {
+    return std::ranges::any_of(around.attrs(equation).items(),
+                               [](const auto& item) { return std::holds_alternative<OpaquePtr>(item.second); });
+  });
 }
 
 void add_types(Plan& plan, const Graph& graph) {
@@ -285,10 +296,11 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
 
 // What has no kernels is one host function.
 absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& options,
-                                  jit::HostFunctions& host_functions, std::string_view architecture) {
+                                  jit::HostFunctions& host_functions, std::string_view architecture,
+                                  const Machine& machine) {
   auto plan = as_status([&] {
-    const GraphPtr prepared = prepare(graph, kGpu, options.products);
-    return jit::emit_kernels(lower_prepared(*prepared, kProgram, kGpu, &host_functions), architecture);
+    const GraphPtr prepared = prepare(graph, machine, options.products);
+    return jit::emit_kernels(lower_prepared(*prepared, kProgram, machine, &host_functions), architecture, machine);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;
@@ -297,18 +309,41 @@ absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& o
   return plan;
 }
 
+Machine gpu_machine(bool has_product_library) {
+  Machine machine = kGpu;
+  machine.has_product_library = has_product_library;
+  return machine;
+}
+
 absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& options,
                                    jit::HostFunctions& host_functions) {
-  return plan_kernels(graph, options, host_functions, jit::kEmulated);
+  return plan_kernels(graph, options, host_functions, jit::kEmulated, gpu_machine(emulates_product_library()));
 }
 
 std::string cuda_architecture() {
   const CudaFacts facts = cuda_device().facts();
   return jit::kernel_architecture(facts.capability, facts.ptx);
 }
+// Opening the library takes longer than compiling a small program: nobody asks for it whose arrays are too small for
+// that. A product of m x k and k x n is (m n k)^2 in what is multiplied here.
+bool wants_product_library(const Graph& graph) {
+  constexpr auto kLeast = static_cast<double>(jit::kLeastOfLibrary);
+  return any_equation(graph, [](const Graph& around, const Equation& equation) {
+    if (!equation.primitive->is<structures::Product>()) return false;
+    double sizes = static_cast<double>(around.aval(equation.first_output).size());
+    for (const Var operand : around.operands(equation)) sizes *= static_cast<double>(around.aval(operand).size());
+    return sizes >= kLeast * kLeast;
+  });
+}
+std::string cuda_target(const Graph& graph) {
+  const bool has_library = wants_product_library(graph) && cuda_device().has_product_library();
+  return cuda_architecture() + (has_library ? " cuBLASLt" : "");
+}
+
 absl::StatusOr<Plan> plan_cuda(const GraphPtr& graph, const CompileOptions& options,
                                jit::HostFunctions& host_functions) {
-  return plan_kernels(graph, options, host_functions, cuda_architecture());
+  return plan_kernels(graph, options, host_functions, cuda_architecture(),
+                      gpu_machine(wants_product_library(*graph) && cuda_device().has_product_library()));
 }
 // Of a plan that has any.
 void find_whole_graph(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions) {
@@ -323,7 +358,7 @@ const bool registered = [] {
                     .device = &cuda_device(),
                     .make_plan = plan_cuda,
                     .find_host_functions = find_whole_graph,
-                    .target = cuda_architecture});
+                    .target = cuda_target});
   register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
   return true;
 }();

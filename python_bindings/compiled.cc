@@ -174,6 +174,11 @@ class Steps {
     }
     list.append(py::make_tuple(depth, step.work, step.blocks, step.threads, step.shared_bytes, bytes));
   }
+  void add(const ProductStep& step, int depth) {
+    const std::string batch = step.batch == 1 ? "" : concat(step.batch, " of ");
+    add_line(depth, concat("product by a library: ", batch, step.m, " x ", step.n, " x ", step.k, ", ",
+                           dtype_name(step.a.dtype), step.accumulate ? ", added to its result: " : ": ", step.work));
+  }
   void add(const CopyStep& step, int depth) { add_line(depth, concat("copies ", step.bytes, " bytes")); }
   void add(const FillStep& step, int depth) { add_line(depth, concat("fills ", step.bytes, " bytes")); }
   void add(const HostStep& step, int depth) {

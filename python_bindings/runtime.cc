@@ -33,8 +33,18 @@ std::string numpy_libraries() {
   return (std::filesystem::path(file).parent_path().parent_path() / "numpy.libs").string();
 }
 
+std::vector<std::string> package_directories() {
+  std::vector<std::string> all;
+  for (const py::handle entry : py::module_::import("sys").attr("path")) {
+    if (py::isinstance<py::str>(entry) && py::len(entry) > 0) all.push_back(py::cast<std::string>(entry));
+  }
+  return all;
+}
+
 }  // namespace
 
-void register_python() { register_runtime({locate, interrupt_hooks(), transform, numpy_libraries()}); }
+void register_python() {
+  register_runtime({locate, interrupt_hooks(), transform, numpy_libraries(), package_directories()});
+}
 
 }  // namespace ct::python

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/location.h"
@@ -38,6 +39,8 @@ struct Runtime {
   std::function<void(const FourierCall& call)> transform;
   // A folder of shared libraries to look for LAPACK in, before the system's.
   std::string library_directory;
+  // Where the front end's packages are, among them those that bring libraries of a GPU.
+  std::vector<std::string> package_directories;
 };
 
 // To be called once, before anything is computed or captured.

@@ -44,7 +44,7 @@ THIRD_PARTIES: dict[str, tuple[str, ...]] = {
     "llvm-c/": ("jit/llvm",),
     "lld/": ("jit/llvm",),
     "cuda": ("device/cuda", "tests/cpp"),
-    "cublas": ("device/cuda",),
+    "cublas": ("device/cuda", "tests/cpp"),
     "Python.h": ("python_bindings",),
     "pybind11/": ("python_bindings",),
     "numpy/": ("python_bindings",),

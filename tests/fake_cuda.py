@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE = ROOT / "build-release" / "tests" / "cpp" / "libfake_cuda_driver.so"
+FAKE_CUBLASLT = FAKE.with_name("libfake_cublaslt.so")  # as CT_CUBLASLT; without it there is no library
 
 # What each program begins with: `calls(name)` since `restart`, `launches()` as lines.
 PRELUDE = """
@@ -35,7 +36,7 @@ def run(program: str, **environment: str) -> Any:
         pytest.skip("the fake driver is not built; `./dev test` without arguments builds it")
     ended = subprocess.run(
         [sys.executable, "-c", PRELUDE + program],
-        env={**os.environ, "CT_CUDA_DRIVER": str(FAKE), **environment},
+        env={**os.environ, "CT_CUDA_DRIVER": str(FAKE), "CT_CUBLASLT": "", **environment},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-4000:]

@@ -63,6 +63,10 @@ void HostQueue::launch(const Loaded& loaded, const KernelStep& kernel, absl::Spa
               concat("the host has no kernels: '", kernel.symbol, "' is for ", loaded.plan().target));
 }
 
+void HostQueue::product(const ProductStep&, const void*, const void*, void*) {
+  throw Error(ErrorKind::kUnsupported, "the host has no library of products: the plan is for another device");
+}
+
 void HostQueue::copy(void* to, const void* from, int64_t bytes) {
   if (bytes != 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }

@@ -12,11 +12,13 @@ using NativeLoader = absl::StatusOr<NativeCode> (*)(const Plan& plan);
 void set_native_loader(NativeLoader loader);
 absl::StatusOr<NativeCode> load_native(const Plan& plan);
 
-// For memory of the host: runs native code, host functions, copies, loops and branches; kernels are an error.
+// For memory of the host: runs native code, host functions, copies, loops and branches; kernels and products of
+// a library are an error.
 class HostQueue : public Queue {
  public:
   void native(const Loaded& loaded, void* const* inputs, void* const* outputs) override;
   void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override;
+  void product(const ProductStep& product, const void* a, const void* b, void* c) override;
   void copy(void* to, const void* from, int64_t bytes) override;
   void fill(void* to, uint8_t byte, int64_t bytes) override;
   void host(const Loaded& loaded, const HostStep& step, absl::Span<const void* const> inputs,

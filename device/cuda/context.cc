@@ -68,10 +68,21 @@ GpuContext::~GpuContext() {
   }
   if (stream_ != nullptr) {
     driver().cuStreamSynchronize.attempt(stream_);
+    products_.reset();
     driver().cuStreamDestroy.attempt(stream_);
   }
   driver().cuCtxSetCurrent.attempt(nullptr);
   driver().cuDevicePrimaryCtxRelease.attempt(gpu_.ordinal);
+}
+
+void GpuContext::use_products(const std::shared_ptr<const cublas::Library>& library) {
+  {
+    std::lock_guard lock(mutex());
+    if (products_ != nullptr) return;
+  }
+  auto products = std::make_unique<Products>(library);  // given back without the lock if another thread was faster
+  std::lock_guard lock(mutex());
+  if (products_ == nullptr) products_.swap(products);
 }
 
 size_t size_class(size_t bytes) {

@@ -10,6 +10,7 @@
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
+#include "device/cuda/products.h"
 #include "runtime/tensor.h"
 
 namespace ct::cuda {
@@ -38,6 +39,11 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   const CudaFacts& facts() const { return gpu_.facts; }
   Stream stream() const { return stream_; }
 
+  // Before anything is made by it.
+  void use_products(const std::shared_ptr<const cublas::Library>& library);
+  // After that.
+  Products& products() { return *products_; }
+
   // Uninitialised. What has no owner any more is kept for the next one of its size class, until the GPU has no memory
   // left: then all of it goes back to the driver. Error(kMemory) if that is not enough.
   std::shared_ptr<Buffer> allocate(size_t bytes);
@@ -52,6 +58,7 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   const Gpu gpu_;
   Context context_ = nullptr;
   Stream stream_ = nullptr;
+  std::unique_ptr<Products> products_;           // written once, guarded by mutex()
   std::map<size_t, std::vector<Address>> idle_;  // by size, guarded by mutex()
 };
 

@@ -23,6 +23,8 @@ class CudaDevice : public Device {
  public:
   // Throws Error(kDevice) where there is no driver, or none that is new enough, or no GPU.
   virtual CudaFacts facts() = 0;
+  // Whether there is a library for large products of matrices, which is opened for that.
+  virtual bool has_product_library() = 0;
 };
 
 // The process's.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 #include <optional>
 
@@ -15,6 +16,7 @@ class Cuda final : public CudaDevice {
  public:
   int place() const override { return kCudaPlace; }
   CudaFacts facts() override { return gpu().facts; }
+  bool has_product_library() override { return product_library() != nullptr; }
 
   std::shared_ptr<Buffer> allocate(size_t bytes) override {
     cuda::GpuContext& opened = context();
@@ -28,6 +30,13 @@ class Cuda final : public CudaDevice {
       return absl::InvalidArgumentError(concat("nobody brought the host functions of '", plan.name, "'"));
     }
     context().enter();
+    if (has_products(plan)) {
+      const auto library = product_library();
+      if (library == nullptr) {
+        return absl::UnavailableError(concat("'", plan.name, "' was made for a GPU with cuBLASLt, which is not there"));
+      }
+      context().use_products(library);
+    }
     return std::make_shared<const cuda::CudaLoaded>(plan, *this, std::move(host_table), context_);
   }
 
@@ -37,12 +46,25 @@ class Cuda final : public CudaDevice {
   }
 
  private:
+  static bool has_products(const Plan& plan) {
+    return std::ranges::any_of(plan.blocks, [](const std::vector<Step>& block) {
+      return std::ranges::any_of(block, [](const Step& step) { return std::holds_alternative<ProductStep>(step); });
+    });
+  }
+
   // What fails is tried again by whoever asks next. A fork waits for it, so that no child finds the lock taken.
   const cuda::Gpu& gpu() {
     const Working opens(Work::kCompile);
     std::lock_guard lock(opening_);
     if (!gpu_) gpu_ = cuda::find_gpu();
     return *gpu_;
+  }
+  std::shared_ptr<const cuda::cublas::Library> product_library() {
+    const int driver = gpu().facts.driver;
+    const Working opens(Work::kCompile);
+    std::lock_guard lock(opening_);
+    if (!product_library_) product_library_ = cuda::cublas::Library::open(driver);
+    return *product_library_;
   }
   cuda::GpuContext& context() {
     const cuda::Gpu& found = gpu();
@@ -57,6 +79,7 @@ class Cuda final : public CudaDevice {
 
   std::mutex opening_;
   std::optional<cuda::Gpu> gpu_;
+  std::optional<std::shared_ptr<const cuda::cublas::Library>> product_library_;
   std::shared_ptr<cuda::GpuContext> context_;
   std::optional<cuda::StreamQueue> queue_;
 };

@@ -73,6 +73,10 @@ void StreamQueue::copy(void* to, const void* from, int64_t bytes) {
   driver().cuMemcpyDtoDAsync(address_of(to), address_of(from), static_cast<size_t>(bytes), context_.stream());
 }
 
+void StreamQueue::product(const ProductStep& product, const void* a, const void* b, void* c) {
+  context_.products().make(context_, product, a, b, c);
+}
+
 void StreamQueue::fill(void* to, uint8_t byte, int64_t bytes) {
   if (bytes == 0) return;
   driver().cuMemsetD8Async(address_of(to), byte, static_cast<size_t>(bytes), context_.stream());

@@ -8,10 +8,11 @@ namespace ct::cuda {
 
 class StreamQueue final : public Queue {
  public:
-  explicit StreamQueue(const GpuContext& context) : context_(context) {}
+  explicit StreamQueue(GpuContext& context) : context_(context) {}
 
   void native(const Loaded& loaded, void* const* inputs, void* const* outputs) override;
   void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override;
+  void product(const ProductStep& product, const void* a, const void* b, void* c) override;
   void copy(void* to, const void* from, int64_t bytes) override;
   void fill(void* to, uint8_t byte, int64_t bytes) override;
   // Its inputs are copied to the host, and its outputs back.
@@ -39,7 +40,7 @@ class StreamQueue final : public Queue {
 
   const Driver& driver() const { return context_.driver(); }
 
-  const GpuContext& context_;
+  GpuContext& context_;
 };
 
 }  // namespace ct::cuda

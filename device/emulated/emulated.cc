@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <utility>
 #include <variant>
 
 #include "device/cpu/cpu.h"
 #include "device/emulated/block.h"
 #include "runtime/error.h"
+#include "runtime/float_types.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -49,11 +51,16 @@ class EmulatedLoaded final : public Loaded {
   std::vector<void*> kernels_;
 };
 
+void make_product(const ProductStep& step, const void* a, const void* b, void* c);
+
 class EmulatedQueue final : public HostQueue {
  public:
   void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override {
     run_blocks(static_cast<const EmulatedLoaded&>(loaded).kernel(kernel.symbol), arguments, kernel.blocks,
                kernel.threads, kernel.shared_bytes);
+  }
+  void product(const ProductStep& product, const void* a, const void* b, void* c) override {
+    make_product(product, a, b, c);
   }
 };
 
@@ -82,7 +89,55 @@ class Emulated final : public Device {
   EmulatedQueue queue_;
 };
 
+// As a library does: sums are in the type that the step names, and rounded once.
+template <class Element, class Result, class Sum>
+void make_product(const ProductStep& step, const void* lhs, const void* rhs, void* result) {
+  const auto *a = static_cast<const Element*>(lhs), *b = static_cast<const Element*>(rhs);
+  auto* c = static_cast<Result*>(result);
+  const auto at = [](const ProductMatrix& matrix, int64_t batch, int64_t row, int64_t column) {
+    return batch * matrix.batch_stride + row * matrix.row_stride + column * matrix.column_stride;
+  };
+  std::vector<Sum> row(static_cast<size_t>(step.n));
+  for (int64_t batch = 0; batch < step.batch; ++batch) {
+    for (int64_t i = 0; i < step.m; ++i) {
+      std::ranges::fill(row, Sum{});
+      for (int64_t l = 0; l < step.k; ++l) {
+        const Sum factor(a[at(step.a, batch, i, l)]);
+        for (int64_t j = 0; j < step.n; ++j) {
+          row[static_cast<size_t>(j)] += factor * static_cast<Sum>(b[at(step.b, batch, l, j)]);
+        }
+      }
+      for (int64_t j = 0; j < step.n; ++j) {
+        Result& to = c[at(step.c, batch, i, j)];
+        const Sum sum = row[static_cast<size_t>(j)];
+        to = Result(step.accumulate ? static_cast<Sum>(to) + sum : sum);
+      }
+    }
+  }
+}
+
+void make_product(const ProductStep& step, const void* a, const void* b, void* c) {
+  const bool widens = step.c.dtype != step.a.dtype;
+  switch (step.a.dtype) {
+    case DType::kFloat64:
+      return make_product<double, double, double>(step, a, b, c);
+    case DType::kFloat16:
+      return widens ? make_product<Float16, float, float>(step, a, b, c)
+                    : make_product<Float16, Float16, float>(step, a, b, c);
+    case DType::kBFloat16:
+      return widens ? make_product<BFloat16, float, float>(step, a, b, c)
+                    : make_product<BFloat16, BFloat16, float>(step, a, b, c);
+    default:
+      return make_product<float, float, float>(step, a, b, c);
+  }
+}
+
 }  // namespace
+
+bool emulates_product_library() {
+  static const bool wanted = std::getenv("CT_EMULATED_PRODUCTS") != nullptr;
+  return wanted;
+}
 
 Device& emulated_device() {
   static Emulated* device = new Emulated;

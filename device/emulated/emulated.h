@@ -6,6 +6,10 @@
 
 namespace ct {
 
+// It takes products that are a library's (ProductStep), and computes them by plain loops.
 Device& emulated_device();
+// Whether programs that are made for it leave large products to a library: where CT_EMULATED_PRODUCTS=1 is in the
+// environment. Else kernels of ours make them, as on a GPU that has none.
+bool emulates_product_library();
 
 }  // namespace ct

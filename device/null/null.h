@@ -9,6 +9,7 @@ namespace ct {
 struct NullCounts {
   int64_t allocated_bytes = 0;
   int64_t kernels = 0;
+  int64_t products = 0;
   int64_t copies = 0;
   int64_t fills = 0;
   int64_t host_calls = 0;  // native code among them
@@ -27,6 +28,7 @@ class NullDevice final : public Device {
    public:
     void native(const Loaded&, void* const*, void* const*) override { ++counts.host_calls; }
     void launch(const Loaded&, const KernelStep&, absl::Span<void* const>) override { ++counts.kernels; }
+    void product(const ProductStep&, const void*, const void*, void*) override { ++counts.products; }
     void copy(void*, const void*, int64_t) override { ++counts.copies; }
     void fill(void*, uint8_t, int64_t) override { ++counts.fills; }
     void host(const Loaded&, const HostStep&, absl::Span<const void* const>, absl::Span<void* const>) override {

@@ -32,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "device/loaded.h"
+#include "device/machine.h"
 #include "device/plan.h"
 #include "jit/loop/loop.h"
 
@@ -77,9 +78,10 @@ absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_vie
 // Kernels, to be launched in order, for an architecture ("sm_80", "sm_90", ...), or, kEmulated, for the device of that
 // name. What the host would have to do is kUnimplemented.
 inline constexpr std::string_view kEmulated = "emulated";
-// `without_barrier`: leaves out the one with that number, for tests.
+// `machine` says whether the device has a library for large products; `without_barrier`: leaves out the one with that
+// number, for tests.
 absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
-                                  int64_t without_barrier = -1);
+                                  const Machine& machine = kGpu, int64_t without_barrier = -1);
 
 // The newest architecture that a GPU of this compute capability (90: 9.0) runs, that this LLVM knows, and whose PTX
 // needs no newer version than `ptx` (78: 7.8).

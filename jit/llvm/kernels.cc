@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/llvm/block_scope.h"
 #include "jit/llvm/emulate.h"
+#include "jit/llvm/library_products.h"
 #include "jit/llvm/pieces.h"
 #include "jit/loop/visit.h"
 #include "runtime/error.h"
@@ -87,13 +88,13 @@ std::string work_of(const loop::Program& program, const Groups& groups, const Ke
 
 class KernelEmitter {
  public:
-  KernelEmitter(CpuEmission& e, int64_t without_barrier)
+  KernelEmitter(CpuEmission& e, const Machine& machine, int64_t without_barrier)
       : e_(e),
         b_(e.b),
         program_(e.program),
         barriers_(e.program),
         scope_(e, barriers_, without_barrier),
-        cut_(cut_in_pieces(e.program)) {
+        cut_(cut_in_pieces(e.program, machine)) {
     find_groups(program_, 0, 0, groups_);
   }
 
@@ -105,6 +106,8 @@ class KernelEmitter {
   Slot slot_of(Value value) const { return cut_.slot_of(value); }
   Where place(Slot slot) const { return {arena_, slots_.at(slot)}; }
   ByteRange place(const loop::HostCall::Array& array, int64_t moved) const;
+  ProductMatrix matrix(const LibraryMatrix& matrix) const;
+  ProductStep product_step(const LibraryProduct& product, std::string work) const;
   void add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const;
   void emit_kernel(const Kernel& kernel, KernelStep& step);
   // Declares it; what it is given becomes known.
@@ -342,6 +345,31 @@ ByteRange KernelEmitter::place(const loop::HostCall::Array& array, int64_t moved
   return {{plan_buffer_[array.buffer], offset}, bytes};
 }
 
+ProductMatrix KernelEmitter::matrix(const LibraryMatrix& matrix) const {
+  const Buffer& buffer = program_.buffers[matrix.buffer];
+  const int64_t offset = matrix.offset * dtype_size(buffer.dtype);
+  const bool in_arena = buffer.kind == BufferKind::kTemporary;
+  return {.at = in_arena ? Where{arena_, buffer.position + offset} : Where{plan_buffer_[matrix.buffer], offset},
+          .dtype = buffer.dtype,
+          .row_stride = matrix.row_stride,
+          .column_stride = matrix.column_stride,
+          .batch_stride = matrix.batch_stride};
+}
+
+ProductStep KernelEmitter::product_step(const LibraryProduct& product, std::string work) const {
+  const ProductMatrix a = matrix(product.a);
+  return {.m = product.m,
+          .n = product.n,
+          .k = product.k,
+          .batch = product.batch,
+          .a = a,
+          .b = matrix(product.b),
+          .c = matrix(product.c),
+          .compute = product_compute_type(a.dtype),
+          .accumulate = product.accumulate,
+          .work = std::move(work)};
+}
+
 void KernelEmitter::add_steps(Plan& plan, const Pieces& pieces, uint32_t block) const {
   const auto body = [&](const Pieces& inside) {
     const auto number = static_cast<uint32_t>(plan.blocks.size());
@@ -353,6 +381,12 @@ void KernelEmitter::add_steps(Plan& plan, const Pieces& pieces, uint32_t block) 
     switch (piece.kind) {
       case Piece::Kind::kKernel:
         plan.blocks[block].emplace_back(kernels_[piece.kernel]);
+        break;
+      case Piece::Kind::kProduct:
+        for (const LibraryProduct& product : library_products(program_, *piece.product)) {
+          plan.blocks[block].emplace_back(
+              product_step(product, work_of(program_, groups_, {.statements = {piece.product}})));
+        }
         break;
       case Piece::Kind::kHost: {
         HostStep step{piece.call->function, {}, {}};
@@ -397,7 +431,7 @@ void KernelEmitter::emit(Plan& plan) {
   plan.arena_bytes = arena_bytes_;
 }
 
-absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
+absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture, const Machine& machine,
                                   int64_t without_barrier) {
   const bool emulated = architecture == kEmulated;
   absl::StatusOr<TargetHandle> target = borrow_target({.triple = emulated ? "" : "nvptx64-nvidia-cuda",
@@ -412,7 +446,7 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
   try {
     const Outline none;  // kernels are cut out another way
     CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
-    KernelEmitter(emission, without_barrier).emit(plan);
+    KernelEmitter(emission, machine, without_barrier).emit(plan);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/cost/cost.h"
+#include "jit/llvm/library_products.h"
 #include "jit/loop/barriers.h"
 #include "jit/loop/visit.h"
 #include "runtime/dtype.h"
@@ -32,7 +33,8 @@ int64_t aligned(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 class Cutter {
  public:
-  explicit Cutter(const loop::Program& program) : program_(program), cost_(program), barriers_(program) {
+  Cutter(const loop::Program& program, const Machine& machine)
+      : program_(program), machine_(machine), cost_(program), barriers_(program) {
     cut_.arena_bytes = aligned(program.arena_bytes);
   }
 
@@ -72,6 +74,7 @@ class Cutter {
   void drop_empty(Pieces& pieces) const;
 
   const loop::Program& program_;
+  const Machine& machine_;
   CostModel cost_;
   Barriers barriers_;
   Cut cut_;
@@ -138,6 +141,8 @@ void Cutter::add(const Statement& s, Pieces& pieces) {
     add_call(program_.host_calls[s.detail], pieces);
   } else if (s.kind == StatementKind::kSwap) {
     new_kernel(Kernel::Kind::kExchange, pieces).statements = {&s};
+  } else if (machine_.has_product_library && !library_products(program_, s).empty()) {
+    pieces.push_back({.kind = Piece::Kind::kProduct, .product = &s});
   } else if (joins_grid(s, pieces)) {
     return;
   } else if (is_for_grid(s) && !calls_host(s)) {
@@ -308,7 +313,7 @@ void Cutter::drop_empty(Pieces& pieces) const {
 
 }  // namespace
 
-Cut cut_in_pieces(const loop::Program& program) { return Cutter(program).run(); }
+Cut cut_in_pieces(const loop::Program& program, const Machine& machine) { return Cutter(program, machine).run(); }
 
 Needs needs_of(const loop::Program& program, const Cut& cut, const Kernel& kernel) {
   Needs needs;

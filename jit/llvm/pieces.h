@@ -1,10 +1,11 @@
 // Loop programs cut into what a device does one after the other: kernels, calls of the host, and loops and branches
 // around these. Start at `cut_in_pieces`.
 //
-// What is large and has independent items is a kernel on the grid. All statements between such ones are one kernel of
-// one block, which runs them together (block_scope.h), loops with all their iterations among them: so a small program
-// is one launch. Loops and branches that hold what is large, or a call of the host, are the device's own: they are
-// opened, and their bodies cut in the same way.
+// Large products of matrices are a library's, where the device has one (library_products.h).
+// What else is large and has independent items is a kernel on the grid. All statements between such ones are one kernel
+// of one block, which runs them together (block_scope.h), loops with all their iterations among them: so a small
+// program is one launch. Loops and branches that hold what is large, or a call of the host, are the device's own: they
+// are opened, and their bodies cut in the same way.
 //
 // Scalars that kernels hand each other have slots in memory, as have the variables and carries of opened loops. What is
 // cheap, and the same whenever it is computed, each kernel computes again.
@@ -15,6 +16,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "device/machine.h"
 #include "jit/loop/loop.h"
 
 namespace ct::jit {
@@ -75,10 +77,11 @@ struct Kernel {
 };
 
 struct Piece {
-  enum class Kind : uint8_t { kKernel, kHost, kLoop, kBranch };
+  enum class Kind : uint8_t { kKernel, kProduct, kHost, kLoop, kBranch };
   Kind kind = Kind::kKernel;
-  uint32_t kernel = 0;                   // in Cut::kernels; a loop's condition has two places
-  const loop::HostCall* call = nullptr;  // kHost
+  uint32_t kernel = 0;                       // in Cut::kernels; a loop's condition has two places
+  const loop::Statement* product = nullptr;  // kProduct: of which there are library_products
+  const loop::HostCall* call = nullptr;      // kHost
   std::vector<int64_t> inputs = {},
                        outputs = {};            // kHost: positions in the arena of what is moved, -1 where nothing is
   int64_t count = 0;                            // kLoop; -1: while the byte at `control` is not 0
@@ -100,7 +103,7 @@ struct Cut {
     return alias == aliases.end() ? value : alias->second;
   }
 };
-Cut cut_in_pieces(const loop::Program& program);
+Cut cut_in_pieces(const loop::Program& program, const Machine& machine);
 
 // What a kernel takes from outside: slots that it reads, and what it computes again, in order.
 struct Needs {

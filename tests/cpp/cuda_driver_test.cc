@@ -42,6 +42,7 @@ class Cuda : public testing::Test {
  protected:
   Cuda() {
     setenv("CT_CUDA_DRIVER", CT_FAKE_DRIVER, 1);
+    setenv("CT_CUBLASLT", "", 1);
     for (const char* name : {"VERSION", "CAPABILITY", "DEVICES", "MEMORY", "FAIL"}) {
       unsetenv((std::string("CT_FAKE_CUDA_") + name).c_str());
     }

@@ -3,35 +3,14 @@
 
 #include <cstddef>
 #include <string_view>
-#include <type_traits>
 
 #include "device/cuda/driver.h"
+#include "tests/cpp/alike.h"
 
 namespace ct::cuda {
-namespace {
 
 // ---- types ----------------------------------------------------------------------------------------------------------
 
-// Whether a type of ours and one of cuda.h are passed alike: the same, or numbers of one size and sign, or pointers to
-// such, or a pair that is named below.
-template <class Ours, class Theirs>
-struct Alike
-    : std::bool_constant<std::is_same_v<Ours, Theirs> ||
-                         (std::is_integral_v<Ours> && std::is_integral_v<Theirs> && sizeof(Ours) == sizeof(Theirs) &&
-                          std::is_signed_v<Ours> == std::is_signed_v<Theirs>)> {};
-template <>
-struct Alike<void, void> : std::true_type {};
-template <class Ours, class Theirs>
-struct Alike<const Ours, const Theirs> : Alike<Ours, Theirs> {};
-template <>
-struct Alike<const void, const void> : std::true_type {};
-template <class Ours, class Theirs>
-struct Alike<Ours*, Theirs*> : Alike<Ours, Theirs> {};
-
-#define CT_PAIR(ours, theirs) \
-  template <>                 \
-  struct Alike<ours, theirs>  \
-      : std::bool_constant<sizeof(ours) == sizeof(theirs) && alignof(ours) == alignof(theirs)> {}
 CT_PAIR(Status, CUresult);
 CT_PAIR(DeviceAttribute, CUdevice_attribute);
 CT_PAIR(FunctionAttribute, CUfunction_attribute);
@@ -57,21 +36,6 @@ CT_FIELD(attribute_count, numAttrs);
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
-template <class... Ours>
-struct Parameters {
-  template <class... Theirs>
-  static constexpr bool are(CUresult (*)(Theirs...)) {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs)) {
-      return (Alike<Ours, Theirs>::value && ...);
-    } else {
-      return false;
-    }
-  }
-};
-
-// Where there are several versions of a call, its name is a macro for the symbol of the newest.
-#define CT_TEXT(text) #text
-#define CT_EXPANDED(macro) CT_TEXT(macro)
 #define CT_COMPARE(name, symbol, ...)                                                                \
   static_assert(std::string_view(CT_EXPANDED(name)) == #symbol, "the symbol of " CT_EXPANDED(name)); \
   static_assert(Parameters<__VA_ARGS__>::are(&::name), "the parameters of " CT_EXPANDED(name));
@@ -116,5 +80,4 @@ CT_EQUAL(JitOption::kErrorLog, CU_JIT_ERROR_LOG_BUFFER);
 CT_EQUAL(JitOption::kErrorLogBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 CT_EQUAL(kNonBlocking, CU_STREAM_NON_BLOCKING);
 
-}  // namespace
 }  // namespace ct::cuda

@@ -39,7 +39,15 @@ Plan one_of_each() {
                  {CopyStep{.to = {1, 0}, .from = {0, 4}, .bytes = 16}, BranchStep{.index = {2, 4}, .bodies = {2, 3}}},
                  {HostStep{.function = 0, .inputs = {{{0, 0}, 20}}, .outputs = {{{1, 0}, 16}}},
                   FillStep{.to = {1, 8}, .byte = 255, .bytes = 8}},
-                 {}};
+                 {ProductStep{.m = 1,
+                              .n = 1,
+                              .k = 3,
+                              .batch = 1,
+                              .a = {.at = {0, 4}, .row_stride = 3, .column_stride = 1},
+                              .b = {.at = {0, 0}, .row_stride = 1, .column_stride = 3, .batch_stride = 5},
+                              .c = {.at = {1, 8}, .row_stride = 2, .column_stride = 1},
+                              .accumulate = true,
+                              .work = "x @ w"}}};
   return plan;
 }
 
@@ -114,6 +122,15 @@ TEST(CheckPlan, NamesWhatIsWrong) {
   EXPECT_THAT(step(2, 0, +[](HostStep& s) { s.function = 1; }), HasSubstr("host function 1 of 1"));
   EXPECT_THAT(step(2, 0, +[](HostStep& s) { s.outputs[0].bytes = 17; }), HasSubstr("output of 17 bytes at 0 of 16"));
   EXPECT_THAT(step(2, 1, +[](FillStep& s) { s.bytes = 9; }), HasSubstr("a fill of 9 bytes at 8 of 16"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.k = 0; }), HasSubstr("a product of sizes 1, 1, 0 and 1"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.a.dtype = DType::kFloat64; }), HasSubstr("of unknown types"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.c.dtype = DType::kInt32; }), HasSubstr("of unknown types"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.compute = DType::kFloat64; }), HasSubstr("of unknown types"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.b.column_stride = 2; }), HasSubstr("strides 1, 2 and 5"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.a.column_stride = 2; }), HasSubstr("strides 3, 2 and 0"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.c.at.offset = 13; }), HasSubstr("of 4 bytes at 13 of 16"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.batch = 2; }), HasSubstr("of 32 bytes at 0 of 20"));
+  EXPECT_THAT(step(3, 0, +[](ProductStep& s) { s.batch = 3, s.b.batch_stride = INT64_MAX; }), HasSubstr("too many"));
   EXPECT_THAT(problem([](Plan& p) { p.blocks[3] = {NativeStep{"f"}}; }), HasSubstr("without its code"));
 }
 

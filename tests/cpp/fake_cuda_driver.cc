@@ -496,6 +496,18 @@ EXPORTED Status cuGetErrorString(Status status, const char** text) {
   return Status::kSuccess;
 }
 
+// ---- for other fakes ------------------------------------------------------------------------------------------------
+
+EXPORTED bool fake_cuda_holds(const void* address, size_t bytes) {
+  const std::lock_guard lock(fake().mutex);
+  return holds(reinterpret_cast<Address>(address), bytes);
+}
+// When its turn in the stream comes.
+EXPORTED Status fake_cuda_queue(Stream stream, const std::function<Status()>& work) {
+  const std::lock_guard lock(fake().mutex);
+  return queue(stream, work);
+}
+
 // ---- for tests ------------------------------------------------------------------------------------------------------
 
 // How often that was called.

@@ -13,6 +13,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // Before anything asks for it.
 const bool races_are_checked = setenv("CT_CHECK_RACES", "1", 1) == 0;
@@ -146,9 +147,10 @@ std::vector<Tensor> arguments(const Case& one) {
   return made;
 }
 
-absl::StatusOr<Plan> plan_of(const GraphPtr& graph, std::string_view architecture, int64_t without = -1) {
+absl::StatusOr<Plan> plan_of(const GraphPtr& graph, std::string_view architecture, int64_t without = -1,
+                             const Machine& machine = kGpu) {
   absl::StatusOr<Plan> plan =
-      jit::emit_kernels(lower_prepared(*prepare(graph, kGpu), "test", kGpu), architecture, without);
+      jit::emit_kernels(lower_prepared(*prepare(graph, machine), "test", machine), architecture, machine, without);
   if (!plan.ok()) return plan;
   plan->inputs = Avals(graph->input_avals().begin(), graph->input_avals().end());
   plan->outputs = graph->output_avals();
@@ -156,8 +158,11 @@ absl::StatusOr<Plan> plan_of(const GraphPtr& graph, std::string_view architectur
   return plan;
 }
 
-std::vector<Tensor> run(const GraphPtr& graph, absl::Span<const Tensor> inputs, int64_t without = -1) {
-  const absl::StatusOr<Plan> plan = plan_of(graph, jit::kEmulated, without);
+constexpr Machine kWithLibrary{.libraries = kGpu.libraries, .chunks = kGpu.chunks, .has_product_library = true};
+
+std::vector<Tensor> run(const GraphPtr& graph, absl::Span<const Tensor> inputs, int64_t without = -1,
+                        const Machine& machine = kGpu) {
+  const absl::StatusOr<Plan> plan = plan_of(graph, jit::kEmulated, without, machine);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   const absl::StatusOr<LoadedPtr> loaded = emulated_device().load(*plan);
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
@@ -333,6 +338,187 @@ TEST(Gpu, CallsOfTheHostAreSteps) {
   const auto* values = static_cast<const float*>(found[0].data());
   EXPECT_THAT(std::vector<float>(values, values + 12),
               ElementsAre(116, 218, 320, 422, 108, 210, 312, 414, 100, 202, 304, 406));
+}
+
+// ---- products of a library ------------------------------------------------------------------------------------------
+
+struct Product {
+  const char* name;
+  Avals inputs;
+  Body body;
+  std::string step;  // a part of it
+  size_t steps;      // of the whole plan
+  double near;       // of single elements
+};
+
+// Sizes of which each is another one, so that no two strides are the same.
+std::vector<Product> products() {
+  const Aval a(DType::kFloat32, {160, 150}), b(DType::kFloat32, {150, 180}), bias(DType::kFloat32, {180});
+  const auto as = [](const Aval& aval, DType dtype) { return Aval(dtype, aval.shape()); };
+  const Body plain = [](Builder&, const Values& v) { return Values{product(v[0], v[1])}; };
+  const std::string sizes = "product 160 x 180 x 150 in ";
+  std::vector<Product> all;
+  all.push_back({"float32",
+                 {a, b},
+                 plain,
+                 sizes + "float32 (float32 input 0 strides 150, 1; float32 input 1 strides 180, 1) -> (float32 output "
+                         "0 strides 180, 1)",
+                 1,
+                 1e-4});
+  all.push_back({"float64",
+                 {as(a, DType::kFloat64), as(b, DType::kFloat64)},
+                 plain,
+                 sizes + "float64 (float64 input 0 strides",
+                 1,
+                 1e-12});
+  all.push_back({"float16",
+                 {as(a, DType::kFloat16), as(b, DType::kFloat16)},
+                 plain,
+                 sizes + "float32 (float16 input 0 strides",
+                 1,
+                 2e-2});
+  all.push_back({"bfloat16",
+                 {as(a, DType::kBFloat16), as(b, DType::kBFloat16)},
+                 plain,
+                 sizes + "float32 (bfloat16 input 0 strides",
+                 1,
+                 1e-1});
+  all.push_back({"the first transposed",
+                 {Aval(DType::kFloat32, {150, 160}), b},
+                 [](Builder&, const Values& v) { return Values{dot_general(v[0], v[1], {{0}, {0}, {}, {}})}; },
+                 "(float32 input 0 strides 1, 160; float32 input 1 strides 180, 1)",
+                 1,
+                 1e-4});
+  all.push_back({"the second transposed",
+                 {a, Aval(DType::kFloat32, {180, 150})},
+                 [](Builder&, const Values& v) { return Values{dot_general(v[0], v[1], {{1}, {1}, {}, {}})}; },
+                 "(float32 input 0 strides 150, 1; float32 input 1 strides 1, 150)",
+                 1,
+                 1e-4});
+  all.push_back({"with more to do for its elements",
+                 {a, b, bias},
+                 [](Builder&, const Values& v) {
+                   const Value made = product(v[0], v[1]);
+                   return Values{tanh(add(made, broadcast(v[2], made.shape(), {1})))};
+                 },
+                 sizes,
+                 2,
+                 1e-4});
+  all.push_back({"a batch",
+                 {Aval(DType::kFloat32, {6, 90, 100}), Aval(DType::kFloat32, {6, 100, 110})},
+                 [](Builder&, const Values& v) { return Values{dot_general(v[0], v[1], {{2}, {1}, {0}, {0}})}; },
+                 "product 6 of 90 x 110 x 100 in float32 (float32 input 0 strides 100, 1 each 9000; float32 input 1 "
+                 "strides 110, 1 each 11000) -> (float32 output 0 strides 110, 1 each 9900)",
+                 1,
+                 1e-4});
+  all.push_back({"a batch in two axes",
+                 {Aval(DType::kFloat32, {2, 3, 90, 100}), Aval(DType::kFloat32, {2, 3, 100, 110})},
+                 [](Builder&, const Values& v) { return Values{dot_general(v[0], v[1], {{3}, {2}, {0, 1}, {0, 1}})}; },
+                 "product 6 of 90 x 110 x 100",
+                 1,
+                 1e-4});
+  // Heads inside of positions, as in attention: a batch of heads for each sequence.
+  all.push_back({"a batch of batches",
+                 {Aval(DType::kFloat32, {2, 160, 3, 90}), Aval(DType::kFloat32, {2, 170, 3, 90})},
+                 [](Builder&, const Values& v) { return Values{dot_general(v[0], v[1], {{3}, {3}, {0, 2}, {0, 2}})}; },
+                 "product 3 of 160 x 170 x 90 in float32 (float32 input 0+172800 strides 270, 1 each 90; float32 input "
+                 "1+183600 strides 1, 270 each 90) -> (float32 output 0+326400 strides 170, 1 each 27200)",
+                 2,
+                 1e-4});
+  all.push_back({"in a loop",
+                 {a, Aval(DType::kFloat32, {150, 160}), Aval(DType::kFloat32, {160, 180})},
+                 [](Builder& outer, const Values& v) {
+                   const GraphPtr step =
+                       build_graph({Aval(DType::kFloat32, {160, 150}), Aval(DType::kFloat32, {150, 160}),
+                                    Aval(DType::kFloat32, {160, 180})},
+                                   [](Builder&, const Values& s) {
+                                     const Value made = product(s[0], product(s[1], s[2]));
+                                     return Values{tanh(mul(made, full_like(made, 0.01)))};
+                                   });
+                   return scan(outer, {step, 2, 1, 3}, {v[0], v[1], v[2]});
+                 },
+                 "product 150 x 180 x 160",
+                 0,
+                 1e-3});
+  return all;
+}
+
+TEST(Gpu, LargeProductsAreALibrarys) {
+  for (const Product& one : products()) {
+    SCOPED_TRACE(one.name);
+    const GraphPtr graph = build_graph(one.inputs, one.body);
+    const absl::StatusOr<Plan> with = plan_of(graph, "sm_90", -1, kWithLibrary), without = plan_of(graph, "sm_90");
+    ASSERT_TRUE(with.ok() && without.ok());
+    EXPECT_THAT(to_string(*with), HasSubstr(one.step));
+    EXPECT_THAT(to_string(*without), Not(HasSubstr("product ")));
+    if (one.steps != 0) {
+      EXPECT_EQ(with->blocks[0].size(), one.steps) << to_string(*with);
+    }
+    std::mt19937 generator(5);
+    std::vector<Tensor> inputs;
+    for (const Aval& aval : one.inputs) inputs.push_back(random_tensor(aval, generator, -1, 1));
+    const std::vector<Tensor> expected = evaluate(*graph, inputs), found = run(graph, inputs, -1, kWithLibrary);
+    std::string difference;
+    EXPECT_TRUE(near(found[0], expected[0], one.near, &difference)) << difference;
+  }
+}
+
+// Loops by hand: sums that go on, matrices inside of larger ones, offsets, a result that lies the other way round.
+TEST(Gpu, ProductsOfALibraryAddToPartsOfArrays) {
+  constexpr int64_t kM = 170, kN = 160, kK = 155, kPitch = 200;
+  loop::Builder b;
+  const loop::BufferId x = b.input(DType::kFloat32, 7 + kM * kPitch), y = b.input(DType::kFloat32, kN * kK),
+                       z = b.output(DType::kFloat32, kN * kPitch);
+  b.fill(z, 0, kN * kPitch, b.constant(DType::kFloat32, 0));
+  for (int time = 0; time < 2; ++time) {
+    b.gemm({kM, kN, kK, {x, 7, kPitch, 1}, {y, 0, 1, kK}, {z, 20, 1, kPitch}, true, kM, kN, kK});
+  }
+  absl::StatusOr<Plan> plan = jit::emit_kernels(b.finish(), jit::kEmulated, kWithLibrary);
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  EXPECT_EQ(count_of(to_string(*plan),
+                     "(float32 input 0+28 strides 200, 1; float32 input 1 strides 1, 155) added to "
+                     "(float32 output 0+80 strides 1, 200)"),
+            2)
+      << to_string(*plan);
+  plan->inputs = {Aval(DType::kFloat32, {7 + kM * kPitch}), Aval(DType::kFloat32, {kN * kK})};
+  plan->outputs = {Aval(DType::kFloat32, {kN * kPitch})};
+  plan->donations = {-1};
+  const absl::StatusOr<LoadedPtr> loaded = emulated_device().load(*plan);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  std::mt19937 generator(5);
+  const std::vector<Tensor> inputs = {random_tensor(plan->inputs[0], generator),
+                                      random_tensor(plan->inputs[1], generator)};
+  const std::vector<Tensor> found = (**loaded)(inputs);
+  const auto *of_x = inputs[0].as<float>(), *of_y = inputs[1].as<float>(), *of_z = found[0].as<float>();
+  for (const auto& [row, column] : {std::pair<int64_t, int64_t>{0, 0}, {kM - 1, kN - 1}, {3, 100}, {150, 20}}) {
+    double sum = 0;
+    for (int64_t i = 0; i < kK; ++i) sum += double(of_x[7 + row * kPitch + i]) * of_y[column * kK + i];
+    EXPECT_NEAR(of_z[20 + row + column * kPitch], 2 * sum, 1e-3);
+  }
+  EXPECT_EQ(of_z[0], 0);
+  EXPECT_EQ(of_z[20 + kM], 0);
+}
+
+// What is not large, not of floats, or lies as no library takes it, kernels of ours make.
+TEST(Gpu, OtherProductsAreKernels) {
+  const auto library_takes = [](DType dtype, int64_t m, loop::Matrix a, loop::Matrix b_matrix) {
+    loop::Builder b;
+    const loop::BufferId x = b.input(dtype, 1 << 17), y = b.input(dtype, 1 << 17), z = b.output(dtype, 1 << 17);
+    a.buffer = x;
+    b_matrix.buffer = y;
+    b.gemm({m, 170, 170, a, b_matrix, {z, 0, 170, 1}, false, m, 170, 170});
+    const absl::StatusOr<Plan> plan = jit::emit_kernels(b.finish(), jit::kEmulated, kWithLibrary);
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
+    return count_of(to_string(*plan), "product ") == 1;
+  };
+  const loop::Matrix rows{0, 0, 170, 1}, columns{0, 0, 1, 170};
+  EXPECT_TRUE(library_takes(DType::kFloat32, 170, rows, columns));
+  EXPECT_FALSE(library_takes(DType::kFloat32, 140, rows, rows));  // too small
+  EXPECT_FALSE(library_takes(DType::kInt32, 170, rows, rows));
+  EXPECT_FALSE(library_takes(DType::kFloat32, 170, {0, 0, 1, 1}, rows));    // windows
+  EXPECT_FALSE(library_takes(DType::kFloat32, 170, {0, 0, 0, 1}, rows));    // one row for all
+  EXPECT_FALSE(library_takes(DType::kFloat32, 170, {0, 0, 340, 2}, rows));  // every other one
+  EXPECT_FALSE(library_takes(DType::kFloat32, 170, {0, 28900, -170, 1}, rows));
 }
 
 }  // namespace
