@@ -114,7 +114,11 @@ void register_placement(py::module_& module) {
   module.def("default_backend", [] { return backend_for(kHostPlace); });
   // The name of a back end, or None for the processor's.
   module.def(
-      "set_default_backend", [](const std::optional<std::string>& name) { set_backend(interned(name)); },
+      "set_default_backend",
+      [](const std::optional<std::string>& name) {
+        if (name) known_backend(*name);
+        set_backend(interned(name));
+      },
       py::arg("name").none(true));
   // For this thread, or with None no longer; what it was set to.
   module.def(

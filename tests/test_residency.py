@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -301,13 +298,3 @@ def test_jit_runs_where_its_shardings_say() -> None:
         ct.jit(lambda x: x, in_shardings=place, out_shardings="cpu")
     with pytest.raises(ValueError, match=r"jit: asked for cpu:0 and cuda-emulated:0"):
         ct.jit(lambda x: x, device="cpu", out_shardings=place)
-
-
-def test_an_environment_variable_that_names_no_device_says_so() -> None:
-    found = subprocess.run(
-        [sys.executable, "-c", "import cotangent"],
-        env={**os.environ, "CT_DEVICE": "nonsense"},
-        capture_output=True,
-        text=True,
-    )
-    assert "the environment variable CT_DEVICE is 'nonsense', which is no device" in found.stderr

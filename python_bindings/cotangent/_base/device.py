@@ -221,11 +221,12 @@ def backend_for(placement: Any, name: str) -> str | None:
 
 _core.set_placement_hook(backend_for)
 if _named := os.environ.get("CT_DEVICE"):
-    if backend_of(_named) is None:
+    try:
+        _core.set_default_backend(backend_of(_named) or _named)
+    except ValueError as error:
         raise ValueError(
             f"the environment variable CT_DEVICE is {_named!r}, which is no device\n  set it to one of {', '.join(_BACKENDS)}, or to nothing"
-        )
-    _core.set_default_backend(backend_of(_named))
+        ) from error
 
 
 def backends_for(placements: Any, name: str) -> set[str]:
