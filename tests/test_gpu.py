@@ -189,3 +189,21 @@ def test_an_explanation_shows_what_the_host_does_between_kernels() -> None:
     assert "4 times" in [step.name for step in steps]
     call = next(step for step in steps if step.name.startswith("on the host"))
     assert call.depth == 1 and call.blocks == 0 and "24 bytes copied" in call.name
+
+
+SUMS: dict[str, Any] = {
+    "product with a vector": lambda x: x @ cnp.linspace(0, 1, x.shape[1], dtype=x.dtype),
+    "product": lambda x: x @ x.T,
+    "columns": lambda x: cnp.sum(x.reshape(x.shape[1], -1), 0),
+    "squares": lambda x: cnp.sum(x * x, 1),
+    "of a length": lambda x: ct.mask(lambda x: cnp.sum(x * x, 0))(ct.Ragged(x.T, {0: x.shape[1] - 3})),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_long_sums_have_few_rounding_errors(name: str) -> None:
+    x = np.random.default_rng(0).random((4, 200_000)).astype(np.float32)
+    found = ct.jit(SUMS[name], backend="cuda-emulated")(x)
+    with ct.enable_x64():
+        expected = ct.jit(SUMS[name])(x.astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -222,45 +222,30 @@ void BlockScope::end_swaps(const Swapping& group) {
 
 // What this thread makes of its iterations: the neutral elements if it has none.
 LlvmValues BlockScope::fold_some(const For& loop, const Stride& stride) {
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  llvm::BasicBlock* header = e_.code.new_block("fold");
-  llvm::BasicBlock* exit = e_.code.new_block("combine");
   llvm::Value* extent = uniform_index(e_, loop.extent);
   const auto dtype = [&](const loop::Carry& carry) { return program_.values[carry.init].dtype; };
-  before = b_.GetInsertBlock();
-  b_.CreateCondBr(b_.CreateICmpSLT(stride.first, extent), header, exit);
-  b_.SetInsertPoint(header);
-  llvm::PHINode* i = b_.CreatePHI(e_.code.i64, 2);
-  i->addIncoming(stride.first, before);
-  llvm::SmallVector<llvm::PHINode*, 4> folded;
-  LlvmValues neutral, next;
-  for (const loop::Carry& carry : loop.carries) {
-    neutral.push_back(e_.math.identity(*carry.combine, dtype(carry)));
-    folded.push_back(b_.CreatePHI(neutral.back()->getType(), 2));
-    folded.back()->addIncoming(neutral.back(), before);
-  }
-  e_.values.define(loop.variable, i);
-  e_.scope = nullptr;
-  emit_block(e_, loop.body);
-  e_.scope = this;
-  for (size_t c = 0; c < folded.size(); ++c) {
-    const loop::Carry& carry = loop.carries[c];
-    next.push_back(e_.math.apply(*carry.combine, dtype(carry), folded[c], value_of(e_, carry.next)));
-  }
-  llvm::Value* incremented = b_.CreateNSWAdd(i, stride.step);
-  llvm::BasicBlock* latch = b_.GetInsertBlock();
-  i->addIncoming(incremented, latch);
-  for (size_t c = 0; c < folded.size(); ++c) folded[c]->addIncoming(next[c], latch);
-  b_.CreateCondBr(b_.CreateICmpSLT(incremented, extent), header, exit);
-  b_.SetInsertPoint(exit);
-  LlvmValues partials;
-  for (size_t c = 0; c < folded.size(); ++c) {
-    llvm::PHINode* partial = b_.CreatePHI(next[c]->getType(), 2);
-    partial->addIncoming(neutral[c], before);
-    partial->addIncoming(next[c], latch);
-    partials.push_back(partial);
-  }
-  return partials;
+  LlvmValues neutral;
+  for (const loop::Carry& carry : loop.carries) neutral.push_back(e_.math.identity(*carry.combine, dtype(carry)));
+  const auto combine_two = [&](size_t c, llvm::Value* a, llvm::Value* b) { return combined(loop.carries[c], a, b); };
+  const auto step = [&](llvm::Value* number, const LlvmValues& folded) {
+    e_.values.define(loop.variable, b_.CreateNSWAdd(stride.first, b_.CreateNSWMul(number, stride.step)));
+    e_.scope = nullptr;
+    emit_block(e_, loop.body);
+    e_.scope = this;
+    LlvmValues next;
+    for (size_t c = 0; c < folded.size(); ++c) {
+      next.push_back(combine_two(c, folded[c], value_of(e_, loop.carries[c].next)));
+    }
+    return next;
+  };
+  // Of this thread: the first one, and those that are whole strides behind it.
+  llvm::Value* behind =
+      b_.CreateNSWSub(b_.CreateNSWAdd(extent, stride.step), b_.CreateNSWAdd(stride.first, b_.getInt64(1)));
+  llvm::Value* count = b_.CreateSDiv(behind, stride.step);
+  const int64_t iterations = loop.extent.is_constant() ? loop.extent.constant() / kBlockThreads : kUnknownIterations;
+  const int64_t span = span_of(e_, loop, iterations);
+  return span == 0 ? e_.code.run_loop(b_.getInt64(0), count, 1, neutral, step)
+                   : e_.code.run_in_spans(b_.getInt64(0), count, 1, span, neutral, neutral, step, combine_two);
 }
 
 void BlockScope::fold(const For& loop) {

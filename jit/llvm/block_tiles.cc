@@ -14,7 +14,8 @@ namespace {
 // A thread has kOwn x kOwn elements of a tile, kAcross apart.
 constexpr int64_t kAcross = 16, kOwn = kProductTile / kAcross;
 static_assert(kAcross * kAcross == kBlockThreads);
-constexpr int64_t kSteps = 16;                // of the inner dimension at once
+constexpr int64_t kSteps = 16;   // of the inner dimension at once
+constexpr int64_t kSpan = 1024;  // of longer sums, steps that are added up before they are added to the rest
 constexpr int64_t kPitch = kProductTile + 1;  // so that neighbours in either direction lie in different banks
 
 }  // namespace
@@ -92,33 +93,37 @@ void BlockScope::product_tile(const Product& product, llvm::Value* first_row, ll
   llvm::Value *row = b_.CreateUDiv(thread(), b_.getInt64(kAcross)),
               *column = b_.CreateURem(thread(), b_.getInt64(kAcross));
   LlvmValues zeros(kOwn * kOwn, llvm::ConstantFP::getZero(product.type));
-  const LlvmValues sums = e_.code.run_loop(
-      b_.getInt64(0), product.steps, kSteps, zeros, [&](llvm::Value* first_step, const LlvmValues& before) {
-        barrier();
-        bring(product, a, first_step);
-        bring(product, b, first_step);
-        barrier();
-        LlvmValues after = before;
-        for (int64_t step = 0; step < kSteps; ++step) {
-          const auto own = [&](const Operand& operand, llvm::Value* first) {
-            LlvmValues values;
-            llvm::Value* shared = shared_memory(operand.shared, bytes);
-            for (int64_t i = 0; i < kOwn; ++i) {
-              llvm::Value* at = b_.CreateAdd(first, b_.getInt64(step * kPitch + i * kAcross));
-              values.push_back(b_.CreateLoad(product.type, b_.CreateInBoundsGEP(product.type, shared, at)));
-            }
-            return values;
-          };
-          const LlvmValues of_a = own(a, row), of_b = own(b, column);
-          for (int64_t i = 0; i < kOwn; ++i) {
-            for (int64_t j = 0; j < kOwn; ++j) {
-              llvm::Value*& sum = after[i * kOwn + j];
-              sum = e_.math.fma(of_a[i], of_b[j], sum);
-            }
-          }
+  const auto piece = [&](llvm::Value* first_step, const LlvmValues& before) {
+    barrier();
+    bring(product, a, first_step);
+    bring(product, b, first_step);
+    barrier();
+    LlvmValues after = before;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      const auto own = [&](const Operand& operand, llvm::Value* first) {
+        LlvmValues values;
+        llvm::Value* shared = shared_memory(operand.shared, bytes);
+        for (int64_t i = 0; i < kOwn; ++i) {
+          llvm::Value* at = b_.CreateAdd(first, b_.getInt64(step * kPitch + i * kAcross));
+          values.push_back(b_.CreateLoad(product.type, b_.CreateInBoundsGEP(product.type, shared, at)));
         }
-        return after;
-      });
+        return values;
+      };
+      const LlvmValues of_a = own(a, row), of_b = own(b, column);
+      for (int64_t i = 0; i < kOwn; ++i) {
+        for (int64_t j = 0; j < kOwn; ++j) {
+          llvm::Value*& sum = after[i * kOwn + j];
+          sum = e_.math.fma(of_a[i], of_b[j], sum);
+        }
+      }
+    }
+    return after;
+  };
+  const auto add = [&](size_t, llvm::Value* a, llvm::Value* b) { return b_.CreateFAdd(a, b); };
+  llvm::Value* first = b_.getInt64(0);
+  const LlvmValues sums = gemm.k <= 2 * kSpan ? e_.code.run_loop(first, product.steps, kSteps, zeros, piece)
+                                              : e_.code.run_in_spans(first, product.steps, kSteps, kSpan / kSteps,
+                                                                     zeros, zeros, piece, add);
   for (int64_t i = 0; i < kOwn; ++i) {
     llvm::Value* at_row = b_.CreateAdd(first_row, b_.CreateAdd(row, b_.getInt64(i * kAcross)));
     for (int64_t j = 0; j < kOwn; ++j) {

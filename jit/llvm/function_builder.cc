@@ -97,4 +97,15 @@ LlvmValues FunctionBuilder::run_loop(llvm::Value* begin, llvm::Value* end, int64
   return next;
 }
 
+LlvmValues FunctionBuilder::run_in_spans(
+    llvm::Value* begin, llvm::Value* end, int64_t step, int64_t span, LlvmValues carries, const LlvmValues& neutral,
+    LoopBody body, llvm::function_ref<llvm::Value*(size_t carry, llvm::Value* a, llvm::Value* b)> combine) {
+  return run_loop(begin, end, step * span, std::move(carries), [&](llvm::Value* first, const LlvmValues& totals) {
+    llvm::Value* after = b.CreateNSWAdd(first, b.getInt64(step * span));
+    LlvmValues sums = run_loop(first, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, end), step, neutral, body);
+    for (size_t c = 0; c < sums.size(); ++c) sums[c] = combine(c, totals[c], sums[c]);
+    return sums;
+  });
+}
+
 }  // namespace ct::jit

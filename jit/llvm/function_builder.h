@@ -34,6 +34,11 @@ struct FunctionBuilder {
   // for (i = begin; i < end; i += step) carries = body(i, carries). No code for loops known to run zero times, no loop
   // for once.
   LlvmValues run_loop(llvm::Value* begin, llvm::Value* end, int64_t step, LlvmValues carries, LoopBody body);
+  // The same for carries that are combined with what each iteration gives, in spans of so many iterations, each of
+  // which starts with `neutral`: a sum of spans has the rounding errors of as many additions as a span and they are.
+  LlvmValues run_in_spans(llvm::Value* begin, llvm::Value* end, int64_t step, int64_t span, LlvmValues carries,
+                          const LlvmValues& neutral, LoopBody body,
+                          llvm::function_ref<llvm::Value*(size_t carry, llvm::Value* a, llvm::Value* b)> combine);
 
   Target& target;
   const TargetFacts& facts;

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
+
 #include "jit/llvm/streams.h"
 
 namespace ct::jit {
@@ -42,6 +44,20 @@ void emit_for(CpuEmission& e, const For& loop) {
   e.addresses.forget(pointers);
 }
 
+int64_t span_of(const CpuEmission& e, const For& loop, int64_t iterations) {
+  constexpr int64_t kFew = 64, kLongest = 1024;
+  const bool adds_one_by_one =
+      e.code.facts.vector_bits == 0 && !loop.carries.empty() &&
+      std::ranges::all_of(loop.carries, [](const Carry& carry) { return carry.combine.has_value(); }) &&
+      std::ranges::any_of(loop.carries, [&](const Carry& carry) {
+        return carry.combine == ScalarOp::kAdd && is_float(e.program.values[carry.init].dtype);
+      });
+  if (!adds_one_by_one || iterations <= kFew) return 0;
+  int64_t span = 16;
+  while (span * span < iterations && span < kLongest) span *= 2;
+  return span;
+}
+
 void emit_scalar_for(CpuEmission& e, const For& loop, llvm::Value* begin, llvm::Value* end) {
   if (const auto repeats = find_repeats(e, loop)) {
     begin = emit_repeats(e, loop, *repeats, begin, end);
@@ -49,23 +65,34 @@ void emit_scalar_for(CpuEmission& e, const For& loop, llvm::Value* begin, llvm::
   }
   LlvmValues inits;
   for (const Carry& carry : loop.carries) inits.push_back(widen(e, value_of(e, carry.init)));
-  LlvmValues results =
-      run_long_loop(e, begin, end, 1, inits, time_if_long(e, loop), [&](llvm::Value* i, const LlvmValues& arguments) {
-        e.values.define(loop.variable, i);
-        for (size_t c = 0; c < arguments.size(); ++c) {
-          if (!loop.carries[c].combine) e.values.define(loop.carries[c].argument, arguments[c]);
-        }
-        emit_block(e, loop.body);
-        LlvmValues next;
-        for (size_t c = 0; c < arguments.size(); ++c) {
-          const Carry& carry = loop.carries[c];
-          llvm::Value* yielded = widen(e, value_of(e, carry.next));
-          if (carry.combine)
-            yielded = e.math.apply(*carry.combine, e.program.values[carry.init].dtype, arguments[c], yielded);
-          next.push_back(yielded);
-        }
-        return next;
-      });
+  const auto combined = [&](size_t c, llvm::Value* a, llvm::Value* b) {
+    return e.math.apply(*loop.carries[c].combine, e.program.values[loop.carries[c].init].dtype, a, b);
+  };
+  const auto step = [&](llvm::Value* i, const LlvmValues& arguments) {
+    e.values.define(loop.variable, i);
+    for (size_t c = 0; c < arguments.size(); ++c) {
+      if (!loop.carries[c].combine) e.values.define(loop.carries[c].argument, arguments[c]);
+    }
+    emit_block(e, loop.body);
+    LlvmValues next;
+    for (size_t c = 0; c < arguments.size(); ++c) {
+      const Carry& carry = loop.carries[c];
+      llvm::Value* yielded = widen(e, value_of(e, carry.next));
+      if (carry.combine) yielded = combined(c, arguments[c], yielded);
+      next.push_back(yielded);
+    }
+    return next;
+  };
+  LlvmValues results;
+  if (const int64_t span = span_of(e, loop, loop.extent.is_constant() ? loop.extent.constant() : kUnknownIterations)) {
+    LlvmValues neutral;
+    for (const Carry& carry : loop.carries) {
+      neutral.push_back(e.math.identity(*carry.combine, e.program.values[carry.init].dtype));
+    }
+    results = e.code.run_in_spans(begin, end, 1, span, inits, neutral, step, combined);
+  } else {
+    results = run_long_loop(e, begin, end, 1, inits, time_if_long(e, loop), step);
+  }
   for (size_t c = 0; c < results.size(); ++c) e.values.define(loop.carries[c].result, results[c]);
 }
 

@@ -12,6 +12,11 @@ void emit_for(CpuEmission& e, const loop::For& loop);
 void emit_while(CpuEmission& e, const loop::While& loop);
 void emit_if(CpuEmission& e, const loop::If& branch);
 
+// Into spans of how many iterations a fold falls of which each element is added to the last sum, without lanes that
+// have sums of their own; 0: none. About the root of their number, so that there are no more spans than iterations of
+// one.
+int64_t span_of(const CpuEmission& e, const loop::For& loop, int64_t iterations);
+constexpr int64_t kUnknownIterations = 1024;  // where a length is data
 // Iterations [begin, end), where begin is a multiple of any vector's width.
 void emit_scalar_for(CpuEmission& e, const loop::For& loop, llvm::Value* begin, llvm::Value* end);
 void emit_vector_for(CpuEmission& e, const loop::For& loop, Vectorization how, llvm::Value* begin, llvm::Value* end);
