@@ -293,7 +293,7 @@ class MaskSplit {
     if (const Value same = rebuild_length(length, builder_, base)) return same;
     Value found;  // of several the first that was made, so that programs are the same each time
     for (const auto& [var, value] : base) {
-      if (!is_length(value) || (found && found.var < value.var)) continue;
+      if (!same_type(value.aval(), length.aval()) || (found && found.var < value.var)) continue;
       if (same_length({length.builder, var}, length)) found = value;
     }
     return found;
@@ -304,7 +304,7 @@ class MaskSplit {
   Value residual(size_t index, size_t output, const Masked& made, LengthMap& base) {
     const bool is_length = MaskSplit::is_length(made.value);
     // A residual that is a length stays one: equal lengths must be the same value inside.
-    if (is_length) {
+    if (is_length_type(made.value.aval())) {
       if (const Value same = known_as(made.value, base)) return same;
     }
     const int input = sheets_.residual_input[index];
