@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/length_counts.h"
 #include "ir/length_order.h"
 #include "ir/length_range.h"
 #include "ir/lengths.h"
@@ -148,8 +149,9 @@ class Reader {
     std::optional<Form> form;
     if (const Equation* equation = builder_->producer(var)) form = read_equation(*equation);
     if (form) form = simplified(atoms_, *std::move(form));
+    if (!form) form = as_atom(var);
     // The map may have grown by the operands; nodes of std::map stay where they are.
-    return forms_.emplace(var, form ? *std::move(form) : form_of(in_atoms(var))).first->second;
+    return forms_.emplace(var, *std::move(form)).first->second;
   }
 
   Range range(const Form& form, const RangeOf& of_atom) const {
@@ -279,6 +281,13 @@ class Reader {
     }
     const Range dividend = range(atom.dividend, of_atom);
     return {std::max<int64_t>(dividend.least, 0) / atom.divisor, std::max<int64_t>(dividend.most, 0) / atom.divisor};
+  }
+
+  // What is counted is at most what it is counted among.
+  Form as_atom(Var var) {
+    Form form = form_of(in_atoms(var));
+    const Value most = counted_length({builder_, var});
+    return most ? simplified(atoms_, smaller(form, read(most.var))).value_or(form) : form;
   }
 
   Polynomial in_atoms(Var var) {

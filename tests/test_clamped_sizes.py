@@ -17,6 +17,10 @@ def size(x: Any) -> Any:
     return x.shape[0]
 
 
+def of_chosen(x: Any, f: Program) -> Any:
+    return f(x[x > 2])
+
+
 PROGRAMS: dict[str, Program] = {
     "the first three": lambda x: x[: cnp.minimum(size(x), 3)] * x[:3],
     "all but one, clamped": lambda x: x[: cnp.maximum(size(x) - 1, 0)] * x[1:],
@@ -29,6 +33,21 @@ PROGRAMS: dict[str, Program] = {
     "in a loop": lambda x: ct.lax.fori_loop(0, 2, lambda i, y: y * x[:3], x[: cnp.minimum(size(x), 3)]),
     "in a branch": lambda x: ct.lax.cond(
         x.sum() > 3, lambda x: x[: cnp.minimum(size(x), 3)] * x[:3], lambda x: x[:3], x
+    ),
+    # Of two elements and more the second is there; of one, neither it nor the result is.
+    "the second": lambda x: x - x[1:2],
+    "the second, in front": lambda x: x[1:2] - x,
+    "the second, twice": lambda x: x * x[1:2] * x[:1] + x[1:2],
+    "the second of all but one": lambda x: x[:-1] - x[1:2],
+    "the second of rows": lambda x: x[:, None] - x[1:2, None],
+    # Of n elements n at most are chosen.
+    "chosen": lambda x: x[: size(x[x > 2])] * x[x > 2],
+    "chosen of the chosen": lambda x: of_chosen(x, lambda y: x[: size(y[y < 4])] * y[y < 4] * y[: size(y[y < 4])]),
+    "halves of the chosen": lambda x: of_chosen(x, lambda y: y[: size(y) // 2] * x[: size(y) // 2]),
+    "chosen in front": lambda x: of_chosen(x, lambda y: x * cnp.concatenate([y, x[size(y) :]])),
+    "chosen, in a loop": lambda x: of_chosen(x, lambda y: ct.lax.fori_loop(0, 2, lambda i, z: z * x[: size(z)] * y, y)),
+    "chosen, in a branch": lambda x: of_chosen(
+        x, lambda y: ct.lax.cond(x.sum() > 3, lambda y: y * x[: size(y)], lambda y: y, y)
     ),
 }
 
@@ -90,3 +109,20 @@ def test_three_from_the_end_are_others() -> None:
 def test_a_message_adds_no_zero() -> None:
     with pytest.raises(ct.errors.ShapeError, match=r"lengths: n and min\(3, n\)"):
         ct.mask(lambda x: x * x[:3])(ragged_of(np.arange(5.0), 2))
+
+
+def test_one_element_that_may_not_be_there() -> None:
+    """x[2:3] has none of two elements, where the program has no result."""
+    with pytest.raises(
+        ct.errors.ShapeError, match=r"has max\(min\(3, n\) - 2, 0\) elements, one at most, beside one of n"
+    ) as error:
+        ct.mask(lambda x: x - x[2:3])(ragged_of(np.arange(5.0), 4))
+    assert "test_clamped_sizes.py" in str(error.value)
+    assert "take the element itself" in str(error.value)
+
+
+def test_what_was_chosen_elsewhere_may_be_more() -> None:
+    with pytest.raises(ct.errors.ShapeError, match="different ragged lengths"):
+        ct.mask(lambda x, y: x[: size(y[y > 2])] * y[y > 2])(ragged_of(np.arange(5.0), 2), ragged_of(np.arange(5.0), 4))
+    with pytest.raises(ct.errors.ShapeError, match="different ragged lengths"):
+        ct.mask(lambda x: x[1:][: size(x[x > 2])] * x[x > 2])(ragged_of(np.arange(5.0), 2))

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "ir/combinators.h"
+#include "ir/length_counts.h"
 #include "ir/length_form.h"
 #include "ir/length_range.h"
+#include "ir/lengths.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
@@ -167,6 +169,13 @@ Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>&
   return result;
 }
 
+Value held_to_counted(Value count, Value elsewhere, absl::flat_hash_map<Var, Value>& base) {
+  const Value counted = counted_length(count);
+  if (!counted || count.dtype() != DType::kInt32) return elsewhere;
+  const Value most = rebuild_length(counted, *elsewhere.builder, base);
+  return most ? smaller_length(elsewhere, most) : elsewhere;
+}
+
 MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands) : outer_(&outer) {
   for (const Masked& operand : operands) {
     for (const Value& length : operand.lengths) {
@@ -178,6 +187,10 @@ MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands
     keep_bound(length, inside);
     inward_.emplace(length.var, inside);
     outward_.emplace(inside.var, length);
+  }
+  for (const Value& length : outer_base_) {
+    const Value held = held_to_counted(length, inward_.at(length.var), inward_);
+    inward_.at(length.var) = held;
   }
 }
 
