@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/length_counts.h"
 #include "ir/length_order.h"
 #include "ir/length_range.h"
 #include "ir/lengths.h"
@@ -148,8 +149,9 @@ class Reader {
     std::optional<Form> form;
     if (const Equation* equation = builder_->producer(var)) form = read_equation(*equation);
     if (form) form = simplified(atoms_, *std::move(form));
+    if (!form) form = as_atom(var);
     // The map may have grown by the operands; nodes of std::map stay where they are.
-    return forms_.emplace(var, form ? *std::move(form) : form_of(in_atoms(var))).first->second;
+    return forms_.emplace(var, *std::move(form)).first->second;
   }
 
   Range range(const Form& form, const RangeOf& of_atom) const {
@@ -281,6 +283,13 @@ class Reader {
     return {std::max<int64_t>(dividend.least, 0) / atom.divisor, std::max<int64_t>(dividend.most, 0) / atom.divisor};
   }
 
+  // What is counted is at most what it is counted among.
+  Form as_atom(Var var) {
+    Form form = form_of(in_atoms(var));
+    const Value most = counted_length({builder_, var});
+    return most ? simplified(atoms_, smaller(form, read(most.var))).value_or(form) : form;
+  }
+
   Polynomial in_atoms(Var var) {
     if (ct::never_negative({builder_, var})) return {{{atom_of(var, Part::kWhole)}, 1}};
     const Atom positive = atom_of(var, Part::kPositive);
@@ -294,19 +303,13 @@ class Reader {
   std::optional<Form> read_equation(const Equation& equation) {
     const Primitive& primitive = *equation.primitive;
     const absl::Span<const Var> operands = builder_->operands(equation);
-    const auto is_integer_scalar = [&](Var var) {
-      const Aval aval = builder_->aval(var);
-      return aval.rank() == 0 && (aval.dtype() == DType::kInt32 || aval.dtype() == DType::kInt64);
-    };
-    if (!is_integer_scalar(equation.first_output)) return std::nullopt;
-    if (!std::all_of(operands.begin(), operands.end(), is_integer_scalar)) return std::nullopt;
+    if (!computes_length(*builder_, equation)) return std::nullopt;
     if (primitive.arrangement == Arrangement::kUniform) {
       return form_of(number(builder_->attrs(equation).integer("value")));
     }
     if (primitive.length_role == LengthRole::kSame) return read(operands[0]);
     if (primitive.length_role == LengthRole::kClamp) return clamped(read(operands[0]), read(operands[1]));
     if (primitive.computes(ScalarOp::kNeg)) return negated(read(operands[0]));
-    if (!primitive.scalar || operands.size() != 2) return std::nullopt;
     const Form& x = read(operands[0]);
     const Form& y = read(operands[1]);
     switch (primitive.scalar_op) {
@@ -455,11 +458,22 @@ class Reader {
 
 }  // namespace
 
+bool is_length_type(const Aval& aval) {
+  return aval.rank() == 0 && (aval.dtype() == DType::kInt32 || aval.dtype() == DType::kInt64);
+}
+
 bool computes_lengths(const Primitive& primitive) {
-  if (primitive.arrangement == Arrangement::kUniform || primitive.length_role == LengthRole::kClamp) return true;
+  if (primitive.arrangement == Arrangement::kUniform) return true;
+  if (primitive.length_role == LengthRole::kClamp || primitive.length_role == LengthRole::kSame) return true;
   constexpr ScalarOp kOps[] = {ScalarOp::kNeg, ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,
                                ScalarOp::kDiv, ScalarOp::kMax, ScalarOp::kMin};
   return std::ranges::any_of(kOps, [&](ScalarOp op) { return primitive.computes(op); });
+}
+
+bool computes_length(const Builder& builder, const Equation& equation) {
+  const auto is_length = [&](Var var) { return is_length_type(builder.aval(var)); };
+  return computes_lengths(*equation.primitive) && is_length(equation.first_output) &&
+         std::ranges::all_of(builder.operands(equation), is_length);
 }
 
 bool same_length(Value x, Value y) {

@@ -17,9 +17,14 @@
 
 namespace ct {
 
+// An integer scalar of a width that lengths are worked out in: as int32, or as the integers that a program makes of
+// sizes.
+bool is_length_type(const Aval& aval);
+
 // Whether the results of the primitive are lengths as expressions of operands that are: numbers, sums, products and so
-// on.
+// on; and whether the equation has such operands, too.
 bool computes_lengths(const Primitive& primitive);
+bool computes_length(const Builder& builder, const Equation& equation);
 
 // Whether two int32 scalars of one builder are the same number for all sizes.
 bool same_length(Value x, Value y);

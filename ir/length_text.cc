@@ -33,11 +33,12 @@ LengthNames::Written LengthNames::written(Value length) {
   };
   if (primitive.length_role == LengthRole::kClamp || primitive.length_role == LengthRole::kSame) return operand(0);
   if (primitive.computes(ScalarOp::kNeg)) return {concat("-", factor(0)), true};
-  if (!computes_lengths(primitive) || operands.size() != 2) return {name(length)};
+  if (!computes_length(builder, *equation)) return {name(length)};
   switch (primitive.scalar_op) {
     case ScalarOp::kAdd: {
       const std::optional<int64_t> added = constant_of_length({length.builder, operands[1]});
       if (added == 0) return operand(0);
+      if (constant_of_length({length.builder, operands[0]}) == 0) return operand(1);
       if (added && *added < 0) return {concat(operand(0).text, " - ", -*added), true};
       return {concat(operand(0).text, " + ", operand(1).text), true};
     }

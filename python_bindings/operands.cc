@@ -64,19 +64,53 @@ void cut_to_bound(Operand& operand, size_t from_end, const Traced& length, int64
   operand.datum = &operand.owned;
 }
 
-Datum size_and_one(const Primitive& primitive, const Traced& size) {
-  const Datum one = bind1_with_location(
-      kFull, {}, Attrs::make({{"dtype", DType::kInt32}, {"shape", Ints()}, {"value", int64_t{1}}, {"weak", false}}));
-  const Datum own = size;
-  const Datum* operands[] = {&own, &one};
-  return bind1_with_location(primitive, operands);
+Traced combined(const Primitive& primitive, const Traced& x, const Datum& y) {
+  const Datum own = x;
+  const Datum* operands[] = {&own, &y};
+  return std::get<Traced>(bind1_with_location(primitive, operands));
 }
+
+Datum number(int64_t value) {
+  return bind1_with_location(
+      kFull, {}, Attrs::make({{"dtype", DType::kInt32}, {"shape", Ints()}, {"value", value}, {"weak", false}}));
+}
+
+bool at_most(Capture& capture, const Traced& x, const Traced& y) { return capture.same_sizes(combined(kMin, x, y), x); }
 
 void make_exact(Operand& operand, size_t from_end) {
   const auto axis = static_cast<int64_t>(operand.shape.size() - 1 - from_end);
   const Datum* whole = operand.datum;
   operand.owned = bind1_with_location(kFillPadding, {&whole, 1}, Attrs::make({{"axes", Ints{axis}}, {"value", 0.0}}));
   operand.datum = &operand.owned;
+}
+
+// An axis of one element at most beside one of n. Where it has an element for every n above 1, the two go together for
+// every length: its element is repeated, and where it has none, neither has the result, as n is 1 or 0 then.
+bool repeat_one_element(Capture& capture, absl::Span<Operand> operands, Operand& operand, size_t from_end,
+                        const Traced& own, const Traced& beside, int64_t size) {
+  if (!at_most(capture, combined(kMin, combined(kSub, beside, number(1)), number(1)), own)) return false;
+  make_exact(operand, from_end);
+  if (at_most(capture, combined(kMin, beside, number(1)), own)) return true;
+  const Traced left = combined(kMin, combined(kMul, own, number(size)), beside);
+  for (Operand& other : operands) {
+    const std::optional<Traced> length = length_from_end(other, from_end);
+    if (!length || !capture.same_sizes(*length, beside)) continue;
+    cut_to_bound(other, from_end, left, other.shape[other.shape.size() - 1 - from_end]);
+  }
+  return true;
+}
+
+bool is_empty(const Operand& operand, size_t from_end) {
+  return operand.shape[operand.shape.size() - 1 - from_end] == 0;
+}
+
+Error may_have_no_element(Capture& capture, const Traced& own, const Traced& beside, size_t from_end) {
+  const auto [left, right] = capture.size_texts(own, beside);
+  Error error(ErrorKind::kShape, concat("axis -", from_end + 1, " has ", left, " elements, one at most, beside one of ",
+                                        right, ": it is not known to have the one that would be repeated"));
+  error.at(user_location())
+      .hint("take the element itself, which has no axis: x[1] for x[1:2]; or cut the longer one, y[:x.shape[axis]]");
+  return error;
 }
 
 // Beside an axis of n elements, one of min(n, 1) has its only element wherever there is one beside it, and one of
@@ -86,22 +120,27 @@ void repeat_single_elements(Capture& capture, absl::Span<Operand> operands, size
     const std::optional<Traced> own = length_from_end(operand, from_end);
     if (!own) continue;
     const int64_t bound = operand.shape[operand.shape.size() - 1 - from_end];
+    std::optional<Traced> longer;
     for (const Operand& other : operands) {
       const std::optional<Traced> beside = length_from_end(other, from_end);
+      if (bound == 1 && from_end < other.shape.size() && is_empty(other, from_end)) {
+        make_exact(operand, from_end);  // repeated not at all, if there is one
+        break;
+      }
       if (!beside || capture.same_sizes(*own, *beside)) continue;
       const int64_t size = other.shape[other.shape.size() - 1 - from_end];
-      const auto is = [&](const Primitive& primitive) {
-        return capture.same_sizes(*own, std::get<Traced>(size_and_one(primitive, *beside)));
-      };
-      if (bound == 1 && size > 1 && is(kMin)) {
-        make_exact(operand, from_end);
-      } else if (bound >= size && is(kMax)) {
+      if (bound == 1 && size > 1) {
+        longer = beside;
+        if (!repeat_one_element(capture, operands, operand, from_end, *own, *beside, size)) continue;
+      } else if (bound >= size && capture.same_sizes(*own, combined(kMax, *beside, number(1)))) {
         cut_to_bound(operand, from_end, *beside, size);
       } else {
         continue;
       }
+      longer = std::nullopt;
       break;
     }
+    if (longer) throw may_have_no_element(capture, *own, *longer, from_end);
   }
 }
 

@@ -58,10 +58,9 @@ struct Places {
 constexpr int kResult = -1;
 constexpr int kSize = -2;
 
-// Which outputs are int32 scalars made of sizes and of other int32 scalars, by the arithmetic that lengths are made
-// with.
+// Which outputs are integers made of sizes and of other integers, by the arithmetic that lengths are made with.
 Flags lengths_of_sizes(const Graph& graph) {
-  const auto is_scalar = [&](Var var) { return same_type(graph.aval(var), Aval(DType::kInt32, {})); };
+  const auto is_scalar = [&](Var var) { return is_length_type(graph.aval(var)); };
   Flags found(graph.num_vars(), false);
   for (Var var = 0; var < graph.num_inputs(); ++var) found[var] = is_scalar(var);
   for (const Equation& equation : graph.equations()) {

@@ -274,12 +274,13 @@ class MaskSplit {
   }
 
   // Of a value in the trial.
-  Value add_length(Value operand, Value made) {
+  Value add_length(Value operand, Value made, LengthMap& base) {
     length_operands_.push_back(operand);
     const std::optional<Range> range = range_of_integer(made);
     bounds_.push_back(range ? range->most : kUnbounded);
     lengths_.push_back(builder_.input(Aval(DType::kInt32, {})));
-    return lengths_.back();
+    const Value length = lengths_.back();
+    return base.emplace(made.var, held_to_counted(made, length, base)).first->second;
   }
   Value add_array(Value operand) {
     array_operands_.push_back(operand);
@@ -293,7 +294,7 @@ class MaskSplit {
     if (const Value same = rebuild_length(length, builder_, base)) return same;
     Value found;  // of several the first that was made, so that programs are the same each time
     for (const auto& [var, value] : base) {
-      if (!is_length(value) || (found && found.var < value.var)) continue;
+      if (!same_type(value.aval(), length.aval()) || (found && found.var < value.var)) continue;
       if (same_length({length.builder, var}, length)) found = value;
     }
     return found;
@@ -304,23 +305,22 @@ class MaskSplit {
   Value residual(size_t index, size_t output, const Masked& made, LengthMap& base) {
     const bool is_length = MaskSplit::is_length(made.value);
     // A residual that is a length stays one: equal lengths must be the same value inside.
-    if (is_length) {
+    if (is_length_type(made.value.aval())) {
       if (const Value same = known_as(made.value, base)) return same;
     }
     const int input = sheets_.residual_input[index];
     const Value known = input >= 0 ? known_operands_[static_cast<size_t>(input)] : known_results_[output];
     // Where arrays of that length are not there, all that is known of it is that it is one.
     const bool stays_length = is_length && never_negative(made.value);
-    Value array = stays_length ? add_length(context_.residual(known), made.value) : add_array(context_.residual(known));
+    if (stays_length) return add_length(context_.residual(known), made.value, base);
+    Value array = add_array(context_.residual(known));
     if (is_length) base.emplace(made.value.var, array);
-    if (stays_length) return array;
     const size_t position = arrays_.size() - 1;
     for (size_t axis = 0; axis < made.lengths.size(); ++axis) {
       if (!made.lengths[axis]) continue;
       Value length = known_as(made.lengths[axis], base);
       if (!length) {
-        length = add_length(context_.residual(known_length(output, axis)), made.lengths[axis]);
-        base.emplace(made.lengths[axis].var, length);
+        length = add_length(context_.residual(known_length(output, axis)), made.lengths[axis], base);
       }
       const auto at = std::find(lengths_.begin(), lengths_.end(), length);
       if (at != lengths_.end()) {

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "ir/combinators.h"
+#include "ir/length_counts.h"
 #include "ir/length_form.h"
 #include "ir/length_range.h"
+#include "ir/lengths.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
@@ -130,20 +132,9 @@ std::vector<Batched> batched_in_front(absl::Span<const Value> results) {
 
 namespace {
 
-bool is_length(const Aval& aval) { return aval.dtype() == DType::kInt32 && aval.rank() == 0; }
-
-// What lengths.h makes lengths with.
-bool is_length_arithmetic(const Builder& builder, const Equation& equation) {
-  if (!computes_lengths(*equation.primitive)) return false;
-  for (Var var : builder.operands(equation)) {
-    if (!is_length(builder.aval(var))) return false;
-  }
-  return is_length(builder.aval(equation.first_output));
-}
-
 void collect_base(Value length, Values& base) {
   const Equation* equation = length.builder->producer(length.var);
-  if (equation != nullptr && is_length_arithmetic(*length.builder, *equation)) {
+  if (equation != nullptr && computes_length(*length.builder, *equation)) {
     for (Var var : length.builder->operands(*equation)) collect_base({length.builder, var}, base);
     return;
   }
@@ -163,7 +154,7 @@ Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>&
   if (const auto found = base.find(length.var); found != base.end()) return found->second;
   const Builder& from = *length.builder;
   const Equation* found = from.producer(length.var);
-  if (found == nullptr || !is_length_arithmetic(from, *found)) return {};
+  if (found == nullptr || !computes_length(from, *found)) return {};
   const Equation equation = *found;
   Values operands;
   for (Var var : from.operands(equation)) {
@@ -178,6 +169,13 @@ Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>&
   return result;
 }
 
+Value held_to_counted(Value count, Value elsewhere, absl::flat_hash_map<Var, Value>& base) {
+  const Value counted = counted_length(count);
+  if (!counted || count.dtype() != DType::kInt32) return elsewhere;
+  const Value most = rebuild_length(counted, *elsewhere.builder, base);
+  return most ? smaller_length(elsewhere, most) : elsewhere;
+}
+
 MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands) : outer_(&outer) {
   for (const Masked& operand : operands) {
     for (const Value& length : operand.lengths) {
@@ -190,11 +188,15 @@ MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands
     inward_.emplace(length.var, inside);
     outward_.emplace(inside.var, length);
   }
+  for (const Value& length : outer_base_) {
+    const Value held = held_to_counted(length, inward_.at(length.var), inward_);
+    inward_.at(length.var) = held;
+  }
 }
 
 Masked MaskedSubGraph::constant(const Masked& operand) {
   const Value input = inner_.input(operand.value.aval());
-  if (!is_length(operand.value.aval())) return {input, lengths_inside(operand.lengths)};
+  if (!is_length_type(operand.value.aval())) return {input, lengths_inside(operand.lengths)};
   if (const Value same = rebuild_length(operand.value, inner_, inward_)) return {same, {}};
   // What declares a length inside may be all that knows it: set_length(broadcast(x), n), the transpose of a sum.
   keep_bound(operand.value, input);

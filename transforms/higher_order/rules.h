@@ -46,6 +46,9 @@ Values values_of(absl::Span<const Batched> operands);
 // anything else.
 Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>& base);
 
+// What stands for a count elsewhere, as at most what it is counted among, which is not seen there any more.
+Value held_to_counted(Value count, Value elsewhere, absl::flat_hash_map<Var, Value>& base);
+
 // The masked sub-graph of control flow. Built in two steps: choose base lengths outside, mask inside.
 class MaskedSubGraph {
  public:

@@ -497,7 +497,7 @@ def as_dimension(
                 f"name a bound: {bounded}",
             )
         )
-    exact = _core.convert(_held(value), "int32")
+    exact = _core.convert(_held(value, found), "int32")
     if exact.weak_type:
         exact = primitives.convert(exact, dtype=np.dtype("int32"))
     least, bound = (-_MOST, _MOST) if found is None else found
@@ -510,12 +510,15 @@ def size_if_computed(value: Any, what: str) -> Any:
     return as_dimension(value, what) if computed else value
 
 
-def _held(value: Array) -> Array:
-    """Within int32, where the conversion could wrap it around."""
+def _held(value: Array, found: tuple[int, int] | None) -> Array:
+    """Within int32, where the conversion could wrap it around; ``found``: the range that is known."""
     if value.dtype.itemsize < 4 or value.dtype == np.int32:
         return value
-    held = primitives.min(value, _core.full((), _MOST, value.dtype))
-    return held if _core.kind(value) == "unsigned" else primitives.max(held, _core.full((), -_MOST, value.dtype))
+    if found is None:
+        value = primitives.min(value, _core.full((), _MOST, value.dtype))
+    if _core.kind(value) == "unsigned" or (found is not None and found[0] > -_MOST):
+        return value
+    return primitives.max(value, _core.full((), -_MOST, value.dtype))
 
 
 # What looks at a size that a program computes when it is known: `_transforms/lengths.py` puts its function here.

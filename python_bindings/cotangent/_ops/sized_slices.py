@@ -82,9 +82,10 @@ def _resolved(value: Extent, size: Extent, least: int, most: Extent) -> Extent:
         return smallest(value, most)
     if (value.bound if isinstance(value, Dim) else value) < 0:
         return largest(size + value, least)
-    # 1 where it is negative: lengths that arithmetic makes are compared as expressions, and made anew in derivatives.
+    # The size where it is negative, else 0: lengths that arithmetic makes are compared as expressions, and made anew in
+    # derivatives. Times the bound, a number, rather than the size, so that the expression is linear.
     negative = smallest(largest(-value, 0), 1)
-    return largest(smallest(value + negative * size, most), least)
+    return largest(smallest(value + smallest(negative * bound_of(size), size), most), least)
 
 
 def resolve_slice(size: Extent, item: slice, step: int, axis: int) -> SizedSlice:
