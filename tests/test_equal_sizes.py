@@ -34,6 +34,13 @@ PROGRAMS: dict[str, Program] = {
     "in a loop": lambda x: ct.lax.fori_loop(0, 2, lambda i, y: y - cnp.concatenate([y[:1], y[:-1]]), x),
     "the last, in a loop": lambda x: ct.lax.fori_loop(0, 2, lambda i, y: y * y[-1:], x),
     "in a branch": lambda x: ct.lax.cond(x.sum() > 3, lambda x: x - x[-1:], lambda x: x, x),
+    "up to the last but one": lambda x: x[: x.shape[0] - 1] * x[:-1] - x[: x.shape[0] - 1] * x[1:],
+    "up to the last but two": lambda x: x[: x.shape[0] - 2] * x[:-2] - x[: x.shape[0] - 2] * x[2:],
+    "three at most": lambda x: x[: cnp.minimum(x.shape[0], 3)] * x[:3],
+    "three at most, in a branch": lambda x: ct.lax.cond(
+        x.sum() > 3, lambda: x[:3] * x[: cnp.minimum(x.shape[0], 3)], lambda: x[:3]
+    ),
+    "a maximum, of an array": lambda x: x[: cnp.maximum(x.shape[0] - 1, 0)] * x[1:],
     "matrix": lambda x: (x[:, None] - cnp.concatenate([x[:1], x[:-1]])) @ x,
 }
 
@@ -58,10 +65,33 @@ def test_they_meet(name: str, bound: int) -> None:
         np.testing.assert_allclose(ct.jit(ct.grad(ct.mask(loss)))(ragged).unpad(), slope, rtol=1e-12)
 
 
+WIDE = ["three at most", "three at most, in a branch", "a maximum, of an array", "up to the last but one"]
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_they_meet_as_wide_integers(name: str) -> None:
+    with ct.config.enable_x64(True):
+        test_they_meet(name, 4)
+
+
+def test_they_meet_in_norms_of_gradients_and_across_two_axes() -> None:
+    batch = ct.ragged([np.arange(1.0, 3.0), np.arange(1.0, 6.0), np.zeros(0)])
+    loss = ct.mask(lambda w, x: (w * w * x[: cnp.minimum(x.shape[0], 3)] * x[:3]).sum())
+    np.testing.assert_allclose(ct.per_example.norms(loss)(2.0, batch), [4.0 * 5, 4.0 * 14, 0.0], rtol=1e-6)
+
+    def product(x: Any, y: Any) -> Any:
+        shared = cnp.minimum(x.shape[0], y.shape[0])
+        return (x[:shared] * y[: cnp.minimum(y.shape[0], x.shape[0])]).sum()
+
+    x, y = ct.Ragged(np.arange(5.0), {0: 3}), ct.Ragged(np.arange(1.0, 5.0), {0: 2})
+    np.testing.assert_allclose(ct.grad(ct.mask(product))(x, y).unpad(), [1.0, 2.0, 0.0], rtol=1e-6)
+
+
 DIFFERENT: dict[str, Program] = {
     "two in front": lambda x: x + cnp.concatenate([x[:2], x[:-1]]),
     "one in front": lambda x: x[:3] + cnp.concatenate([x[:1], x[:-1]]),
     "halves that overlap": lambda x: x + cnp.concatenate([x[: half(x) + 1], x[half(x) :]]),
+    "up to the last but three": lambda x: x[: x.shape[0] - 3] * x[:-3],  # of two elements, the first is x[: 2 - 3]
     "two of three": lambda x: x + cnp.concatenate([x[::3], x[1::3]]),
 }
 

@@ -207,3 +207,26 @@ def test_long_sums_have_few_rounding_errors(name: str) -> None:
     with ct.enable_x64():
         expected = ct.jit(SUMS[name])(x.astype(np.float64))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+BUSY = """
+import threading, time
+import numpy as np, cotangent as ct, cotangent.numpy as cnp
+def eager():
+    x = cnp.ones(8)
+    while True: x = cnp.sin(x) + 1
+def long():
+    f = ct.jit(lambda x: cnp.sum(cnp.sin(x) * x))
+    while True: f(np.ones(300_000, np.float32))
+for work in (eager, long): threading.Thread(target=work, daemon=True).start()
+time.sleep(0.3)
+"""
+
+
+def test_the_process_ends_while_threads_run_kernels() -> None:
+    for _ in range(3):
+        ended = subprocess.run(
+            [sys.executable, "-c", BUSY],
+            env={**os.environ, "CT_DEVICE": "cuda-emulated"}, capture_output=True, text=True, check=False, timeout=100,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr

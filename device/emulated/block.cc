@@ -1,5 +1,6 @@
 #include "device/emulated/block.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -26,8 +27,42 @@
 #define CT_ANNOTATE_FIBERS 0
 #endif
 
+#if defined(__GLIBC__)
+extern "C" void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument);
+extern "C" void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute);
+#endif
+
 namespace ct {
 namespace {
+
+// What this thread is to do when it ends (python_bindings/gil.cc): glibc's longjmp takes it for that of frames which
+// are left, and drops it. It is there again afterwards.
+class KeptCleanUps {
+#if defined(__GLIBC__)
+ public:
+  KeptCleanUps() : before_(registered()) {}
+  ~KeptCleanUps() {
+    if (registered() == before_) return;
+    for (auto each = before_.rbegin(); each != before_.rend(); ++each) {
+      _pthread_cleanup_push(*each, (*each)->__routine, (*each)->__arg);
+    }
+  }
+  KeptCleanUps(const KeptCleanUps&) = delete;
+  KeptCleanUps& operator=(const KeptCleanUps&) = delete;
+
+ private:
+  using CleanUps = std::vector<_pthread_cleanup_buffer*>;
+  static CleanUps registered() {
+    CleanUps found;
+    _pthread_cleanup_buffer first;
+    _pthread_cleanup_push(&first, [](void*) {}, nullptr);
+    for (auto* each = first.__prev; each != nullptr; each = each->__prev) found.push_back(each);
+    _pthread_cleanup_pop(&first, 0);
+    return found;
+  }
+  const CleanUps before_;
+#endif
+};
 
 constexpr size_t kStackBytes = 64 << 10;
 
@@ -165,6 +200,7 @@ void Block::make_fibers(uint32_t count) {
 }
 
 bool Block::round() {
+  const KeptCleanUps clean_ups;
   uint32_t ended = 0;
   for (uint32_t next : order_) {
     thread = next;
