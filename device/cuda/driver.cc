@@ -96,8 +96,7 @@ void Driver::find_calls(const char* library) {
         .hint("install NVIDIA's driver, or choose another back end: jit(f, backend=\"cpu\")");
   }
   const auto find = [&](auto& call, const char* symbol) {
-    call.function_ = reinterpret_cast<decltype(call.function_)>(dlsym(handle, symbol));
-    if (call.function_ != nullptr) return;
+    if (call.find(handle, symbol)) return;
     throw Error(ErrorKind::kDevice,
                 concat(library, " has no function ", symbol, ": it is no NVIDIA driver, or one older than for CUDA ",
                        version_text(kLeastDriver)))

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda/call.h"
 #include "runtime/error.h"
 #include "runtime/process.h"
 
@@ -129,22 +130,7 @@ inline constexpr int kLeastDriver = 11080;
 class Driver;
 
 template <class... Parameters>
-class Call {
- public:
-  Call(const Driver& driver, const char* name) : driver_(driver), name_(name) {}
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  void operator()(Parameters... arguments) const;
-  Status attempt(Parameters... arguments) const { return function_(arguments...); }
-  const char* name() const { return name_; }
-
- private:
-  friend class Driver;
-  const Driver& driver_;
-  const char* name_;
-  Status (*function_)(Parameters...) = nullptr;
-};
+using Call = LibraryCall<Driver, Status, Parameters...>;
 
 class Driver {
  public:
@@ -177,12 +163,6 @@ class Driver {
   int version_ = 0;
   mutable std::deque<std::shared_ptr<const std::string>> plans_;  // the last ones, guarded by mutex()
 };
-
-template <class... Parameters>
-void Call<Parameters...>::operator()(Parameters... arguments) const {
-  const Status status = function_(arguments...);
-  if (status != Status::kSuccess) throw driver_.failure(name_, status);
-}
 
 // Of everything in this folder that threads share.
 ProcessMutex& mutex();

@@ -64,14 +64,14 @@ std::string Library::find_calls(const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) return dlerror();
   std::string missing;
-  const auto find = [&](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
-    if (function == nullptr) missing = concat(file, " has no function ", symbol);
+  const auto find = [&](auto& call, const char* symbol) {
+    if (!call.find(handle, symbol)) missing = concat(file, " has no function ", symbol);
   };
-#define CT_CUBLASLT_FIND(name, ...) find(name.function_, #name);
+#define CT_CUBLASLT_FIND(name, ...) find(name, #name);
   CT_CUBLASLT_CALLS(CT_CUBLASLT_FIND)
 #undef CT_CUBLASLT_FIND
-  find(name_of_, "cublasLtGetStatusName");
+  name_of_ = reinterpret_cast<decltype(name_of_)>(dlsym(handle, "cublasLtGetStatusName"));
+  if (name_of_ == nullptr) missing = concat(file, " has no function cublasLtGetStatusName");
   return missing;
 }
 

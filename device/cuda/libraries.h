@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda/call.h"
 #include "device/cuda/driver.h"
 #include "runtime/error.h"
 
@@ -93,22 +94,7 @@ struct Found {
 class Library;
 
 template <class... Parameters>
-class Call {
- public:
-  Call(const Library& library, const char* name) : library_(library), name_(name) {}
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
-  void operator()(Parameters... arguments) const;
-  Status attempt(Parameters... arguments) const { return function_(arguments...); }
-  const char* name() const { return name_; }
-
- private:
-  friend class Library;
-  const Library& library_;
-  const char* name_;
-  Status (*function_)(Parameters...) = nullptr;
-};
+using Call = LibraryCall<Library, Status, Parameters...>;
 
 class Library {
  public:
@@ -133,11 +119,5 @@ class Library {
 
   const char* (*name_of_)(Status) = nullptr;
 };
-
-template <class... Parameters>
-void Call<Parameters...>::operator()(Parameters... arguments) const {
-  const Status status = function_(arguments...);
-  if (status != Status::kSuccess) throw library_.failure(name_, status);
-}
 
 }  // namespace ct::cuda::cublas
