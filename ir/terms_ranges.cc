@@ -185,7 +185,7 @@ std::optional<Filled> filled(Context& context, LeafId id, const Ints& shape, siz
             {.leaf = found->leaf, .shape = found->shape, .axes = part.axes, .coefficient = part.coefficient});
         common = found;
       }
-      if (along != shape.back()) return std::nullopt;
+      if (!common || along != shape.back()) return std::nullopt;
       const int64_t left = common->shape[static_cast<size_t>(leaf.parts.back().axes[axis])];
       common->leaf = context.intern(std::move(made));
       common->shape = shape;
@@ -245,7 +245,7 @@ std::optional<Narrowed> narrowed(Context& context, const Term& term) {
       alike = alike && range.has_value();
       if (!alike) break;
     }
-    if (!alike) continue;
+    if (!alike || !range) continue;
     if (range->count == 0) return std::nullopt;
     const Index made = context.fresh(range->count);
     for (size_t k = 0; k < found->size(); ++k) {

@@ -168,6 +168,7 @@ Value ArrangedResults::arranged(Builder& builder, Var var, const Values& results
   const LocationScope scope(location_of(equation));
   if (!stacked) return builder.bind1(*equation.primitive, operands, body_.attrs_ptr(equation));
   std::vector<Batched> batched;
+  batched.reserve(operands.size());
   for (size_t k = 0; k < operands.size(); ++k) {
     batched.push_back({operands[k], is_zero(body_.operands(equation)[k]) ? -1 : 0});
   }
