@@ -1,6 +1,7 @@
 // Whether declarations of ours are those of a header of NVIDIA's, while it is compiled.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 namespace ct::cuda {
@@ -38,6 +39,8 @@ struct Parameters {
     }
   }
 };
+
+#define CT_EQUAL(ours, theirs) static_assert(static_cast<uint32_t>(ours) == static_cast<uint32_t>(theirs))
 
 // Where there are several versions of a call, its name is a macro for the symbol of the newest.
 #define CT_TEXT(text) #text

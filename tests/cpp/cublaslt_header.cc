@@ -43,7 +43,6 @@ CT_CUBLASLT_CALLS(CT_COMPARE)
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-#define CT_EQUAL(ours, theirs) static_assert(static_cast<uint32_t>(ours) == static_cast<uint32_t>(theirs))
 CT_EQUAL(Status::kSuccess, CUBLAS_STATUS_SUCCESS);
 CT_EQUAL(Status::kNotInitialized, CUBLAS_STATUS_NOT_INITIALIZED);
 CT_EQUAL(Status::kAllocFailed, CUBLAS_STATUS_ALLOC_FAILED);

@@ -1,6 +1,5 @@
 // The device "cuda" on a driver that has no GPU (fake_cuda_driver.cc): what it tells the driver, and what it makes of
 // every call that fails. That kernels compute the right things, the emulated device shows (gpu_test.cc).
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <map>
@@ -9,6 +8,7 @@
 #include "device/cuda/cuda.h"
 #include "tests/cpp/compile_testing.h"
 #include "tests/cpp/doubling_plan.h"
+#include "tests/cpp/fake_driver.h"
 
 namespace ct {
 namespace {
@@ -21,15 +21,10 @@ const Aval kNumber(DType::kFloat32, {});
 
 // ---- the fake driver ------------------------------------------------------------------------------------------------
 
-template <class Function>
-Function* of_fake(const char* name) {
-  static void* library = dlopen(CT_FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
-  return reinterpret_cast<Function*>(dlsym(library, name));
-}
-int64_t calls(const std::string& call) { return of_fake<int64_t(const char*)>("fake_cuda_calls")(call.c_str()); }
-int64_t live() { return of_fake<int64_t()>("fake_cuda_live")(); }
-std::string launches() { return of_fake<const char*()>("fake_cuda_launches")(); }
-void restart(const std::string& fail = "") { of_fake<void(const char*)>("fake_cuda_restart")(fail.c_str()); }
+int64_t calls(const std::string& call) { return driver_calls(call); }
+int64_t live() { return driver_live(); }
+std::string launches() { return of_fake<const char*()>(CT_FAKE_DRIVER, "fake_cuda_launches")(); }
+void restart(const std::string& fail = "") { restart_driver(fail); }
 
 const std::vector<std::string>& call_names() {
 #define CT_NAME(name, symbol, ...) #name,
@@ -41,25 +36,10 @@ const std::vector<std::string>& call_names() {
 class Cuda : public testing::Test {
  protected:
   Cuda() {
-    setenv("CT_CUDA_DRIVER", CT_FAKE_DRIVER, 1);
-    setenv("CT_CUBLASLT", "", 1);
-    for (const char* name : {"VERSION", "CAPABILITY", "DEVICES", "MEMORY", "FAIL"}) {
-      unsetenv((std::string("CT_FAKE_CUDA_") + name).c_str());
-    }
+    use_fake_driver("");
     restart();
   }
 };
-
-std::string error_of(const std::function<void()>& body, ErrorKind kind) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 
 // ---- a plan of every kind of step -----------------------------------------------------------------------------------
 
@@ -186,7 +166,7 @@ TEST_F(Cuda, EveryCallThatFailsIsAnErrorAndNothingLeaks) {
         } else {
           use([&] { ended = true; });
           EXPECT_TRUE(ended);
-          of_fake<void()>("fake_cuda_clear")();  // what the driver refused to take back
+          of_fake<void()>(CT_FAKE_DRIVER, "fake_cuda_clear")();  // what the driver refused to take back
         }
         EXPECT_EQ(run(**on_cpu, 3), 9);
       }

@@ -43,7 +43,6 @@ CT_CUDA_CALLS(CT_COMPARE)
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-#define CT_EQUAL(ours, theirs) static_assert(static_cast<uint32_t>(ours) == static_cast<uint32_t>(theirs))
 CT_EQUAL(Status::kSuccess, CUDA_SUCCESS);
 CT_EQUAL(Status::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
 CT_EQUAL(Status::kNotInitialized, CUDA_ERROR_NOT_INITIALIZED);

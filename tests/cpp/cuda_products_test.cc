@@ -1,6 +1,5 @@
 // Large products on the device "cuda": what is told to a cuBLASLt that has no GPU (fake_cublaslt.cc), whose products
 // are those of the processor, and what becomes of each of its calls that fails.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <map>
@@ -10,6 +9,7 @@
 #include "device/emulated/emulated.h"
 #include "runtime/text.h"
 #include "tests/cpp/compile_testing.h"
+#include "tests/cpp/fake_driver.h"
 
 namespace ct {
 namespace {
@@ -17,21 +17,13 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-template <class Function>
-Function* of(const char* file, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(dlopen(file, RTLD_NOW | RTLD_LOCAL), name));
-}
 int64_t library_calls(const std::string& call) {
-  return of<int64_t(const char*)>(CT_FAKE_CUBLASLT, "fake_cublaslt_calls")(call.c_str());
+  return of_fake<int64_t(const char*)>(CT_FAKE_CUBLASLT, "fake_cublaslt_calls")(call.c_str());
 }
-int64_t driver_calls(const std::string& call) {
-  return of<int64_t(const char*)>(CT_FAKE_DRIVER, "fake_cuda_calls")(call.c_str());
-}
-int64_t library_live() { return of<int64_t()>(CT_FAKE_CUBLASLT, "fake_cublaslt_live")(); }
-int64_t driver_live() { return of<int64_t()>(CT_FAKE_DRIVER, "fake_cuda_live")(); }
+int64_t library_live() { return of_fake<int64_t()>(CT_FAKE_CUBLASLT, "fake_cublaslt_live")(); }
 void restart(const std::string& fail = "") {
-  of<void(const char*)>(CT_FAKE_CUBLASLT, "fake_cublaslt_restart")(fail.c_str());
-  of<void(const char*)>(CT_FAKE_DRIVER, "fake_cuda_restart")("");
+  of_fake<void(const char*)>(CT_FAKE_CUBLASLT, "fake_cublaslt_restart")(fail.c_str());
+  restart_driver();
 }
 
 const std::vector<std::string>& call_names() {
@@ -44,25 +36,10 @@ const std::vector<std::string>& call_names() {
 class CudaProducts : public testing::Test {
  protected:
   CudaProducts() {
-    setenv("CT_CUDA_DRIVER", CT_FAKE_DRIVER, 1);
-    setenv("CT_CUBLASLT", CT_FAKE_CUBLASLT, 1);
-    for (const char* name : {"VERSION", "CAPABILITY", "DEVICES", "MEMORY", "FAIL"}) {
-      unsetenv((std::string("CT_FAKE_CUDA_") + name).c_str());
-    }
+    use_fake_driver(CT_FAKE_CUBLASLT);
     restart();
   }
 };
-
-std::string error_of(const std::function<void()>& body, ErrorKind kind) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 
 // Twice a product: made, and added to that.
 Plan plan_of(const ProductStep& product, int64_t a, int64_t b, int64_t c) {

@@ -46,11 +46,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
             lambda place: type(place) not in (dict, list, tuple),
         )
     backend = backend_for(device, "device_put")
-    given, structure = _core.tree_flatten(x, None)
-    leaves, _ = flatten_arguments(x, "device_put")
+    leaves, structure = flatten_arguments(x, "device_put")
     if backend is not None:
         leaves = [_core.put_on(leaf, backend) for leaf in leaves]
     else:
+        given, _ = _core.tree_flatten(x, None)
         leaves = [
             leaf if isinstance(source, Array) else put_beside(leaf, ())
             for leaf, source in zip(leaves, given, strict=True)
