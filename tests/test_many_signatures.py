@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import namedtuple
 from typing import Any
 
@@ -71,24 +70,32 @@ def test_static_arguments_of_many_values():
         jitted(2.0, [1], mode="m")
 
 
+class Counted:
+    """A static argument, equal to every other one, that counts how often it is compared."""
+
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return isinstance(other, Counted)
+
+    def __hash__(self) -> int:
+        return 7
+
+
 def test_looking_up_does_not_slow_with_the_number_of_shapes(long_run: bool):
     count = 10_000 if long_run else 2_000
-    jitted = ct.jit(lambda x: x + 1, backend="interpreter")
+    # Static arguments are compared before the shapes of what follows them: once for each signature that is looked at.
+    jitted = ct.jit(lambda _, x: x + 1, backend="interpreter", static_argnums=0)
     arrays = [ct.numpy.zeros((n, 0), np.float32) for n in range(count)]
-
-    def seconds_each(some: list[Any]) -> float:
-        best = float("inf")
-        for _ in range(3):
-            start = time.perf_counter()
-            for x in some:
-                jitted(x)
-            best = min(best, time.perf_counter() - start)
-        return best / len(some)
-
-    few = seconds_each(arrays[:100])
     for x in arrays:
-        jitted(x)
-    assert seconds_each(arrays) < 10 * few  # one after the other it would be 20 times at 2,000, 100 at 10,000
+        jitted(Counted(), x)
+    assert jitted._cache_size() == count
+    Counted.comparisons = 0
+    for x in arrays:
+        jitted(Counted(), x)
+    assert jitted._cache_size() == count
+    assert count < Counted.comparisons <= 6 * count, "the last few that fitted, and those with the hash of the call"
 
 
 def test_equal_static_arguments_of_other_types_are_others():
