@@ -12,15 +12,22 @@
 
 namespace ct {
 
-// Of memories, beside kHostPlace. The emulated device's memory is the host's, but nothing else may know that.
-inline constexpr int kCudaPlace = 1, kEmulatedPlace = 2;
+// Of memories, beside kHostPlace: a bit each, so that the union of those of several arrays tells whether it is one
+// place. The emulated device's memory is the host's, but nothing else may know that. GPUs have the bits above it.
+inline constexpr int kEmulatedPlace = 1, kFirstGpuPlace = 2, kMostGpus = 16;
 
 // Devices live as long as the process.
 class Device {
  public:
   virtual ~Device() = default;
-  // Of its memory: kHostPlace, or a number of its own (residency.h).
+  // Of its memory: kHostPlace, or a bit of its own (residency.h).
   virtual int place() const { return kHostPlace; }
+  // Queues a copy from another device's memory, which that device's later work comes after; false where only the host
+  // can bring it.
+  virtual bool copy_from(Device& other, void* to, const void* from, int64_t bytes) {
+    static_cast<void>(other), static_cast<void>(to), static_cast<void>(from), static_cast<void>(bytes);
+    return false;
+  }
   // In the device's memory; Error(kMemory) when there is none.
   virtual std::shared_ptr<Buffer> allocate(size_t bytes) = 0;
   virtual absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table = nullptr) = 0;

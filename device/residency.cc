@@ -13,12 +13,17 @@ void Resident::copy_to_host(void* to, size_t bytes) const {
 
 std::shared_ptr<const Resident> bring(Device& device, const Tensor& tensor, bool& waits) {
   const std::shared_ptr<Buffer>& buffer = tensor.buffer();
-  if (std::shared_ptr<const DeviceBytes> there = buffer->device_bytes(); there && there->place() == device.place()) {
-    return std::static_pointer_cast<const Resident>(std::move(there));
-  }
+  auto elsewhere = std::static_pointer_cast<const Resident>(buffer->device_bytes());
+  if (elsewhere != nullptr && elsewhere->place() == device.place()) return elsewhere;
   const int64_t bytes = tensor.aval().bytes();
   auto brought = std::make_shared<const Resident>(device, device.allocate(static_cast<size_t>(bytes)));
-  waits |= device.queue().copy_to_device(brought->address(), buffer->data(), bytes);
+  if (tensor.place() != kHostPlace &&
+      device.copy_from(elsewhere->device(), brought->address(), elsewhere->address(), bytes)) {
+    return brought;
+  }
+  const void* const on_host =
+      buffer->data();  // first: it may use another device, and the thread's queue is then that's
+  waits |= device.queue().copy_to_device(brought->address(), on_host, bytes);
   // What somebody else owns may be changed by them.
   if (!buffer->borrowed()) buffer->keep_on_device(brought);
   return brought;
@@ -46,7 +51,6 @@ Tensor adopt(Device& device, const Aval& aval, void* address, std::function<void
 
 std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> inputs) {
   Device& device = loaded.device();
-  Queue& queue = device.queue();
   const Plan& plan = loaded.plan();
   std::vector<std::shared_ptr<const Resident>> residents;
   absl::InlinedVector<void*, 16> input_addresses(inputs.size(), nullptr), output_addresses;
@@ -66,12 +70,12 @@ std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> 
       output_addresses.push_back(made->address());
       outputs.emplace_back(aval, Buffer::on_device(bytes, std::move(made)));
     }
-    queue_plan(loaded, queue, input_addresses.data(), output_addresses.data());
+    queue_plan(loaded, device.queue(), input_addresses.data(), output_addresses.data());
   } catch (...) {
-    if (waits) queue.settle();
+    if (waits) device.queue().settle();
     throw;
   }
-  if (waits) queue.wait();
+  if (waits) device.queue().wait();
   return outputs;
 }
 

@@ -24,6 +24,7 @@ class Resident final : public DeviceBytes {
   int place() const override { return device_.place(); }
   void copy_to_host(void* to, size_t bytes) const override;
   void* address() const { return memory_->data(); }
+  Device& device() const { return device_; }
 
  private:
   Device& device_;

@@ -28,7 +28,9 @@ const Backend* find_backend(std::string_view name) {
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
-  for (const Backend& backend : backends()) names.push_back(backend.name);
+  for (const Backend& backend : backends()) {
+    if (backend.name == backend.kind) names.push_back(backend.name);
+  }
   return names;
 }
 

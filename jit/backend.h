@@ -17,6 +17,7 @@ namespace ct {
 
 struct Backend {
   std::string name;
+  std::string kind = name;  // "cuda" of "cuda:1": whose plans are for any device of the kind that has the same target
   Device* device = nullptr;
   // `host_functions`, empty at first, gets those that the plan calls.
   std::function<absl::StatusOr<Plan>(const GraphPtr& graph, const CompileOptions& options,
@@ -32,7 +33,7 @@ struct Backend {
 // Before anything is compiled: there is no lock. Names are taken once.
 void register_backend(Backend backend);
 const Backend* find_backend(std::string_view name);  // null if there is none
-std::vector<std::string> backend_names();
+std::vector<std::string> backend_names();            // of the first of each kind
 // The first one whose device's memory is that; the processor's compiler for the host.
 std::string backend_at(int place);
 

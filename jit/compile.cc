@@ -192,7 +192,7 @@ namespace {
 std::string source_text(const Graph& graph, const CompileOptions& options, const Backend& backend) {
   std::string donated;
   for (bool flag : options.donated) donated += flag ? '1' : '0';
-  return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\nbackend=", options.backend,
+  return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\nbackend=", backend.kind,
                 "\ncpu=", options.cpu, "\ntarget=", backend.target ? backend.target(graph) : "",
                 "\nproducts=", static_cast<int>(options.products), "\ndonated=", donated, "\n", print(graph));
 }
@@ -320,8 +320,8 @@ absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& 
   return plan_kernels(graph, options, host_functions, jit::kEmulated, gpu_machine(emulates_product_library()));
 }
 
-std::string cuda_architecture() {
-  const CudaFacts facts = cuda_device().facts();
+std::string cuda_architecture(CudaDevice& gpu) {
+  const CudaFacts facts = gpu.facts();
   return jit::kernel_architecture(facts.capability, facts.ptx);
 }
 // Opening the library takes longer than compiling a small program: nobody asks for it whose arrays are too small for
@@ -335,30 +335,35 @@ bool wants_product_library(const Graph& graph) {
     return sizes >= kLeast * kLeast;
   });
 }
-std::string cuda_target(const Graph& graph) {
-  const bool has_library = wants_product_library(graph) && cuda_device().has_product_library();
-  return cuda_architecture() + (has_library ? " cuBLASLt" : "");
-}
-
-absl::StatusOr<Plan> plan_cuda(const GraphPtr& graph, const CompileOptions& options,
-                               jit::HostFunctions& host_functions) {
-  return plan_kernels(graph, options, host_functions, cuda_architecture(),
-                      gpu_machine(wants_product_library(*graph) && cuda_device().has_product_library()));
-}
 // Of a plan that has any.
 void find_whole_graph(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions) {
   static_cast<void>(plan_interpreted(graph, options, host_functions));
+}
+
+Backend cuda_backend(CudaDevice& gpu) {
+  const auto has_library = [&gpu](const Graph& graph) {
+    return wants_product_library(graph) && gpu.has_product_library();
+  };
+  return {
+      .name = gpu.number() == 0 ? "cuda" : concat("cuda:", gpu.number()),
+      .kind = "cuda",
+      .device = &gpu,
+      .make_plan =
+          [&gpu, has_library](const GraphPtr& graph, const CompileOptions& options,
+                              jit::HostFunctions& host_functions) {
+            return plan_kernels(graph, options, host_functions, cuda_architecture(gpu),
+                                gpu_machine(has_library(*graph)));
+          },
+      .find_host_functions = find_whole_graph,
+      .target = [&gpu, has_library](
+                    const Graph& graph) { return cuda_architecture(gpu) + (has_library(graph) ? " cuBLASLt" : ""); }};
 }
 
 const bool registered = [] {
   register_backend(
       {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
   register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
-  register_backend({.name = "cuda",
-                    .device = &cuda_device(),
-                    .make_plan = plan_cuda,
-                    .find_host_functions = find_whole_graph,
-                    .target = cuda_target});
+  for (int number = 0; number < kMostGpus; ++number) register_backend(cuda_backend(cuda_device(number)));
   register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
   return true;
 }();

@@ -248,19 +248,35 @@ void register_compiled(py::module_& module) {
     return plan->codes[0].bytes;
   });
   // Looks for the driver, and raises where there is none.
-  module.def("cuda_facts", [] {
-    const CudaFacts facts = [] {
-      const WithoutInterpreter released;
-      return cuda_device().facts();
-    }();
+  module.def("cuda_device_count", [] {
+    const WithoutInterpreter released;
+    return cuda_device_count();
+  });
+  module.def("cuda_memory_use", [](int number) {
+    const MemoryUse use = cuda_device(number).memory_use();
     py::dict result;
-    result["name"] = facts.name;
-    result["capability"] = facts.capability;
-    result["driver"] = facts.driver;
-    result["multiprocessors"] = facts.multiprocessors;
-    result["memory_bytes"] = facts.memory_bytes;
+    result["bytes_in_use"] = use.in_use;
+    result["peak_bytes_in_use"] = use.most;
+    result["bytes_reserved"] = use.in_use + use.kept;
+    result["num_allocs"] = use.requests;
     return result;
   });
+  module.def(
+      "cuda_facts",
+      [](int number) {
+        const CudaFacts facts = [&] {
+          const WithoutInterpreter released;
+          return cuda_device(number).facts();
+        }();
+        py::dict result;
+        result["name"] = facts.name;
+        result["capability"] = facts.capability;
+        result["driver"] = facts.driver;
+        result["multiprocessors"] = facts.multiprocessors;
+        result["memory_bytes"] = facts.memory_bytes;
+        return result;
+      },
+      py::arg("number") = 0);
 }
 
 }  // namespace ct::python

@@ -119,7 +119,7 @@ struct Export {
 // What a capsule shows of a tensor.
 struct Memory {
   void* data;
-  int32_t device_type;
+  DlDevice device;
   std::function<void()> before_release = nullptr;
 };
 
@@ -134,7 +134,7 @@ py::capsule capsule_of(Tensor tensor, const Memory& memory, const std::function<
     stride *= std::max<int64_t>(holder->shape[axis], 1);
   }
   holder->managed.tensor = {memory.data,
-                            {memory.device_type, 0},
+                            memory.device,
                             tensor.aval().rank(),
                             dlpack_dtype(tensor.dtype()),
                             holder->shape.data(),
@@ -176,9 +176,8 @@ Tensor copied_on_device(Device& device, const Tensor& tensor) {
   return {tensor.aval(), Buffer::on_device(bytes, std::move(to))};
 }
 
-// Elements for work that `stream` gets from now on.
-Memory on_gpu(const Tensor& tensor, int64_t stream) {
-  Device& device = cuda_device();
+// Elements on a GPU, for work that `stream`, one of that GPU's, gets from now on.
+Memory on_gpu(CudaDevice& device, const Tensor& tensor, int64_t stream) {
   bool waits = false;
   const auto there = bring(device, tensor, waits);
   Queue& queue = device.queue();
@@ -196,16 +195,17 @@ Memory on_gpu(const Tensor& tensor, int64_t stream) {
     } catch (const Error&) {  // the GPU is gone, and with it what was queued
     }
   };
-  return {there->address(), kDlCuda, return_it};
+  return {there->address(), {kDlCuda, device.number()}, return_it};
 }
 
-// With `versioned` the structure of version 1.0, which can say that it is read-only.
-py::capsule to_dlpack(py::handle array, bool versioned, bool copy, std::optional<int64_t> stream) {
+// With `versioned` the structure of version 1.0, which can say that it is read-only. With a stream it is for that, of
+// the GPU of that number.
+py::capsule to_dlpack(py::handle array, bool versioned, bool copy, std::optional<int64_t> stream, int number) {
   LocationScope scope(user_location());
   Tensor tensor = concrete(array_datum(array.ptr()), "DLPack export");
-  if (stream && tensor.place() != kCudaPlace) tensor = put(cuda_device(), tensor);
-  if (copy) tensor = stream ? copied_on_device(cuda_device(), tensor) : copied_on_host(tensor);
-  const Memory memory = stream ? on_gpu(tensor, *stream) : Memory{tensor.data(), kDlCpu};
+  if (stream) tensor = put(cuda_device(number), tensor);
+  if (copy) tensor = stream ? copied_on_device(cuda_device(number), tensor) : copied_on_host(tensor);
+  const Memory memory = stream ? on_gpu(cuda_device(number), tensor, *stream) : Memory{tensor.data(), {kDlCpu, 0}};
   if (!versioned) return capsule_of<DlManagedTensor>(std::move(tensor), memory, [](DlManagedTensor&) {});
   return capsule_of<DlManagedTensorVersioned>(std::move(tensor), memory, [copy](DlManagedTensorVersioned& managed) {
     managed.version = {1, 0};
@@ -216,9 +216,11 @@ py::capsule to_dlpack(py::handle array, bool versioned, bool copy, std::optional
 // The address of the elements and our stream, for libraries that ask for `__cuda_array_interface__`.
 std::pair<uintptr_t, uintptr_t> cuda_address(py::handle array) {
   const Tensor tensor = concrete(array_datum(array.ptr()), "the address");
+  CudaDevice* const device = cuda_device_at(tensor.place());
+  CT_CHECK(device != nullptr);
   bool waits = false;
-  const auto there = bring(cuda_device(), tensor, waits);
-  return {reinterpret_cast<uintptr_t>(there->address()), cuda_device().queue().handle()};
+  const auto there = bring(*device, tensor, waits);
+  return {reinterpret_cast<uintptr_t>(there->address()), device->queue().handle()};
 }
 
 // ---- In -------------------------------------------------------------------------------------------------------------
@@ -246,6 +248,13 @@ std::optional<Import> take(py::handle capsule) {
                 }};
 }
 
+CudaDevice& gpu_of_others(int64_t number) {
+  if (number >= 0 && number < kMostGpus) return cuda_device(static_cast<int>(number));
+  throw Error(ErrorKind::kValue, concat("from_dlpack: the tensor is on GPU ", number, "; those from 0 to ",
+                                        kMostGpus - 1, " are used here"))
+      .hint("copy it to the host, or to one of these");
+}
+
 // The capsule of an object, of the version that knows read-only arrays where the object does. What is on a GPU is
 // there for the work of our stream.
 py::object capsule_from(py::handle source) {
@@ -253,7 +262,9 @@ py::object capsule_from(py::handle source) {
   py::dict options;
   if (py::hasattr(source, "__dlpack_device__")) {
     const auto device = py::cast<py::tuple>(source.attr("__dlpack_device__")());
-    if (py::cast<int32_t>(py::int_(device[0])) == kDlCuda) options["stream"] = cuda_device().queue().handle();
+    if (py::cast<int32_t>(py::int_(device[0])) == kDlCuda) {
+      options["stream"] = gpu_of_others(py::cast<int64_t>(py::int_(device[1]))).queue().handle();
+    }
   }
   try {
     return source.attr("__dlpack__")(**options, py::arg("max_version") = py::make_tuple(1, 0));
@@ -316,12 +327,7 @@ std::pair<int64_t, int64_t> extent(const DlTensor& view) {
 // its address, strides), for a gather. What is copied has been when this returns.
 py::object from_gpu(Import& import, DType dtype, bool share) {
   const DlTensor& view = import.view;
-  if (view.device.device_id != 0) {
-    throw Error(ErrorKind::kValue, concat("from_dlpack: the tensor is on GPU ", view.device.device_id,
-                                          "; the one that is used here is the first"))
-        .hint("choose it with CUDA_VISIBLE_DEVICES");
-  }
-  Device& device = cuda_device();
+  Device& device = gpu_of_others(view.device.device_id);
   Shape shape(view.shape, view.shape + view.ndim);
   const bool is_empty = std::ranges::any_of(shape, [](int64_t size) { return size == 0; });
   if (is_empty) return array_object(put(device, Tensor(Aval(dtype, shape))));
@@ -377,7 +383,7 @@ py::object from_dlpack(py::handle source, bool share) {
 
 void register_dlpack(py::module_& module) {
   module.def("to_dlpack", to_dlpack, py::arg("array"), py::arg("versioned"), py::arg("copy"),
-             py::arg("stream").none(true));
+             py::arg("stream").none(true), py::arg("number"));
   module.def("cuda_address", cuda_address);
   module.def("from_dlpack", from_dlpack, py::arg("source"), py::arg("share"));
 }

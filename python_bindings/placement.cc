@@ -111,6 +111,7 @@ void register_placement(py::module_& module) {
   module.def("place_of", place_of);
   module.def("put_on", put_on);
   module.def("wait_for", wait_for);
+  module.def("has_backend", [](const std::string& name) { return find_backend(name) != nullptr; });
   module.def("default_backend", [] { return backend_for(kHostPlace); });
   // The name of a back end, or None for the processor's.
   module.def(

@@ -15,13 +15,21 @@ constexpr size_t kLeastBlock = 256, kLargestStep = 2 << 20;
 
 }  // namespace
 
-Gpu find_gpu() {
-  Gpu gpu{.driver = Driver::open(), .facts = {}};
-  const Driver& driver = *gpu.driver;
+int gpu_count(const Driver& driver) {
   int count = 0;
   driver.cuDeviceGetCount(&count);
   if (count == 0) throw driver.failure(driver.cuDeviceGetCount.name(), Status::kNoDevice);
-  driver.cuDeviceGet(&gpu.ordinal, 0);
+  return count;
+}
+
+Gpu find_gpu(std::shared_ptr<const Driver> shared, int number) {
+  Gpu gpu{.driver = std::move(shared), .facts = {}};
+  const Driver& driver = *gpu.driver;
+  if (const int count = gpu_count(driver); number >= count) {
+    throw Error(ErrorKind::kDevice, concat("there is no GPU ", number, ": the driver shows ", count, ", from 0 on"))
+        .hint("ct.devices() lists them; CUDA_VISIBLE_DEVICES in the environment says which the driver shows");
+  }
+  driver.cuDeviceGet(&gpu.ordinal, number);
   char name[256] = "";
   driver.cuDeviceGetName(name, sizeof name, gpu.ordinal);
   name[sizeof name - 1] = '\0';
@@ -98,12 +106,34 @@ Address GpuContext::take_idle(size_t size) {
   const Address block = idle->second.back();
   idle->second.pop_back();
   if (idle->second.empty()) idle_.erase(idle);
+  use_.kept -= static_cast<int64_t>(size);
   return block;
 }
 
 void GpuContext::keep_idle(Address block, size_t size) {
   std::lock_guard lock(mutex());
   idle_[size].push_back(block);
+  use_.kept += static_cast<int64_t>(size);
+}
+
+void GpuContext::note_taken(size_t size) {
+  std::lock_guard lock(mutex());
+  ++use_.requests;
+  use_.in_use += static_cast<int64_t>(size);
+  use_.most = std::max(use_.most, use_.in_use);
+}
+
+MemoryUse GpuContext::memory_use() const {
+  std::lock_guard lock(mutex());
+  return use_;
+}
+
+void GpuContext::give_back(Address block, size_t size) {
+  {
+    std::lock_guard lock(mutex());
+    use_.in_use -= static_cast<int64_t>(size);
+  }
+  keep_idle(block, size);
 }
 
 void GpuContext::free_idle() {
@@ -144,8 +174,9 @@ std::shared_ptr<Buffer> GpuContext::allocate(size_t bytes) {
     if (status == Status::kOutOfMemory) throw no_memory(size);
     if (status != Status::kSuccess) throw driver().failure(driver().cuMemAllocAsync.name(), status);
   }
+  note_taken(size);
   return Buffer::borrow(reinterpret_cast<void*>(block), bytes,
-                        [context = shared_from_this(), block, size] { context->keep_idle(block, size); });
+                        [context = shared_from_this(), block, size] { context->give_back(block, size); });
 }
 
 }  // namespace ct::cuda

@@ -15,13 +15,15 @@
 
 namespace ct::cuda {
 
-// The first GPU that the driver shows. It takes no memory yet.
+// One of the GPUs that the driver shows. It takes no memory yet.
 struct Gpu {
   std::shared_ptr<const Driver> driver;
   Ordinal ordinal = 0;
   CudaFacts facts;
 };
-Gpu find_gpu();
+Gpu find_gpu(std::shared_ptr<const Driver> driver, int number);
+// How many there are; throws where there is none.
+int gpu_count(const Driver& driver);
 
 class GpuContext : public std::enable_shared_from_this<GpuContext> {
  public:
@@ -38,6 +40,7 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   const Driver& driver() const { return *gpu_.driver; }
   const CudaFacts& facts() const { return gpu_.facts; }
   Stream stream() const { return stream_; }
+  Context handle() const { return context_; }
 
   // Before anything is made by it.
   void use_products(const std::shared_ptr<const cublas::Library>& library);
@@ -47,11 +50,14 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   // Uninitialised. What has no owner any more is kept for the next one of its size class, until the GPU has no memory
   // left: then all of it goes back to the driver. Error(kMemory) if that is not enough.
   std::shared_ptr<Buffer> allocate(size_t bytes);
+  MemoryUse memory_use() const;
 
  private:
   explicit GpuContext(Gpu gpu) : gpu_(std::move(gpu)) {}
   Address take_idle(size_t size);  // 0: there is none
   void keep_idle(Address block, size_t size);
+  void note_taken(size_t size);
+  void give_back(Address block, size_t size);
   void free_idle();
   Error no_memory(size_t bytes) const;
 
@@ -60,6 +66,7 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
   Stream stream_ = nullptr;
   std::unique_ptr<Products> products_;           // written once, guarded by mutex()
   std::map<size_t, std::vector<Address>> idle_;  // by size, guarded by mutex()
+  MemoryUse use_;                                // the same
 };
 
 // Sizes between powers of two are few, so that arrays of about one size share memory: at most a fifth is unused, and at

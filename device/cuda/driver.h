@@ -112,6 +112,7 @@ struct LaunchConfig {
   CALL(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, Address, const void*, size_t, Stream)              \
   CALL(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, Address, size_t, Stream)                    \
   CALL(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, Address, Address, size_t, Stream)                  \
+  CALL(cuMemcpyPeerAsync, cuMemcpyPeerAsync, Address, Context, Address, Context, size_t, Stream)   \
   CALL(cuMemsetD8Async, cuMemsetD8Async, Address, unsigned char, size_t, Stream)                   \
   CALL(cuMemsetD32Async, cuMemsetD32Async, Address, unsigned, size_t, Stream)                      \
   CALL(cuModuleLoadDataEx, cuModuleLoadDataEx, Module*, const void*, unsigned, JitOption*, void**) \

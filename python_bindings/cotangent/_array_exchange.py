@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.device import devices, platform_and_number
 from cotangent._core import Array
 
 # The protocol's numbers of kinds of memory, and of the stream that CUDA's calls mean which name none.
@@ -25,16 +26,16 @@ def dlpack(
     Args:
         stream: of the GPU, in which the consumer will work: 1 (the legacy default, also None), 2 (that of the thread), a handle, or -1
             for a consumer that sees to the order itself. None for an array of the host.
-        dl_device: where the consumer wants it: (1, 0) the host, (2, 0) the GPU. None: where the array is.
+        dl_device: where the consumer wants it: (1, 0) the host, (2, n) GPU n. None: where the array is.
 
     Raises:
         BufferError: another device, or ``copy=False`` where a copy is needed. ValueError: a stream of the host, or what is none.
     """
     here = dlpack_device(self)
     wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-    if wanted not in ((CPU, 0), (CUDA, 0)):
+    if wanted not in ((CPU, 0), here) and (wanted[0] != CUDA or wanted[1] not in [gpu.id for gpu in devices("cuda")]):
         raise BufferError(
-            f"__dlpack__: arrays are in the memory of the host, (1, 0), or of the GPU, (2, 0); got dl_device={dl_device!r}"
+            f"__dlpack__: arrays are in the memory of the host, (1, 0), or of a GPU, (2, n); got dl_device={dl_device!r}"
         )
     if wanted[0] == CPU and stream is not None:
         raise ValueError(f"__dlpack__: the memory of the host has no streams; got stream={stream!r}")
@@ -52,12 +53,13 @@ def dlpack(
             "__dlpack__: arrays are immutable, which a consumer learns by version 1.0 of the protocol only; this one asks for"
             f" max_version={max_version!r}\n  allow a copy"
         )
-    return _core.to_dlpack(self, versioned, bool(copy) or not versioned, stream)
+    return _core.to_dlpack(self, versioned, bool(copy) or not versioned, stream, wanted[1])
 
 
 def dlpack_device(self: Array) -> tuple[int, int]:
-    """The device of `__dlpack__`: (1, 0), the CPU, or (2, 0), the GPU."""
-    return (CUDA if _core.place_of(self) == "cuda" else CPU, 0)
+    """The device of `__dlpack__`: (1, 0), the CPU, or (2, n), GPU n."""
+    platform, number = platform_and_number(_core.place_of(self))
+    return (CUDA, number) if platform == "cuda" else (CPU, 0)
 
 
 def cuda_array_interface(self: Array) -> dict[str, Any]:

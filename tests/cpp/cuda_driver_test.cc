@@ -6,6 +6,7 @@
 
 #include "device/cuda/context.h"
 #include "device/cuda/cuda.h"
+#include "device/residency.h"
 #include "tests/cpp/compile_testing.h"
 #include "tests/cpp/doubling_plan.h"
 #include "tests/cpp/fake_driver.h"
@@ -124,7 +125,7 @@ TEST_F(Cuda, OpensNothingBeforeSomebodyAsks) {
 
 // Uses the device in every way. `at_end` is called when only giving back is left.
 void use(const std::function<void()>& at_end) {
-  const auto device = new_cuda_device();
+  const auto device = new_cuda_device(), second = new_cuda_device(1);
   const LoadedPtr loaded = load(*device);
   EXPECT_EQ(run(*loaded, 3), 96);
   device->allocate(6 << 20).reset();
@@ -132,12 +133,14 @@ void use(const std::function<void()>& at_end) {
   Queue& queue = device->queue();
   queue.lead(cuda::kLegacyStream);
   queue.follow(cuda::kPerThreadStream);
+  EXPECT_EQ(put(*device, put(*second, Tensor::scalar(DType::kFloat32, 5))).as<float>()[0], 5);
   at_end();
   queue.follow_all();
 }
 
 TEST_F(Cuda, EveryCallThatFailsIsAnErrorAndNothingLeaks) {
   setenv("CT_FAKE_CUDA_MEMORY", "10000000", 1);
+  setenv("CT_FAKE_CUDA_DEVICES", "2", 1);
   const GraphPtr graph = build_graph({kNumber}, [](Builder&, const Values& v) { return Values{v[0] * v[0]}; });
   const auto on_cpu = compile(graph, {.use_disk_cache = false});
   ASSERT_TRUE(on_cpu.ok());

@@ -1,14 +1,15 @@
 // A driver of NVIDIA's that has no GPU: its memory is the host's, its kernels are counted and not run, and it fails
 // where it is told to. The device "cuda" opens it by CT_CUDA_DRIVER in the environment.
 //
-// It is as strict as the real one, or stricter: work waits in its stream until somebody waits for it; what is not its
-// own memory, stream, module or context is an error, and so is PTX that is too new for it.
+// It is as strict as the real one, or stricter: work waits in its stream until somebody waits for it; what is not
+// memory, a stream or a module of the thread's context is an error, and so is PTX that is too new for it.
 //
 // Tests tell it what to be by variables of the environment: CT_FAKE_CUDA_VERSION (12080), _CAPABILITY (90), _DEVICES
 // (1), _MEMORY (bytes) and _FAIL ("call:n:status": its n-th call fails), and ask it by the functions at the end.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -34,6 +35,7 @@ int64_t from_environment(const char* name, int64_t otherwise) {
 struct FakeModule {
   std::string text;
   int64_t life;
+  Ordinal device;
 };
 struct FakeFunction {
   FakeModule* module;
@@ -43,28 +45,34 @@ struct FakeFunction {
 };
 struct FakeStream {
   int64_t life;
-  std::vector<std::function<Status()>> work;
+  Ordinal device;
+  std::deque<std::function<Status()>> work = {};
+  size_t begun = 0;  // how much of what it has got is no longer there
+  size_t end() const { return begun + work.size(); }
 };
 
 // What a stream had to do when it was recorded. Streams of others, whose handles are small, are done at once.
 struct FakeEvent {
   int64_t life;
+  Ordinal device;
   FakeStream* stream = nullptr;
+  size_t end = 0;
 };
 
 struct FakeBlock {
   size_t bytes;
   int64_t life;
+  Ordinal device;
 };
 
 struct Fake {
   std::recursive_mutex mutex;
   bool initialized = false;
   Status sticky = Status::kSuccess;
-  int64_t life = 0;               // how often it was restarted
-  std::vector<int64_t> contexts;  // the lives that they are of
+  int64_t life = 0;                                  // how often it was restarted
+  std::map<Ordinal, std::vector<int64_t>> contexts;  // the lives that they are of
   std::map<Address, FakeBlock> memory;
-  size_t memory_bytes = 0;
+  std::map<Ordinal, size_t> memory_bytes;
   std::set<FakeStream*> streams;
   std::set<FakeModule*> modules;
   std::set<FakeEvent*> events;
@@ -82,7 +90,14 @@ Fake& fake() {
 }
 thread_local Context current = nullptr;
 
-Context the_context() { return reinterpret_cast<Context>(&fake()); }
+// Handles of contexts: numbers of devices, from 1 on.
+Context context_of(Ordinal device) { return reinterpret_cast<Context>(static_cast<uintptr_t>(device) + 1); }
+Ordinal device_of(Context context) { return static_cast<Ordinal>(reinterpret_cast<uintptr_t>(context)) - 1; }
+Ordinal current_device() { return device_of(current); }
+bool is_retained(Context context) {
+  const auto found = fake().contexts.find(device_of(context));
+  return found != fake().contexts.end() && !found->second.empty();
+}
 
 bool ends_the_context(Status status) {
   const auto number = static_cast<uint32_t>(status);
@@ -114,29 +129,42 @@ Status begin(const char* call, bool needs_context) {
   if (!needs_context) return Status::kSuccess;
   if (!f.initialized) return Status::kNotInitialized;
   if (f.sticky != Status::kSuccess) return f.sticky;
-  return current == the_context() && !f.contexts.empty() ? Status::kSuccess : Status::kInvalidContext;
+  return is_retained(current) ? Status::kSuccess : Status::kInvalidContext;
 }
 
-bool holds(Address address, size_t bytes) {
+// Whether it is memory of a device.
+bool holds(Ordinal device, Address address, size_t bytes) {
   auto block = fake().memory.upper_bound(address);
   if (block == fake().memory.begin()) return false;
   --block;
-  return address - block->first <= block->second.bytes && bytes <= block->second.bytes - (address - block->first);
+  return block->second.device == device && address - block->first <= block->second.bytes &&
+         bytes <= block->second.bytes - (address - block->first);
 }
 
-Status drain(FakeStream* stream) {
+// Up to its n-th work, of all that it has ever got.
+Status drain(FakeStream* stream, size_t end) {
   Status first = Status::kSuccess;
-  for (const auto& work : std::exchange(stream->work, {})) {
+  while (stream->begun < end) {
+    const auto work = std::move(stream->work.front());
+    stream->work.pop_front();
+    ++stream->begun;
     const Status status = work();
     if (first == Status::kSuccess && status != Status::kSuccess) first = fake().sticky = status;
   }
   return first;
 }
+Status drain(FakeStream* stream) { return drain(stream, stream->end()); }
 
-// A context that has ended works no more; `always`: it is cleared away all the same.
-Status queue(Stream handle, std::function<Status()> work, bool always = false) {
+// The stream, if it is one of the thread's context.
+FakeStream* stream_of(Stream handle) {
   auto* stream = reinterpret_cast<FakeStream*>(handle);
-  if (!fake().streams.contains(stream)) return Status::kInvalidHandle;
+  return fake().streams.contains(stream) && stream->device == current_device() ? stream : nullptr;
+}
+
+// Work of the thread's context. One that has ended works no more; `always`: it is cleared away all the same.
+Status queue(Stream handle, std::function<Status()> work, bool always = false) {
+  FakeStream* const stream = always ? reinterpret_cast<FakeStream*>(handle) : stream_of(handle);
+  if (stream == nullptr || !fake().streams.contains(stream)) return Status::kInvalidHandle;
   stream->work.push_back([work = std::move(work), always] {
     return fake().sticky == Status::kSuccess || always ? work() : Status::kSuccess;
   });
@@ -238,23 +266,23 @@ EXPORTED Status cuDeviceTotalMem_v2(size_t* bytes, Ordinal) {
   return Status::kSuccess;
 }
 
-EXPORTED Status cuDevicePrimaryCtxRetain(Context* context, Ordinal) {
+EXPORTED Status cuDevicePrimaryCtxRetain(Context* context, Ordinal device) {
   FAKE("cuDevicePrimaryCtxRetain", false);
-  fake().contexts.push_back(fake().life);
-  *context = the_context();
+  fake().contexts[device].push_back(fake().life);
+  *context = context_of(device);
   return Status::kSuccess;
 }
 
-EXPORTED Status cuDevicePrimaryCtxRelease_v2(Ordinal) {
+EXPORTED Status cuDevicePrimaryCtxRelease_v2(Ordinal device) {
   FAKE("cuDevicePrimaryCtxRelease", false);
-  if (fake().contexts.empty()) return Status::kInvalidContext;
-  fake().contexts.pop_back();
+  if (!is_retained(context_of(device))) return Status::kInvalidContext;
+  fake().contexts[device].pop_back();
   return Status::kSuccess;
 }
 
 EXPORTED Status cuCtxSetCurrent(Context context) {
   FAKE("cuCtxSetCurrent", false);
-  if (context != nullptr && fake().contexts.empty()) return Status::kInvalidContext;
+  if (context != nullptr && !is_retained(context)) return Status::kInvalidContext;
   current = context;
   return Status::kSuccess;
 }
@@ -262,7 +290,7 @@ EXPORTED Status cuCtxSetCurrent(Context context) {
 EXPORTED Status cuStreamCreate(Stream* stream, unsigned flags) {
   FAKE("cuStreamCreate", true);
   if (flags != kNonBlocking) return Status::kUnknown;
-  auto* made = new FakeStream{fake().life, {}};
+  auto* made = new FakeStream{fake().life, current_device()};
   fake().streams.insert(made);
   *stream = reinterpret_cast<Stream>(made);
   return Status::kSuccess;
@@ -270,8 +298,8 @@ EXPORTED Status cuStreamCreate(Stream* stream, unsigned flags) {
 
 EXPORTED Status cuStreamSynchronize(Stream handle) {
   FAKE("cuStreamSynchronize", true);
-  auto* stream = reinterpret_cast<FakeStream*>(handle);
-  return fake().streams.contains(stream) ? drain(stream) : Status::kInvalidHandle;
+  FakeStream* const stream = stream_of(handle);
+  return stream != nullptr ? drain(stream) : Status::kInvalidHandle;
 }
 
 EXPORTED Status cuStreamDestroy_v2(Stream handle) {
@@ -285,14 +313,16 @@ EXPORTED Status cuStreamDestroy_v2(Stream handle) {
 
 EXPORTED Status cuCtxSynchronize() {
   FAKE("cuCtxSynchronize", true);
-  for (FakeStream* stream : fake().streams) drain(stream);
+  for (FakeStream* stream : fake().streams) {
+    if (stream->device == current_device()) drain(stream);
+  }
   return fake().sticky;
 }
 
 EXPORTED Status cuEventCreate(Event* event, unsigned flags) {
   FAKE("cuEventCreate", true);
   if (flags != kDisableTiming) return Status::kUnknown;
-  auto* made = new FakeEvent{fake().life};
+  auto* made = new FakeEvent{fake().life, current_device()};
   fake().events.insert(made);
   *event = reinterpret_cast<Event>(made);
   return Status::kSuccess;
@@ -301,24 +331,28 @@ EXPORTED Status cuEventCreate(Event* event, unsigned flags) {
 EXPORTED Status cuEventRecord(Event handle, Stream of) {
   FAKE("cuEventRecord", true);
   auto* event = reinterpret_cast<FakeEvent*>(handle);
-  auto* stream = reinterpret_cast<FakeStream*>(of);
-  if (!fake().events.contains(event)) return Status::kInvalidHandle;
-  if (!is_of_others(of) && !fake().streams.contains(stream)) return Status::kInvalidHandle;
-  event->stream = is_of_others(of) ? nullptr : stream;
+  if (!fake().events.contains(event) || event->device != current_device()) return Status::kInvalidHandle;
+  FakeStream* const stream = is_of_others(of) ? nullptr : stream_of(of);
+  if (!is_of_others(of) && stream == nullptr) return Status::kInvalidHandle;
+  event->stream = stream;
+  event->end = stream == nullptr ? 0 : stream->end();
   return Status::kSuccess;
 }
 
-// What others do next is done at once, so what they wait for is done now.
+// What others do next is done at once, so what they wait for is done now. The stream may be of another device.
 EXPORTED Status cuStreamWaitEvent(Stream then, Event handle, unsigned) {
   FAKE("cuStreamWaitEvent", true);
   auto* event = reinterpret_cast<FakeEvent*>(handle);
   if (!fake().events.contains(event)) return Status::kInvalidHandle;
   FakeStream* const first = event->stream;
-  if (is_of_others(then)) return first == nullptr ? Status::kSuccess : drain(first);
-  return queue(then, [first, then] {
-    const bool waits = first != nullptr && first != reinterpret_cast<FakeStream*>(then);
-    return waits && fake().streams.contains(first) ? drain(first) : Status::kSuccess;
+  if (is_of_others(then)) return first == nullptr ? Status::kSuccess : drain(first, event->end);
+  auto* const waiting = reinterpret_cast<FakeStream*>(then);
+  if (!fake().streams.contains(waiting)) return Status::kInvalidHandle;
+  waiting->work.push_back([first, waiting, end = event->end] {
+    const bool waits = first != nullptr && first != waiting;
+    return waits && fake().streams.contains(first) ? drain(first, end) : Status::kSuccess;
   });
+  return Status::kSuccess;
 }
 
 // What fails here may be something that was queued before: the event is gone all the same.
@@ -334,7 +368,7 @@ EXPORTED Status cuEventDestroy_v2(Event handle) {
 EXPORTED Status cuMemGetInfo_v2(size_t* free, size_t* total) {
   FAKE("cuMemGetInfo", true);
   *total = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
-  *free = *total - std::min(*total, fake().memory_bytes);
+  *free = *total - std::min(*total, fake().memory_bytes[current_device()]);
   return Status::kSuccess;
 }
 
@@ -342,10 +376,11 @@ EXPORTED Status cuMemAllocAsync(Address* address, size_t bytes, Stream) {
   FAKE("cuMemAllocAsync", true);
   const auto total = static_cast<size_t>(from_environment("CT_FAKE_CUDA_MEMORY", 1 << 30));
   if (bytes == 0) return Status::kUnknown;
-  if (bytes + fake().memory_bytes > total) return Status::kOutOfMemory;
+  const Ordinal device = current_device();
+  if (bytes + fake().memory_bytes[device] > total) return Status::kOutOfMemory;
   *address = reinterpret_cast<Address>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
-  fake().memory[*address] = {bytes, fake().life};
-  fake().memory_bytes += bytes;
+  fake().memory[*address] = {bytes, fake().life, device};
+  fake().memory_bytes[device] += bytes;
   return Status::kSuccess;
 }
 
@@ -356,7 +391,7 @@ EXPORTED Status cuMemFreeAsync(Address address, Stream stream) {
       [address] {
         const auto block = fake().memory.find(address);
         if (block == fake().memory.end()) return Status::kIllegalAddress;
-        fake().memory_bytes -= block->second.bytes;
+        fake().memory_bytes[block->second.device] -= block->second.bytes;
         fake().memory.erase(block);
         std::free(reinterpret_cast<void*>(address));
         return Status::kSuccess;
@@ -368,8 +403,8 @@ EXPORTED Status cuMemFreeAsync(Address address, Stream stream) {
 // GPU can.
 EXPORTED Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyHtoDAsync", true);
-  return queue(stream, [to, from, bytes] {
-    if (!holds(to, bytes)) return Status::kIllegalAddress;
+  return queue(stream, [device = current_device(), to, from, bytes] {
+    if (!holds(device, to, bytes)) return Status::kIllegalAddress;
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return Status::kSuccess;
   });
@@ -377,26 +412,37 @@ EXPORTED Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes,
 
 EXPORTED Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyDtoHAsync", true);
-  return queue(stream, [to, from, bytes] {
-    if (!holds(from, bytes)) return Status::kIllegalAddress;
+  return queue(stream, [device = current_device(), to, from, bytes] {
+    if (!holds(device, from, bytes)) return Status::kIllegalAddress;
     std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+    return Status::kSuccess;
+  });
+}
+
+static Status copied(Ordinal to_device, Address to, Ordinal from_device, Address from, size_t bytes, Stream stream) {
+  return queue(stream, [=] {
+    if (!holds(to_device, to, bytes) || !holds(from_device, from, bytes)) return Status::kIllegalAddress;
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
     return Status::kSuccess;
   });
 }
 
 EXPORTED Status cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream stream) {
   FAKE("cuMemcpyDtoDAsync", true);
-  return queue(stream, [to, from, bytes] {
-    if (!holds(to, bytes) || !holds(from, bytes)) return Status::kIllegalAddress;
-    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
-    return Status::kSuccess;
-  });
+  return copied(current_device(), to, current_device(), from, bytes, stream);
+}
+
+EXPORTED Status cuMemcpyPeerAsync(Address to, Context to_context, Address from, Context from_context, size_t bytes,
+                                  Stream stream) {
+  FAKE("cuMemcpyPeerAsync", true);
+  if (!is_retained(to_context) || !is_retained(from_context)) return Status::kInvalidContext;
+  return copied(device_of(to_context), to, device_of(from_context), from, bytes, stream);
 }
 
 EXPORTED Status cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, Stream stream) {
   FAKE("cuMemsetD8Async", true);
-  return queue(stream, [to, byte, bytes] {
-    if (!holds(to, bytes)) return Status::kIllegalAddress;
+  return queue(stream, [device = current_device(), to, byte, bytes] {
+    if (!holds(device, to, bytes)) return Status::kIllegalAddress;
     std::memset(reinterpret_cast<void*>(to), byte, bytes);
     return Status::kSuccess;
   });
@@ -404,8 +450,8 @@ EXPORTED Status cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, St
 
 EXPORTED Status cuMemsetD32Async(Address to, unsigned word, size_t count, Stream stream) {
   FAKE("cuMemsetD32Async", true);
-  return queue(stream, [to, word, count] {
-    if (to % sizeof word != 0 || !holds(to, count * sizeof word)) return Status::kIllegalAddress;
+  return queue(stream, [device = current_device(), to, word, count] {
+    if (to % sizeof word != 0 || !holds(device, to, count * sizeof word)) return Status::kIllegalAddress;
     std::fill_n(reinterpret_cast<unsigned*>(to), count, word);
     return Status::kSuccess;
   });
@@ -431,7 +477,7 @@ EXPORTED Status cuModuleLoadDataEx(Module* module, const void* image, unsigned c
     return fail(Status::kInvalidPtx, "line 1; fatal: Missing .version directive");
   if (digits_after(text, ".version ") > ptx) return fail(Status::kUnsupportedPtxVersion, "Unsupported .version");
   if (digits_after(text, ".target sm_") > fake_capability()) return fail(Status::kNoBinaryForGpu, "no such target");
-  auto* made = new FakeModule{text, fake().life};
+  auto* made = new FakeModule{text, fake().life, current_device()};
   fake().modules.insert(made);
   *module = reinterpret_cast<Module>(made);
   return Status::kSuccess;
@@ -440,7 +486,7 @@ EXPORTED Status cuModuleLoadDataEx(Module* module, const void* image, unsigned c
 EXPORTED Status cuModuleGetFunction(Function* function, Module handle, const char* name) {
   FAKE("cuModuleGetFunction", true);
   auto* module = reinterpret_cast<FakeModule*>(handle);
-  if (!fake().modules.contains(module)) return Status::kInvalidHandle;
+  if (!fake().modules.contains(module) || module->device != current_device()) return Status::kInvalidHandle;
   const size_t at = module->text.find(std::string(".entry ") + name + "(");
   if (at == std::string::npos) return Status::kNotFound;
   const std::string parameters = module->text.substr(at, module->text.find(')', at) - at);
@@ -472,14 +518,16 @@ EXPORTED Status cuFuncSetAttribute(Function handle, FunctionAttribute attribute,
 EXPORTED Status cuLaunchKernelEx(const LaunchConfig* config, Function handle, void** parameters, void**) {
   FAKE("cuLaunchKernelEx", true);
   const auto* function = reinterpret_cast<const FakeFunction*>(handle);
+  const Ordinal device = current_device();
+  if (function->module->device != device) return Status::kInvalidHandle;
   if (static_cast<int>(config->shared_bytes) > function->shared_bytes) return Status::kLaunchOutOfResources;
   if (config->block_x == 0 || config->block_x > 1024 || config->grid_x == 0) return Status::kUnknown;
   std::vector<Address> arguments;
   for (size_t i = 0; i < function->parameters; ++i) arguments.push_back(*static_cast<Address*>(parameters[i]));
   fake().launches += function->name + " " + std::to_string(config->grid_x) + "x" + std::to_string(config->block_x) +
                      " " + std::to_string(arguments.size()) + "\n";
-  return queue(config->stream, [arguments] {
-    const bool known = std::ranges::all_of(arguments, [](Address a) { return a == 0 || holds(a, 0); });
+  return queue(config->stream, [device, arguments] {
+    const bool known = std::ranges::all_of(arguments, [device](Address a) { return a == 0 || holds(device, a, 0); });
     return known ? Status::kSuccess : Status::kIllegalAddress;
   });
 }
@@ -500,7 +548,7 @@ EXPORTED Status cuGetErrorString(Status status, const char** text) {
 
 EXPORTED bool fake_cuda_holds(const void* address, size_t bytes) {
   const std::lock_guard lock(fake().mutex);
-  return holds(reinterpret_cast<Address>(address), bytes);
+  return holds(current_device(), reinterpret_cast<Address>(address), bytes);
 }
 // When its turn in the stream comes.
 EXPORTED Status fake_cuda_queue(Stream stream, const std::function<Status()>& work) {
@@ -517,7 +565,8 @@ EXPORTED int64_t fake_cuda_calls(const char* call) { return fake().calls[call]; 
 // back.
 EXPORTED int64_t fake_cuda_live() {
   const Fake& f = fake();
-  int64_t count = std::ranges::count(f.contexts, f.life);
+  int64_t count = 0;
+  for (const auto& [device, lives] : f.contexts) count += std::ranges::count(lives, f.life);
   for (const auto& [address, block] : f.memory) count += block.life == f.life;
   for (const FakeStream* stream : f.streams) count += stream->life == f.life;
   for (const FakeModule* module : f.modules) count += module->life == f.life;
@@ -546,7 +595,7 @@ EXPORTED void fake_cuda_clear() {
   Fake& f = fake();
   std::erase_if(f.memory, [&](const auto& item) {
     if (item.second.life != f.life) return false;
-    f.memory_bytes -= item.second.bytes;
+    f.memory_bytes[item.second.device] -= item.second.bytes;
     std::free(reinterpret_cast<void*>(item.first));
     return true;
   });
@@ -561,6 +610,6 @@ EXPORTED void fake_cuda_clear() {
     delete module;
     return true;
   });
-  std::erase(f.contexts, f.life);
+  for (auto& [device, lives] : f.contexts) std::erase(lives, f.life);
   current = nullptr;
 }

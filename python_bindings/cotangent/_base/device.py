@@ -23,6 +23,7 @@ __all__ = [
     "devices",
     "local_device_count",
     "local_devices",
+    "platform_and_number",
     "process_count",
     "process_index",
 ]
@@ -65,6 +66,19 @@ class Device:
         """Of the process that the device belongs to."""
         return 0
 
+    def memory_stats(self) -> dict[str, int] | None:
+        """Bytes of a GPU's memory, by JAX's names; None for the processor, whose arrays are the process's.
+
+        ``bytes_in_use`` by this process's arrays and running programs, and their peak, ``peak_bytes_in_use``; ``bytes_reserved``: these and what
+        is kept for the next arrays; ``bytes_limit``: what the GPU has; ``num_allocs``: how many blocks were asked for so far.
+
+        >>> ct.devices("cpu")[0].memory_stats() is None
+        True
+        """
+        if self.platform != "cuda":
+            return None
+        return _core.cuda_memory_use(self.id) | {"bytes_limit": _core.cuda_facts(self.id)["memory_bytes"]}
+
     def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"
 
@@ -73,14 +87,16 @@ class Device:
 
 
 CPU = Device("cpu", 0)
-# By the name of a device's platform, the back end that compiles for it.
+# By the name of a device's platform, the back end that compiles for the first of its devices; for the further ones it is followed by
+# a colon and their number.
 _BACKENDS = {"cpu": "llvm", "gpu": "cuda", "cuda": "cuda", "cuda-emulated": "cuda-emulated"}
 
 
 def devices(backend: str | None = None) -> list[Device]:
     """The devices of a platform: ``"cpu"``, ``"cuda"`` (also called ``"gpu"``), or None for those of all platforms, the processor first.
 
-    A GPU is looked for by each call of this that does not name the processor, and by programs that are compiled for one; by nothing else.
+    GPUs are looked for by each call of this that does not name the processor, and by programs that are compiled for one; by nothing else.
+    Those that cannot be used are left out.
 
     Raises:
         RuntimeError: there is no such platform. `cotangent.errors.DeviceError`: there is no GPU, or none that can be used; it says why.
@@ -89,35 +105,59 @@ def devices(backend: str | None = None) -> list[Device]:
         return [CPU]
     if backend is None:
         try:
-            return [CPU, _gpu()]
+            return [CPU, *_gpus()]
         except DeviceError:
             return [CPU]
     if backend in ("cuda", "gpu"):
-        return [_gpu()]
+        return _gpus()
     raise RuntimeError(f"unknown platform {backend!r}; there are 'cpu' and 'cuda'")
 
 
-def _gpu() -> Device:
-    return Device("cuda", 0, _core.cuda_facts()["name"])
+def _gpu(number: int) -> Device:
+    return Device("cuda", number, _core.cuda_facts(number)["name"])
+
+
+def _gpus() -> list[Device]:
+    """Those that can be used; raises what is wrong with the first where none can."""
+    found, failed = [], []
+    for number in range(_core.cuda_device_count()):
+        try:
+            found.append(_gpu(number))
+        except DeviceError as error:
+            failed.append(error)
+    if not found:
+        raise failed[0]
+    return found
+
+
+def platform_and_number(name: str) -> tuple[str, int]:
+    """Of a device's name or that of its back end: ``("cuda", 1)`` for ``"cuda:1"``; number 0 where the name has none, -1 where it has no number."""
+    platform, colon, number = name.partition(":")
+    if not colon:
+        return platform, 0
+    return platform, int(number) if number.isdecimal() and number.isascii() else -1
 
 
 def device_at(backend: str) -> Device:
     """The device of a back end's name: empty, as `_core.place_of` gives it, or ``"llvm"`` for the host."""
     if backend in ("", "llvm"):
         return CPU
-    return _gpu() if backend == "cuda" else Device(backend, 0)
+    platform, number = platform_and_number(backend)
+    return _gpu(number) if platform == "cuda" else Device(platform, number)
 
 
 def backend_of(placement: Any) -> str | None:
     """The back end whose device's memory a device, its name or a sharding means: ``"llvm"`` for the host; None for what is none of these."""
     if isinstance(placement, Sharding):
         placement = next(iter(getattr(placement, "device_set", ())), None)
-    if isinstance(placement, Device):
-        placement = placement.platform
-    if not isinstance(placement, str):
+    if not isinstance(placement, (str, Device)):
         return None
-    name = placement.removesuffix(":0")
-    return _BACKENDS.get(name)
+    platform, number = platform_and_number(str(placement))
+    backend = _BACKENDS.get(platform)
+    if backend is None or number == 0:
+        return backend
+    numbered = f"{backend}:{number}"
+    return numbered if _core.has_backend(numbered) else None
 
 
 def backend_of_arrays(arrays: Iterable[Any]) -> str:
@@ -157,7 +197,7 @@ def local_device_count(backend: str | None = None) -> int:
 def default_backend() -> str:
     """The platform that programs run on which name none."""
     backend = _core.default_backend()
-    return CPU.platform if backend == "llvm" else backend
+    return CPU.platform if backend == "llvm" else platform_and_number(backend)[0]
 
 
 def process_index(backend: str | None = None) -> int:
@@ -245,7 +285,7 @@ def one_backend(compiler: str, placed: set[str], name: str) -> str:
     Raises:
         ValueError: they are of several devices.
     """
-    asked = placed | {compiler} & set(_BACKENDS.values())
+    asked = placed | ({compiler} if platform_and_number(compiler)[0] in _BACKENDS.values() else set())
     if len(asked) > 1:
         found = " and ".join(sorted(str(device_at(each)) for each in asked))
         raise ValueError(
