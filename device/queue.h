@@ -30,7 +30,9 @@ class Queue {
   virtual void branch(const void* index, absl::Span<const Body> bodies) = 0;
   // Also when it throws, nothing is under way afterwards.
   virtual void wait() = 0;
-  // The same, after something else failed: throws nothing.
+  // Whether nothing is under way: what asks does not wait.
+  virtual bool is_idle() { return true; }
+  // The same as `wait`, after something else failed: throws nothing.
   virtual void settle() noexcept {}
 
   // Between the memory of the host and the device's. Whether the host's may not change before the next `wait`.

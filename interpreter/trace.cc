@@ -22,8 +22,8 @@ std::vector<Tensor> evaluate_graph(const GraphPtr& graph, absl::Span<const Tenso
   return evaluate(*graph, inputs);
 }
 GraphRunner eager_graph_runner = evaluate_graph;
-bool stays_on_host() { return false; }
-bool (*leaves_host)() = stays_on_host;
+bool stays_on_host(const Attrs&) { return false; }
+bool (*leaves_host)(const Attrs& attrs) = stays_on_host;
 
 }  // namespace
 
@@ -257,8 +257,9 @@ std::vector<Datum> to_data(std::vector<Tensor> tensors) {
   return result;
 }
 
-bool runs_on_device(absl::Span<const Tensor> operands) {
-  return absl::c_any_of(operands, [](const Tensor& operand) { return operand.place() != kHostPlace; }) || leaves_host();
+bool runs_on_device(absl::Span<const Tensor> operands, const Attrs& attrs) {
+  const auto is_there = [](const Tensor& operand) { return operand.place() != kHostPlace; };
+  return absl::c_any_of(operands, is_there) || leaves_host(attrs);
 }
 
 // A program of one equation, where its operands are.
@@ -274,14 +275,14 @@ std::vector<Tensor> evaluate_on_device(const Primitive& primitive, absl::Span<co
 
 std::vector<Tensor> evaluate_anywhere(const Primitive& primitive, absl::Span<const Tensor> operands,
                                       const AttrsPtr& attrs) {
-  if (runs_on_device(operands)) return evaluate_on_device(primitive, operands, attrs);
+  if (runs_on_device(operands, *attrs)) return evaluate_on_device(primitive, operands, attrs);
   return evaluate_primitive(primitive, operands, attrs);
 }
 
 Datum evaluate1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
   absl::InlinedVector<Tensor, 4> tensors;
   for (const Datum* operand : operands) tensors.push_back(require_tensor(*operand));
-  if (runs_on_device(tensors)) return std::move(evaluate_on_device(primitive, tensors, attrs).at(0));
+  if (runs_on_device(tensors, *attrs)) return std::move(evaluate_on_device(primitive, tensors, attrs).at(0));
   return evaluate_primitive1(primitive, tensors, attrs);
 }
 
@@ -329,7 +330,7 @@ Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands,
   return Traced{capture, result.var};
 }
 
-void set_eager_graph_runner(GraphRunner runner, bool (*elsewhere)()) {
+void set_eager_graph_runner(GraphRunner runner, bool (*elsewhere)(const Attrs& attrs)) {
   eager_graph_runner = runner != nullptr ? runner : evaluate_graph;
   leaves_host = elsewhere != nullptr ? elsewhere : stays_on_host;
 }

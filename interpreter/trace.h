@@ -174,8 +174,9 @@ Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands,
 // The same for a whole graph: inlined when capturing; run when eager. `runner` runs it (default: evaluate), so that
 // the compiled, cached path can be plugged in by the front end.
 using GraphRunner = std::vector<Tensor> (*)(const GraphPtr& graph, absl::Span<const Tensor> inputs);
-// `leaves_host` says whether operations of arrays of the host run elsewhere, by the runner, too (default: they do not).
-void set_eager_graph_runner(GraphRunner runner, bool (*leaves_host)() = nullptr);
+// `leaves_host` says whether an operation of arrays of the host, with these attributes, runs elsewhere, by the runner,
+// too (default: none does).
+void set_eager_graph_runner(GraphRunner runner, bool (*leaves_host)(const Attrs& attrs) = nullptr);
 std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> operands);
 
 // The value of a datum now, the tensor itself or the evaluated shadow, to leave the program with. Throws

@@ -20,6 +20,7 @@
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
 #include "runtime/text.h"
+#include "transforms/common.h"
 #include "transforms/find_nan.h"
 #include "transforms/higher_order/custom_rule.h"
 
@@ -84,19 +85,20 @@ std::vector<Tensor> evaluate_released(const Graph& graph, absl::Span<const Tenso
   return evaluate(graph, inputs);
 }
 
-// Where a graph runs that names no device.
-int place_for(absl::Span<const Tensor> inputs) {
+// Where a graph runs: on the device that functions which it calls are jitted for, else where its arrays are.
+std::string backend_to_run(const Graph& graph, absl::Span<const Tensor> inputs) {
+  std::string named = named_backend(graph, "", "the transformed function");
+  if (!named.empty()) return named;
   const int place = common_place(
       inputs.size(), [&](size_t i) { return inputs[i].place(); },
       [](size_t i) { return concat("operand ", std::to_string(i)); }, "arrays");
-  return place == kHostPlace ? default_place() : place;
+  return backend_for(place);
 }
 
-// What the host evaluates for arrays of a device: the results are moved there.
-std::vector<Tensor> evaluate_beside(const Graph& graph, absl::Span<const Tensor> inputs, int place) {
+// What the host evaluates for a device: the results are moved there.
+std::vector<Tensor> evaluate_for(Device& device, const Graph& graph, absl::Span<const Tensor> inputs) {
   std::vector<Tensor> results = evaluate_released(graph, inputs);
-  if (place == kHostPlace) return results;
-  Device& device = *find_backend(backend_for(place))->device;
+  if (device.place() == kHostPlace) return results;
   for (Tensor& result : results) result = put(device, result);
   return results;
 }
@@ -104,7 +106,9 @@ std::vector<Tensor> evaluate_beside(const Graph& graph, absl::Span<const Tensor>
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
 // On a device they are compiled at once, as eager operations of its arrays are.
 std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
-  const int place = place_for(inputs);
+  const std::string backend = backend_to_run(*captured, inputs);
+  Device& device = *find_backend(backend)->device;
+  const int place = device.place();
   const GraphPtr graph = without_rules(captured);
   struct Warm {
     GraphPtr graph;
@@ -119,15 +123,15 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   if (!slot || !same_graph(*slot->graph, *graph)) slot = std::make_shared<Warm>(Warm{graph, 0, nullptr});
   // The table may change while callbacks or rules written in Python run.
   const std::shared_ptr<Warm> warm = slot;
-  if (warm->calls++ == 0 && place == kHostPlace) return evaluate_beside(*graph, inputs, place);
+  if (warm->calls++ == 0 && place == kHostPlace) return evaluate_for(device, *graph, inputs);
   if (!warm->loaded) {
     CompileOptions options;
-    options.backend = backend_for(place);
+    options.backend = backend;
     auto loaded = compile_released(graph, options);
     // What cannot be compiled (a host-only operation) is interpreted every time.
     if (!loaded.ok() && loaded.status().code() == absl::StatusCode::kUnavailable)
       throw_status(loaded.status(), "compiling");
-    if (!loaded.ok()) return evaluate_beside(*graph, inputs, place);
+    if (!loaded.ok()) return evaluate_for(device, *graph, inputs);
     warm->loaded = *loaded;
   }
   const LoadedPtr loaded = warm->loaded;
@@ -138,7 +142,8 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
 
 std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
   std::vector<Tensor> results =
-      config().disable_jit ? evaluate_beside(*graph, inputs, place_for(inputs)) : run_or_compile(graph, inputs);
+      config().disable_jit ? evaluate_for(*find_backend(backend_to_run(*graph, inputs))->device, *graph, inputs)
+                           : run_or_compile(graph, inputs);
   if (config().debug_nans) check_nans(*graph, inputs, results);
   return results;
 }
@@ -204,7 +209,12 @@ class Steps {
 }  // namespace
 
 void register_compiled(py::module_& module) {
-  set_eager_graph_runner(run_warming_up, [] { return default_place() != kHostPlace; });
+  set_eager_graph_runner(run_warming_up, [](const Attrs& attrs) {
+    return default_place() != kHostPlace || any_sub_graph(attrs, [](const Graph& graph) {
+             const std::string named = named_backend(graph, "", "the operation");
+             return !named.empty() && find_backend(named)->device->place() != kHostPlace;
+           });
+  });
 
   py::class_<ExecutableHandle>(module, "Executable", "A compiled graph.")
       .def("__call__",

@@ -18,6 +18,7 @@
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
+#include "python_bindings/placement.h"
 #include "python_bindings/slots.h"
 #include "runtime/error.h"
 #include "runtime/pool.h"
@@ -40,7 +41,8 @@ py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   }
   std::vector<Datum> operands = std::move(leaves.data);
   operands.insert(operands.end(), entry->captured.begin(), entry->captured.end());
-  const AttrsPtr attrs = Attrs::make({{"graph", entry->graph}, {"name", *self->name}});
+  AttrsPtr attrs = Attrs::make({{"graph", entry->graph}, {"name", *self->name}});
+  if (names_device(*self->backend)) attrs = attrs->with("backend", *self->backend);
   std::vector<py::object> outputs;
   for (Datum& datum : bind_with_location(kCall, operands, attrs)) outputs.push_back(array_object(std::move(datum)));
   return rebuild(*entry, absl::MakeSpan(outputs));

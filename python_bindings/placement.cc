@@ -1,12 +1,15 @@
 #include "python_bindings/placement.h"
 
 #include <cstring>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
 #include "device/residency.h"
 #include "python_bindings/array.h"
 #include "python_bindings/gil.h"
+#include "python_bindings/graph.h"
+#include "transforms/common.h"
 
 namespace ct::python {
 namespace {
@@ -54,6 +57,12 @@ void wait_for(const py::object& array) {
   device_of(backend).queue().wait();
 }
 
+// Whether its elements are there: not certain where other work of the device came after it.
+bool is_ready(const py::object& array) {
+  const std::string backend = place_of(array);
+  return backend.empty() || device_of(backend).queue().is_idle();
+}
+
 // `_base/device.py`: the back end that a placement means, given the name of the function for errors.
 py::object& resolve_placement() {
   static auto* const hook = new py::object;
@@ -78,6 +87,34 @@ py::object moved(const py::object& result, const std::string& backend) {
 int default_place() {
   const std::string* const backend = config().backend;
   return backend == nullptr ? kHostPlace : device_of(*backend).place();
+}
+
+bool names_device(const std::string& backend) {
+  return !backend.empty() && backend_at(device_of(backend).place()) == backend;
+}
+
+std::string named_backend(const Graph& graph, const std::string& own, std::string_view name) {
+  std::string found = own, by(name);
+  const std::function<bool(const Graph&)> look = [&](const Graph& inner) {
+    for (const Equation& equation : inner.equations()) {
+      const Attrs& attrs = inner.attrs(equation);
+      if (equation.primitive->region == Region::kCall && attrs.has("backend")) {
+        const std::string called = attrs.text("backend");
+        if (found.empty()) {
+          found = called, by = attrs.text("name");
+        } else if (device_of(found).place() != device_of(called).place()) {
+          throw Error(ErrorKind::kDevice,
+                      concat(name, " is one program, which runs on one device: ", by, " is jitted for ", found,
+                             ", and ", attrs.text("name"), " for ", called))
+              .hint("name the same device in both, or none in the functions that are called");
+        }
+      }
+      any_sub_graph(attrs, look);
+    }
+    return false;
+  };
+  look(graph);
+  return found;
 }
 
 std::string backend_for(int place) {
@@ -111,6 +148,7 @@ void register_placement(py::module_& module) {
   module.def("place_of", place_of);
   module.def("put_on", put_on);
   module.def("wait_for", wait_for);
+  module.def("is_ready", is_ready);
   module.def("has_backend", [](const std::string& name) { return find_backend(name) != nullptr; });
   module.def("default_backend", [] { return backend_for(kHostPlace); });
   // The name of a back end, or None for the processor's.
@@ -129,6 +167,9 @@ void register_placement(py::module_& module) {
         return outer == nullptr ? std::nullopt : std::optional(*outer);
       },
       py::arg("name").none(true));
+  module.def("named_backend", [](const GraphHandle& handle, const std::string& own, const std::string& name) {
+    return named_backend(*handle.graph, own, name);
+  });
   module.def("set_placement_hook", [](const py::object& hook) { resolve_placement() = hook; });
 }
 

@@ -18,6 +18,12 @@ int default_place();
 // The back end for programs whose arrays are at a place: the default one for the host's.
 std::string backend_for(int place);
 
+// Whether a back end is the one that compiles for its device. Others, the interpreter, say how a program runs.
+bool names_device(const std::string& backend);
+// The back end of a program that names one itself, or none: then that of the functions that it calls which are jitted
+// for a device; empty where there are none. Throws where devices differ, calling the program by its name.
+std::string named_backend(const Graph& graph, const std::string& own, std::string_view name);
+
 // The place of those of `count` things that are not on the host; kHostPlace if all are. `place(i)` and `text(i)`, how
 // the user calls it, are of the thing i.
 template <class Place, class Text>

@@ -376,8 +376,8 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     cacheable &= std::holds_alternative<Tensor>(datum);
     entry->captured.push_back(std::move(datum));
   }
-  entry->backend =
-      self->backend->empty() ? backend_for(place_beside(entry->place, entry->captured, *self->name)) : *self->backend;
+  entry->backend = named_backend(*entry->graph, *self->backend, *self->name);
+  if (entry->backend.empty()) entry->backend = backend_for(place_beside(entry->place, entry->captured, *self->name));
   const Backend* backend = find_backend(entry->backend);
   entry->is_resident = backend != nullptr && backend->device->place() != kHostPlace;
   std::vector<py::object> placeholders;

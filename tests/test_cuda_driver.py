@@ -263,3 +263,27 @@ with ThreadPoolExecutor(8) as pool:
 print(json.dumps(found == [2.0 * i for i in range(200)]))
 """
     assert run(program) is True
+
+
+def test_an_array_is_ready_when_the_work_is_done() -> None:
+    program = """
+y = ct.jit(lambda x: cnp.sin(x) * 2, backend="cuda")(np.ones(100, np.float32))
+ct.block_until_ready(y)
+restart()
+z = y + 1
+found = [y.is_ready(), calls("cuStreamSynchronize")]
+while not z.is_ready(): pass
+print(json.dumps([*found, z.is_ready(), y.is_ready(), calls("cuStreamSynchronize"), cnp.ones(3).is_ready()]))
+"""
+    assert run(program) == [False, 0, True, True, 0, True]
+
+
+def test_who_named_a_gpu_in_the_environment_is_told_where() -> None:
+    program = """
+try:
+    cnp.ones(3) + 1
+except ct.errors.DeviceError as error:
+    print(json.dumps(str(error)))
+"""
+    text = run(program, CT_DEVICE="cuda", CT_FAKE_CUDA_CAPABILITY="75")
+    assert "compute capability 7.5" in text and "CT_DEVICE in the environment" in text

@@ -226,6 +226,66 @@ def test_jit_takes_what_says_where_an_array_is() -> None:
     assert len(ct.explain(lambda x: x * 2)(x).steps) == 1
 
 
+def test_what_calls_a_function_that_is_jitted_for_a_device_runs_there() -> None:
+    f = ct.jit(lambda x: cnp.sin(x) * 2, backend="cuda-emulated")
+    x = np.linspace(0, 1, 5, dtype=np.float32)
+
+    def total(x: Any) -> Any:
+        return f(x).sum()
+
+    ragged = ct.Ragged(x, {0: 3})
+    made: list[tuple[Any, Any]] = [
+        (ct.grad(total)(x), 2 * np.cos(x)),
+        (ct.jit(ct.grad(total))(x), 2 * np.cos(x)),
+        (ct.vmap(f)(x), 2 * np.sin(x)),
+        (ct.jit(lambda x: f(x) + 1)(x), 2 * np.sin(x) + 1),
+        (ct.jit(ct.jit(lambda x: f(x) + 1))(x), 2 * np.sin(x) + 1),
+        (ct.linearize(f, x)[1](x), 2 * np.cos(x) * x),
+        (ct.vjp(f, x)[1](x)[0], 2 * np.cos(x) * x),
+        (ct.hessian(total)(x), np.diag(-2 * np.sin(x))),
+        (ct.lax.scan(lambda c, row: (c, f(row)), 0, x)[1], 2 * np.sin(x)),
+        (ct.lax.cond(True, f, lambda x: x, x), 2 * np.sin(x)),
+        (ct.checkpoint(f)(x), 2 * np.sin(x)),
+        (ct.mask(f)(ragged).data[:3], 2 * np.sin(x[:3])),
+        (ct.grad(lambda x: ct.mask(total)(ct.Ragged(x, {0: 3})))(x), 2 * np.cos(x) * (np.arange(5) < 3)),
+    ]
+    for value, expected in made:
+        np.testing.assert_allclose(np.asarray(value), expected, rtol=1e-5, atol=1e-6)
+    assert [str(value.device) for value, _ in made] == [THERE] * len(made)
+    assert (
+        ct.explain(lambda x: f(x) + 1)(x).steps
+        == ct.explain(ct.jit(lambda x: f(x) + 1, backend="cuda-emulated"))(x).steps
+    )
+    assert "kernel" in ct.jit(lambda x: f(x) + 1).lower(x).compile().as_text()
+
+
+def test_a_program_that_names_two_devices_is_an_error() -> None:
+    def first(x: Any) -> Any:
+        return x + 1
+
+    def second(x: Any) -> Any:
+        return x + 2
+
+    f, g = ct.jit(first, backend="cuda-emulated"), ct.jit(second, backend="cpu")
+
+    def both(x: Any) -> Any:
+        return f(x) * g(x)
+
+    for call in (ct.jit(both), ct.grad(both), ct.jit(both).lower):
+        with pytest.raises(ct.errors.DeviceError, match="first is jitted for cuda-emulated, and second for llvm"):
+            call(2.0)
+    for call in (ct.jit(first, backend="cpu"), ct.vmap(g), ct.jit(g, backend="interpreter")):
+        assert str(call(np.ones(2)).device) == "cpu:0"
+
+    def outer(x: Any) -> Any:
+        return f(x)
+
+    with pytest.raises(
+        ct.errors.DeviceError, match=r"outer is jitted for llvm, and first for cuda-emulated\n.*same device"
+    ):
+        ct.jit(outer, backend="cpu")(2.0)
+
+
 def test_a_function_runs_where_the_arrays_are_that_it_closes_over() -> None:
     w = there()
     f = ct.jit(lambda x: x @ w)

@@ -52,7 +52,9 @@ Gpu find_gpu(std::shared_ptr<const Driver> shared, int number) {
     throw Error(ErrorKind::kDevice,
                 concat("the GPU ", gpu.facts.name, " has compute capability ", gpu.facts.capability / 10, ".",
                        gpu.facts.capability % 10, "; kernels are made for ", kLeastCapability / 10, ".0 and newer"))
-        .hint("choose another one with CUDA_VISIBLE_DEVICES, or another back end: jit(f, backend=\"cpu\")");
+        .hint(
+            "choose another one with CUDA_VISIBLE_DEVICES, or name \"cpu\" where it is named: backend=, device=, "
+            "ct.default_device, CT_DEVICE in the environment");
   }
   return gpu;
 }

@@ -93,7 +93,10 @@ void Driver::find_calls(const char* library) {
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     throw Error(ErrorKind::kDevice, concat("there is no NVIDIA driver: ", dlerror()))
-        .hint("install NVIDIA's driver, or choose another back end: jit(f, backend=\"cpu\")");
+        .hint(
+            "install NVIDIA's driver, or name \"cpu\" where a GPU is named: backend=, device=, ct.default_device, "
+            "CT_DEVICE in "
+            "the environment");
   }
   const auto find = [&](auto& call, const char* symbol) {
     if (call.find(handle, symbol)) return;

@@ -37,6 +37,7 @@ enum class Status : uint32_t {
   kUnsupportedPtxVersion = 222,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchOutOfResources = 701,
   kLaunchTimeout = 702,
@@ -101,6 +102,7 @@ struct LaunchConfig {
   CALL(cuCtxSynchronize, cuCtxSynchronize)                                                         \
   CALL(cuStreamCreate, cuStreamCreate, Stream*, unsigned)                                          \
   CALL(cuStreamSynchronize, cuStreamSynchronize, Stream)                                           \
+  CALL(cuStreamQuery, cuStreamQuery, Stream)                                                       \
   CALL(cuStreamDestroy, cuStreamDestroy_v2, Stream)                                                \
   CALL(cuStreamWaitEvent, cuStreamWaitEvent, Stream, Event, unsigned)                              \
   CALL(cuEventCreate, cuEventCreate, Event*, unsigned)                                             \

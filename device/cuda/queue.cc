@@ -165,6 +165,11 @@ void StreamQueue::wait() {
     throw;
   }
 }
+bool StreamQueue::is_idle() {
+  const Status status = driver().cuStreamQuery.attempt(context_.stream());
+  if (status == Status::kSuccess || status == Status::kNotReady) return status == Status::kSuccess;
+  throw driver().failure(driver().cuStreamQuery.name(), status);
+}
 void StreamQueue::settle() noexcept { driver().cuStreamSynchronize.attempt(context_.stream()); }
 
 }  // namespace ct::cuda

@@ -21,6 +21,7 @@ class StreamQueue final : public Queue {
   void loop(int64_t count, const void* go_on, const Body& body) override;
   void branch(const void* index, absl::Span<const Body> bodies) override;
   void wait() override;
+  bool is_idle() override;
   void settle() noexcept override;
   bool copy_to_device(void* to, const void* from, int64_t bytes) override;
   void copy_to_host(void* to, const void* from, int64_t bytes) override;

@@ -311,6 +311,14 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     return self if backend is None else _core.put_on(self, backend)
 
 
+def _is_ready(self: Array) -> bool:
+    """Whether the elements are there, so that asking for them would not wait.
+
+    On a GPU, whose work is done in order, it is False until all that was asked of it so far is done.
+    """
+    return _core.is_ready(self)
+
+
 def _wait(self: Array) -> Array:
     """The array, once its elements are there; raises what failed until then."""
     _core.wait_for(self)
@@ -422,7 +430,7 @@ _MEMBERS: dict[str, Any] = {
     ),
     "is_fully_addressable": property(lambda self: True, doc="Whether all elements are in this process: they are."),
     "is_fully_replicated": property(lambda self: True, doc="Whether every device has all elements: the one has."),
-    "is_ready": lambda self: True,
+    "is_ready": _is_ready,
     "copy_to_host_async": lambda self: None,
     "is_deleted": _is_deleted,
     "flat": _property(shapes.ravel, "All elements along one axis."),

@@ -315,7 +315,7 @@ def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
     name = function_name(fun)
     captured = capture_sized(lambda function: capture(function, leaves, structure, "jit", name=name), fun)
-    return captured, leaves, backend_of_arrays(leaves)
+    return captured, leaves, _core.named_backend(captured.graph, "", name) or backend_of_arrays(leaves)
 
 
 def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:

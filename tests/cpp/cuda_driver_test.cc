@@ -131,6 +131,7 @@ void use(const std::function<void()>& at_end) {
   device->allocate(6 << 20).reset();
   device->allocate(7 << 20).reset();  // more than there is beside the one above
   Queue& queue = device->queue();
+  EXPECT_TRUE(queue.is_idle());
   queue.lead(cuda::kLegacyStream);
   queue.follow(cuda::kPerThreadStream);
   EXPECT_EQ(put(*device, put(*second, Tensor::scalar(DType::kFloat32, 5))).as<float>()[0], 5);

@@ -302,6 +302,16 @@ EXPORTED Status cuStreamSynchronize(Stream handle) {
   return stream != nullptr ? drain(stream) : Status::kInvalidHandle;
 }
 
+// Each time that somebody asks, a piece of work is done.
+EXPORTED Status cuStreamQuery(Stream handle) {
+  FAKE("cuStreamQuery", true);
+  FakeStream* const stream = stream_of(handle);
+  if (stream == nullptr) return Status::kInvalidHandle;
+  if (stream->work.empty()) return Status::kSuccess;
+  const Status status = drain(stream, stream->begun + 1);
+  return status == Status::kSuccess ? Status::kNotReady : status;
+}
+
 EXPORTED Status cuStreamDestroy_v2(Stream handle) {
   FAKE("cuStreamDestroy", false);
   auto* stream = reinterpret_cast<FakeStream*>(handle);

@@ -1,5 +1,6 @@
 // call: a function by name, applied. What jit leaves in an enclosing program: transforms derive the called graph once
-// for each way in which it is used, and the compiler inlines it. One with a "rule" is a custom_vmap function.
+// for each way in which it is used, and the compiler inlines it. One with a "rule" is a custom_vmap function; one with
+// a "backend" was jitted for the device of that, on which the enclosing program is to run.
 #include "ir/ops.h"
 #include "runtime/error.h"
 #include "transforms/higher_order/applied.h"
@@ -18,7 +19,8 @@ Avals call_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 }
 
 AttrsPtr call_derived(const AttrsPtr& attrs, const Derived& derived) {
-  return Attrs::make({{"graph", derived.graphs[0]}, {"name", attrs->text("name")}});
+  const AttrsPtr called = Attrs::make({{"graph", derived.graphs[0]}, {"name", attrs->text("name")}});
+  return attrs->has("backend") ? called->with("backend", attrs->text("backend")) : called;
 }
 
 // With the derivative of the rule.
@@ -33,8 +35,10 @@ JvpResult jvp_with_rule(Builder& builder, absl::Span<const Value> primals, absl:
 
 Primitive call_primitive() {
   Primitive result = applied("call");
-  result.attributes = {
-      {"graph", AttributeKind::kGraph}, {"name", AttributeKind::kText}, {"rule", AttributeKind::kOpaque, kOptional}};
+  result.attributes = {{"graph", AttributeKind::kGraph},
+                       {"name", AttributeKind::kText},
+                       {"rule", AttributeKind::kOpaque, kOptional},
+                       {"backend", AttributeKind::kText, kOptional}};
   result.several_results = true;
   result.type = call_type;
   const AppliedRules rules(result.name, call_derived);

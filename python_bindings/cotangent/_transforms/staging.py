@@ -279,6 +279,7 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
         backend,
         name,
     )
+    backend = _core.named_backend(captured.graph, options.backend, name) or backend
     return Traced(_Call(name, captured, structure, backend, compared)), leaves
 
 
@@ -427,8 +428,8 @@ def jit(
         device: one of `cotangent.devices`, for its backend.
         backend: where the program runs, wherever its arguments are; without it, on the device where these are. ``"llvm"`` (also called
             ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, where results stay
-            (`device_put`), ``"cuda:1"`` and so on: those on the further ones; or ``"cuda-emulated"``: these kernels, run on the host for tests. The environment variable ``CT_DEVICE`` names
-            the one of functions that name none.
+            (`device_put`), ``"cuda:1"`` and so on: those on the further ones; or ``"cuda-emulated"``: these kernels, run on the host for
+            tests. The environment variable ``CT_DEVICE`` names the one of functions that name none.
         inline: whether calls of it are inlined; calls are always inlined before compiling.
         in_shardings: None, or devices and shardings in any tree, of one device: the program runs there. The same for ``out_shardings``.
         compiler_options: must be empty.
