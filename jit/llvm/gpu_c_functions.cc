@@ -26,7 +26,7 @@ class GpuFunctions {
       llvm::Value* pointers = b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(std::max(arguments, 1U)));
       llvm::Value* scratch = b_.CreateAlloca(
           b_.getPtrTy(),
-          b_.getInt64(static_cast<uint64_t>(cuda::exported::scratch_pointers(
+          b_.getInt64(static_cast<uint64_t>(cuda::exported::scratch_addresses(
               program_.arguments, static_cast<int64_t>(program_.constant_offsets.size()), program_.most_of_launch))));
       for (unsigned i = 0; i < arguments; ++i) {
         b_.CreateStore(function->getArg(i), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers, i));

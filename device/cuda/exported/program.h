@@ -91,8 +91,8 @@ struct Program {
   State state;              // zeros at first
 };
 
-// Pointers that a call needs room for, where a launch has at most so many arguments.
-inline constexpr int64_t scratch_pointers(int64_t arguments, int64_t constants, int64_t most_of_launch) {
+// Addresses that a call needs room for, where a launch has at most so many arguments.
+inline constexpr int64_t scratch_addresses(int64_t arguments, int64_t constants, int64_t most_of_launch) {
   return arguments + constants + 1 + 2 * most_of_launch;
 }
 
@@ -103,8 +103,8 @@ inline constexpr const char* kLoad = "ct_cuda_load";
 inline constexpr const char* kUnload = "ct_cuda_unload";
 
 extern "C" {
-int ct_cuda_call(Program* program, void* const* arguments, void** scratch, Stream stream);
-int ct_cuda_call_with_workspace(Program* program, void* const* arguments, void** scratch, void* workspace,
+int ct_cuda_call(Program* program, const Address* arguments, Address* scratch, Stream stream);
+int ct_cuda_call_with_workspace(Program* program, const Address* arguments, Address* scratch, Address workspace,
                                 Stream stream);
 int ct_cuda_load(Program* program, Stream stream);
 int ct_cuda_unload(Program* program, Stream stream);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): C++'s needs more
 
+#include <bit>
 #include <initializer_list>
 
 #include "device/cuda/exported/program.h"
@@ -164,21 +165,20 @@ void choose(const Program& program, Resident& resident, Steps& steps) {
   }
 }
 
-void make(const Program& program, const Resident& resident, int64_t number, void* first, void* second, void* result,
-          void* workspace, Stream stream, Steps& steps) {
+void make(const Program& program, const Resident& resident, int64_t number, Address first, Address second,
+          Address result, Address workspace, Stream stream, Steps& steps) {
   const Product& product = program.products[number];
   const ChosenProduct& made = resident.products[number];
   const double wide[] = {1, product.accumulate != 0 ? 1.0 : 0.0};
   const float narrow[] = {1, product.accumulate != 0 ? 1.0F : 0.0F};
   const bool is_wide = static_cast<cublas::ElementType>(product.factor_type) == cublas::ElementType::kFloat64;
   const auto factor = [&](int i) { return is_wide ? static_cast<const void*>(&wide[i]) : &narrow[i]; };
-  const uintptr_t all =
-      reinterpret_cast<uintptr_t>(first) | reinterpret_cast<uintptr_t>(second) | reinterpret_cast<uintptr_t>(result);
-  const cublas::Found& found = all % kWideBytes == 0 ? made.wide : made.narrow;
-  steps.did(program.state.products.cublasLtMatmul(resident.handle, made.matmul, factor(0), first, made.first, second,
-                                                  made.second, factor(1), result, made.result, result, made.result,
-                                                  &found.algorithm, found.workspace_bytes == 0 ? nullptr : workspace,
-                                                  found.workspace_bytes, stream));
+  const cublas::Found& found = (first | second | result) % kWideBytes == 0 ? made.wide : made.narrow;
+  auto* const to = std::bit_cast<void*>(result);
+  steps.did(program.state.products.cublasLtMatmul(
+      resident.handle, made.matmul, factor(0), std::bit_cast<void*>(first), made.first, std::bit_cast<void*>(second),
+      made.second, factor(1), to, made.result, to, made.result, &found.algorithm,
+      found.workspace_bytes == 0 ? nullptr : std::bit_cast<void*>(workspace), found.workspace_bytes, stream));
 }
 
 // ---- what is kept by context ----------------------------------------------------------------------------------------
@@ -279,16 +279,19 @@ int enter(Program& program, Stream stream, Resident*& resident) {
 
 class Player {
  public:
-  Player(const Program& program, const Resident& resident, void* const* arguments, void** scratch, void* workspace,
-         Stream stream)
-      : program_(program), resident_(resident), bases_(scratch), stream_(stream) {
+  Player(const Program& program, const Resident& resident, const Address* arguments, Address* scratch,
+         Address workspace, Stream stream)
+      : program_(program),
+        resident_(resident),
+        bases_(scratch),
+        products_at_(workspace + static_cast<Address>(program.workspace_bytes)),
+        stream_(stream) {
     for (int64_t i = 0; i < program.argument_count; ++i) *scratch++ = arguments[i];
     for (int64_t i = 0; i < program.constant_count; ++i) {
-      *scratch++ = reinterpret_cast<void*>(resident.constants + static_cast<Address>(program.constant_offsets[i]));
+      *scratch++ = resident.constants + static_cast<Address>(program.constant_offsets[i]);
     }
     *scratch++ = workspace;
     values_ = scratch;
-    products_at_ = static_cast<char*>(workspace) + program.workspace_bytes;
   }
 
   int play() {
@@ -297,11 +300,10 @@ class Player {
   }
 
  private:
-  void* place(const int64_t*& at) {
-    void* const base = bases_[*at++];
-    return static_cast<char*>(base) + *at++;
+  Address place(const int64_t*& at) {
+    const Address base = bases_[*at++];
+    return base + static_cast<Address>(*at++);
   }
-  Address address(const int64_t*& at) { return reinterpret_cast<Address>(place(at)); }
 
   void block(const int64_t* at, const int64_t* end) {
     while (at < end && steps_.well()) step(at);
@@ -315,17 +317,17 @@ class Player {
         break;
       case kProduct: {
         const int64_t number = *at++;
-        void *first = place(at), *second = place(at), *result = place(at);
+        const Address first = place(at), second = place(at), result = place(at);
         make(program_, resident_, number, first, second, result, products_at_, stream_, steps_);
         break;
       }
       case kCopy: {
-        const Address to = address(at), from = address(at);
+        const Address to = place(at), from = place(at);
         steps_.did(driver.cuMemcpyDtoDAsync(to, from, static_cast<size_t>(*at++), stream_));
         break;
       }
       case kFill: {
-        const Address to = address(at);
+        const Address to = place(at);
         const auto byte = static_cast<unsigned char>(*at++);
         steps_.did(driver.cuMemsetD8Async(to, byte, static_cast<size_t>(*at++), stream_));
         break;
@@ -348,7 +350,7 @@ class Player {
     config.grid_y = config.grid_z = config.block_y = config.block_z = 1;
     config.stream = stream_;
     const int64_t count = *at++;
-    void** const places = values_ + count;
+    auto** const places = reinterpret_cast<void**>(values_ + count);
     for (int64_t i = 0; i < count; ++i) {
       values_[i] = place(at);
       places[i] = &values_[i];
@@ -358,9 +360,9 @@ class Player {
 
   const Program& program_;
   const Resident& resident_;
-  void** bases_;
-  void** values_;
-  char* products_at_;
+  Address* bases_;
+  Address products_at_;
+  Address* values_ = nullptr;
   Stream stream_;
   Steps steps_;
 };
@@ -394,15 +396,15 @@ __attribute__((weak)) int ct_cuda_unload(Program* program, Stream stream) {
   return steps.result();
 }
 
-__attribute__((weak)) int ct_cuda_call_with_workspace(Program* program, void* const* arguments, void** scratch,
-                                                      void* workspace, Stream stream) {
+__attribute__((weak)) int ct_cuda_call_with_workspace(Program* program, const Address* arguments, Address* scratch,
+                                                      Address workspace, Stream stream) {
   Resident* resident = nullptr;
   const int entered = enter(*program, stream, resident);
   if (entered != kSuccess) return entered;
   return Player(*program, *resident, arguments, scratch, workspace, stream).play();
 }
 
-__attribute__((weak)) int ct_cuda_call(Program* program, void* const* arguments, void** scratch, Stream stream) {
+__attribute__((weak)) int ct_cuda_call(Program* program, const Address* arguments, Address* scratch, Stream stream) {
   Resident* resident = nullptr;
   const int entered = enter(*program, stream, resident);
   if (entered != kSuccess) return entered;
@@ -411,11 +413,8 @@ __attribute__((weak)) int ct_cuda_call(Program* program, void* const* arguments,
   Address workspace = 0;
   Steps steps;
   if (bytes > 0 && !steps.did(driver.cuMemAllocAsync(&workspace, bytes, stream))) return steps.result();
-  steps.fail(Player(*program, *resident, arguments, scratch, reinterpret_cast<void*>(workspace), stream).play());
-  if (bytes > 0) {
-    const Status freed = driver.cuMemFreeAsync(workspace, stream);
-    steps.did(freed);
-  }
+  steps.fail(Player(*program, *resident, arguments, scratch, workspace, stream).play());
+  if (bytes > 0) steps.did(driver.cuMemFreeAsync(workspace, stream));
   return steps.result();
 }
 }
