@@ -84,7 +84,6 @@ struct LaunchConfig {
   CALL(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, Context*, Ordinal)                      \
   CALL(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, Ordinal)                           \
   CALL(cuCtxSetCurrent, cuCtxSetCurrent, Context)                                                  \
-  CALL(cuCtxGetCurrent, cuCtxGetCurrent, Context*)                                                 \
   CALL(cuCtxSynchronize, cuCtxSynchronize)                                                         \
   CALL(cuStreamCreate, cuStreamCreate, Stream*, unsigned)                                          \
   CALL(cuStreamSynchronize, cuStreamSynchronize, Stream)                                           \
@@ -108,5 +107,8 @@ struct LaunchConfig {
   CALL(cuLaunchKernelEx, cuLaunchKernelEx, const LaunchConfig*, Function, void**, void**)          \
   CALL(cuGetErrorName, cuGetErrorName, Status, const char**)                                       \
   CALL(cuGetErrorString, cuGetErrorString, Status, const char**)
+
+// And those that only exported programs call, whose contexts are their callers'.
+#define CT_CUDA_CALLS_OF_EXPORTED(CALL) CALL(cuCtxGetCurrent, cuCtxGetCurrent, Context*)
 
 }  // namespace ct::cuda

@@ -49,6 +49,7 @@ absl::StatusOr<std::vector<ExportedFile>> files(const GraphPtr& graph, const Exp
   auto archive = jit::write_archive(objects);
   if (!archive.ok()) return archive.status();
   std::vector<std::string> codes;
+  codes.reserve(objects.size());
   for (const jit::ArchiveMember& object : objects) codes.push_back(object.bytes);
   auto shared = jit::link_shared_library(codes, concat("lib", name, ".so"));
   if (!shared.ok()) return shared.status();
@@ -89,7 +90,7 @@ absl::StatusOr<std::string> gpu_architecture(std::string_view target) {
     const char* end = target.data() + target.size();
     if (std::from_chars(target.data() + kSm.size(), end, capability).ptr != end) capability = 0;
   }
-  const std::string architecture = concat("sm_", capability);
+  std::string architecture = concat("sm_", capability);
   if (capability >= kLeastCapability && jit::kernel_architecture(capability, kAnyPtx) == architecture) {
     return architecture;
   }
@@ -141,7 +142,7 @@ absl::Status check_export_name(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<ExportedFile>> export_library(const GraphPtr& graph, const ExportOptions& options) {
-  if (const absl::Status name = check_export_name(options.name); !name.ok()) return name;
+  if (absl::Status name = check_export_name(options.name); !name.ok()) return name;
   try {
     return options.target.empty() ? export_for_cpu(graph, options) : export_for_gpu(graph, options);
   } catch (const Error& error) {

@@ -60,6 +60,7 @@ struct Product {
 struct DriverCalls {
 #define CT_CUDA_POINTER(name, symbol, ...) Status (*name)(__VA_ARGS__);
   CT_CUDA_CALLS(CT_CUDA_POINTER)
+  CT_CUDA_CALLS_OF_EXPORTED(CT_CUDA_POINTER)
 #undef CT_CUDA_POINTER
 };
 struct Resident;  // what a program has in one context

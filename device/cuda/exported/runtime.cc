@@ -75,6 +75,7 @@ int open_driver(State& state) {
   bool all = true;
 #define CT_CUDA_FIND(name, symbol, ...) all = find(handle, state.driver.name, #symbol) && all;
   CT_CUDA_CALLS(CT_CUDA_FIND)
+  CT_CUDA_CALLS_OF_EXPORTED(CT_CUDA_FIND)
 #undef CT_CUDA_FIND
   state.has_driver = all ? 1 : 0;
   return all ? kSuccess : kNoDriver;
