@@ -412,9 +412,10 @@ absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions
   });
 }
 
-absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture) {
+absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture, const Machine& machine) {
   return as_status([&] {
-    auto plan = jit::emit_kernels(lower_prepared(*prepare(graph, kGpu), "kernels", kGpu), architecture);
+    const loop::Program program = lower_prepared(*prepare(graph, machine), "kernels", machine);
+    auto plan = jit::emit_kernels(program, architecture, machine);
     if (plan.ok()) add_types(*plan, *graph);
     if (plan.ok()) plan->donations.assign(plan->outputs.size(), -1);
     return plan;

@@ -25,7 +25,8 @@ std::string loop_text(const GraphPtr& graph, const Loaded& loaded, Products prod
 
 // Kernels of a GPU's architecture ("sm_80", "sm_90", ..., or jit::kEmulated), by the same lowering and emitter as on
 // the host. Programs that call the host are kUnimplemented.
-absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture);
+absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture,
+                                     const Machine& machine = kGpu);
 
 // The stages by themselves, for export, `explain` and tests.
 // All graph passes.

@@ -1,4 +1,4 @@
-// Export of graphs as C libraries and PTX.
+// Export of graphs as C libraries, for processors and GPUs.
 #include "jit/export/export.h"
 
 #include "ir/serialize.h"
@@ -30,13 +30,15 @@ void register_export(py::module_& module) {
   module.def("export_library",
              [](const GraphHandle& handle, const std::string& name, const std::vector<std::string>& input_names,
                 const std::vector<std::string>& output_names, const std::string& triple, const std::string& cpu,
-                const py::list& constants) {
+                const py::list& constants, const std::string& target, bool product_library) {
                ExportOptions options;
                options.name = name;
                options.input_names = input_names;
                options.output_names = output_names;
                options.triple = triple;
                options.cpu = cpu;
+               options.target = target;
+               options.product_library = product_library;
                for (py::handle constant : constants) options.constants.push_back(concrete(datum_from_python(constant)));
                const auto library = export_library(handle.graph, options);
                if (!library.ok()) fail(library.status());

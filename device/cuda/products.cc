@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "device/cuda/context.h"
+#include "device/cuda/stored_matrix.h"
 #include "runtime/text.h"
 
 namespace ct::cuda {
 
+using cublas::element_type;
 using cublas::ElementType;
 using cublas::Layout;
 using cublas::LayoutAttribute;
@@ -18,39 +20,17 @@ using cublas::MatmulAttribute;
 using cublas::Operation;
 using cublas::Preference;
 using cublas::PreferenceAttribute;
+using cublas::Stored;
+using cublas::stored;
 
 namespace {
 
-constexpr uint64_t kMostWorkspaceBytes = 32 << 20;  // of the GPU's memory, while a product is made
 constexpr size_t kMostChosen = 4096;
-
-ElementType element_type(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return ElementType::kFloat64;
-    case DType::kFloat16:
-      return ElementType::kFloat16;
-    case DType::kBFloat16:
-      return ElementType::kBFloat16;
-    default:
-      return ElementType::kFloat32;
-  }
-}
 
 // Of an address: what kernels with wide accesses ask for.
 uint32_t alignment(const void* address) {
   const auto number = reinterpret_cast<uintptr_t>(address);
   return static_cast<uint32_t>(std::min<uintptr_t>(number & -number, 256));
-}
-
-// A matrix as the library has it in memory, columns first: it, or what it is the transpose of.
-struct Stored {
-  int64_t rows, columns, pitch;
-  bool transposed;
-};
-Stored stored(const ProductMatrix& matrix, int64_t rows, int64_t columns) {
-  if (matrix.column_stride == 1 && matrix.row_stride >= columns) return {columns, rows, matrix.row_stride, true};
-  return {rows, columns, matrix.column_stride, false};
 }
 
 }  // namespace
@@ -115,7 +95,7 @@ class Products::Chosen {
     const auto prefer = [&](PreferenceAttribute attribute, const auto& value) {
       library_->cublasLtMatmulPreferenceSetAttribute(preference_, attribute, &value, sizeof value);
     };
-    prefer(PreferenceAttribute::kMostWorkspaceBytes, kMostWorkspaceBytes);
+    prefer(PreferenceAttribute::kMostWorkspaceBytes, cublas::kMostWorkspaceBytes);
     prefer(PreferenceAttribute::kReductionSchemes, cublas::kReductionInComputeType);
     prefer(PreferenceAttribute::kAlignmentA, alignment(a));
     prefer(PreferenceAttribute::kAlignmentB, alignment(b));

@@ -1,6 +1,7 @@
 // A program as a C library: header, static and shared library, and the saved graph. Needs no compiler or linker on this
-// machine, and at run time nothing but libc. What runs in this process only (structures::HostCall: libraries, Python
-// callbacks) is expanded into other primitives, and where there is no `expand` rule it is an error that names it.
+// machine, and at run time nothing but libc; a program for a GPU needs the driver, and cuBLASLt if it has large
+// products. What runs in this process only (structures::HostCall: libraries, Python callbacks) is expanded into other
+// primitives, and where there is no `expand` rule it is an error that names it.
 #pragma once
 
 #include <string>
@@ -20,6 +21,8 @@ struct ExportOptions {
   std::vector<Tensor> constants = {};          // values of the last inputs, built into the library
   std::string triple = {};                     // empty: this machine's; else of jit::export_target_names()
   std::string cpu = {};                        // empty: this machine's, or the triple's least
+  std::string target = {};      // empty: processors; "cuda", "cuda:sm_90": GPUs, with what C calls for that triple
+  bool product_library = true;  // GPUs: large products are left to cuBLASLt
 };
 
 struct ExportedFile {

@@ -3,6 +3,9 @@
 The library needs no Python, no cotangent and no LLVM: at most libc and libm. It is linked in process, so the machine that exports needs no
 C compiler. Operations that run in this process only (Python callbacks, and what a library computes) are expanded into compiled ones where
 there is a rule for it; the others are an error that names the operation and the user's line.
+
+With ``target="cuda"`` the program is one for GPUs of NVIDIA: its arrays are in the GPU's memory, the C function takes a stream besides, and
+the library needs the driver, and cuBLASLt if the program has large products.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ class Exported:
     input_names: list[str]
     output_names: list[str]
     constants: list[Array]
+    target: str | None = None
+    cublaslt: bool = True
 
     def save(self, directory: str | Path, *, triple: str = "", cpu: str = "") -> Path:
         """Writes ``name.h``, ``libname.a``, ``libname.so`` and ``name.ctir`` (the saved graph).
@@ -43,8 +48,10 @@ class Exported:
         ones and take their places together: on an error, a full disk say, the old ones are as they were.
 
         Raises:
-            NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it.
-            ValueError: a target that is not among those below, or an unknown processor.
+            NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it; or, for
+                GPUs, a loop or branch that the host would have to wait for.
+            ValueError: a target that is not among those below, or an unknown processor; for GPUs, a triple of other processors than
+                this machine's.
             OSError: the files cannot be written.
 
         Args:
@@ -55,7 +62,15 @@ class Exported:
         """
         path = Path(directory)
         files = _core.export_library(
-            self.graph, self.name, self.input_names, self.output_names, triple, cpu, self.constants
+            self.graph,
+            self.name,
+            self.input_names,
+            self.output_names,
+            triple,
+            cpu,
+            self.constants,
+            self.target or "",
+            self.cublaslt,
         )
         path.mkdir(parents=True, exist_ok=True)
         _write_files(path, files)
@@ -88,20 +103,30 @@ def _identifier(path: str, fallback: str) -> str:
     return name if name.isidentifier() else fallback
 
 
-def compile(fun: Callable[..., Any], *specs: Any, name: str = "program") -> Exported:  # noqa: A001
+def compile(  # noqa: A001
+    fun: Callable[..., Any],
+    *specs: Any,
+    name: str = "program",
+    target: str | None = None,
+    cublaslt: bool = True,
+) -> Exported:
     """Captures ``fun`` for export.
 
     Args:
         fun: a function of pytrees of arrays, transformed or not.
         specs: its positional arguments: arrays or `ShapeDtypeStruct`; only shapes and dtypes matter.
         name: the C function's name.
+        target: None for processors (`Exported.save` says which); ``"cuda"`` for all GPUs of NVIDIA from compute capability 8.0 on, or one
+            like ``"cuda:sm_90"`` for those from 9.0 on.
+        cublaslt: for GPUs, whether large products of matrices are cuBLASLt's, which the library needs then.
 
     Raises:
         ValueError: the name is no C identifier, or one that C, C++ or their libraries use; or an enclosing transform is capturing.
 
     The C function takes a pointer for each leaf of the arguments, in pytree order (dict keys sorted), then one for each leaf of the
     result. It returns 0, or why it did nothing: the header lists these numbers. A length of a `Ragged` argument that is not from 0 to its
-    bound is one of them.
+    bound is one of them. For a GPU the pointers are the GPU's, and a ``CUstream`` comes last: the function enqueues its work there and
+    returns.
     """
     check_callable(fun, "export.compile")
     _core.check_export_name(name)
@@ -121,7 +146,7 @@ def compile(fun: Callable[..., Any], *specs: Any, name: str = "program") -> Expo
         number, _, rest = path[4:].partition("]")
         inputs.append(_identifier(parameters[int(number)] + rest, f"x{index}"))
     outputs = [_identifier(f"out{path}", f"out{index}") for index, path in enumerate(captured.structure.paths())]
-    return Exported(captured.graph, name, inputs, outputs, captured.closure)
+    return Exported(captured.graph, name, inputs, outputs, captured.closure, target, cublaslt)
 
 
 def _parameter_names(fun: Callable[..., Any], count: int) -> list[str]:

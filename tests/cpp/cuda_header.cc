@@ -40,6 +40,7 @@ CT_FIELD(attribute_count, numAttrs);
   static_assert(std::string_view(CT_EXPANDED(name)) == #symbol, "the symbol of " CT_EXPANDED(name)); \
   static_assert(Parameters<__VA_ARGS__>::are(&::name), "the parameters of " CT_EXPANDED(name));
 CT_CUDA_CALLS(CT_COMPARE)
+CT_CUDA_CALLS_OF_EXPORTED(CT_COMPARE)
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
-// A driver of NVIDIA's that has no GPU: its memory is the host's, its kernels are counted and not run, and it fails
-// where it is told to. The device "cuda" opens it by CT_CUDA_DRIVER in the environment.
+// A driver of NVIDIA's that has no GPU: its memory is the host's, its kernels are counted, and not run unless somebody
+// says how (fake_cuda_run_kernels), and it fails where it is told to. The device "cuda" opens it by CT_CUDA_DRIVER in
+// the environment.
 //
 // It is as strict as the real one, or stricter: work waits in its stream until somebody waits for it; what is not
 // memory, a stream or a module of the thread's context is an error, and so is PTX that is too new for it.
@@ -65,8 +66,11 @@ struct FakeBlock {
   Ordinal device;
 };
 
+using KernelRunner = void (*)(const char* name, void** arguments, size_t count);
+
 struct Fake {
   std::recursive_mutex mutex;
+  KernelRunner runner = nullptr;
   bool initialized = false;
   Status sticky = Status::kSuccess;
   int64_t life = 0;                                  // how often it was restarted
@@ -284,6 +288,12 @@ EXPORTED Status cuCtxSetCurrent(Context context) {
   FAKE("cuCtxSetCurrent", false);
   if (context != nullptr && !is_retained(context)) return Status::kInvalidContext;
   current = context;
+  return Status::kSuccess;
+}
+
+EXPORTED Status cuCtxGetCurrent(Context* context) {
+  FAKE("cuCtxGetCurrent", false);
+  *context = current;
   return Status::kSuccess;
 }
 
@@ -536,9 +546,13 @@ EXPORTED Status cuLaunchKernelEx(const LaunchConfig* config, Function handle, vo
   for (size_t i = 0; i < function->parameters; ++i) arguments.push_back(*static_cast<Address*>(parameters[i]));
   fake().launches += function->name + " " + std::to_string(config->grid_x) + "x" + std::to_string(config->block_x) +
                      " " + std::to_string(arguments.size()) + "\n";
-  return queue(config->stream, [device, arguments] {
+  return queue(config->stream, [device, arguments, name = function->name] {
     const bool known = std::ranges::all_of(arguments, [device](Address a) { return a == 0 || holds(device, a, 0); });
-    return known ? Status::kSuccess : Status::kIllegalAddress;
+    if (!known) return Status::kIllegalAddress;
+    std::vector<void*> pointers;
+    for (Address argument : arguments) pointers.push_back(reinterpret_cast<void*>(argument));
+    if (fake().runner != nullptr) fake().runner(name.c_str(), pointers.data(), pointers.size());
+    return Status::kSuccess;
   });
 }
 
@@ -583,6 +597,9 @@ EXPORTED int64_t fake_cuda_live() {
   for (const FakeEvent* event : f.events) count += event->life == f.life;
   return count;
 }
+
+// From now on kernels are run, when their turn comes, by this.
+EXPORTED void fake_cuda_run_kernels(KernelRunner runner) { fake().runner = runner; }
 
 // A line for each launch: name, blocks x threads, arguments.
 EXPORTED const char* fake_cuda_launches() { return fake().launches.c_str(); }

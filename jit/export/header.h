@@ -1,0 +1,20 @@
+// The headers of exported libraries: what C programs call, with which arrays, and what they get back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/types/span.h"
+#include "ir/graph.h"
+#include "jit/export/export.h"
+#include "jit/llvm/compiler.h"
+
+namespace ct {
+
+std::string cpu_header(const Graph& graph, const ExportOptions& options, int64_t arena_bytes, bool can_stop,
+                       absl::Span<const jit::BoundedInput> lengths);
+// Of a program for a GPU of an architecture; `has_products`: cuBLASLt makes some.
+std::string gpu_header(const Graph& graph, const ExportOptions& options, int64_t arena_bytes, bool has_products,
+                       std::string_view architecture, absl::Span<const jit::BoundedInput> lengths);
+
+}  // namespace ct
