@@ -197,6 +197,34 @@ def test_programs_run_on_the_default_device() -> None:
     assert str(f(DATA).device) == "cpu:0" and ct.default_backend() == "cpu"
 
 
+def test_one_program_for_arrays_of_the_default_device_and_of_the_host() -> None:
+    traced = []
+
+    def f(x: Any) -> Any:
+        traced.append(x)
+        return x + 1
+
+    jitted = ct.jit(f)
+    with ct.default_device("cuda-emulated"):
+        for x in (DATA, there(), DATA, cnp.array(DATA)):
+            np.testing.assert_array_equal(jitted(x), DATA + 1)
+    assert len(traced) == 1
+    assert str(jitted(there()).device) == THERE and str(jitted(DATA).device) == "cpu:0"
+
+
+def test_what_makes_itself_an_array_is_where_that_is() -> None:
+    class Wrapped:
+        def __jax_array__(self) -> Any:
+            return there()
+
+    result = ct.jit(lambda x: x + 1)(Wrapped())
+    np.testing.assert_array_equal(result, DATA + 1)
+    assert str(result.device) == THERE
+    info = cnp.__array_namespace_info__()
+    with ct.default_device("cuda-emulated"):
+        assert info.default_device() in info.devices() and info.devices()[0] == ct.devices("cpu")[0]
+
+
 def test_the_default_device_is_the_threads_own_or_the_process() -> None:
     with ct.default_device("cuda-emulated"), ThreadPoolExecutor(1) as pool:
         assert str(pool.submit(cnp.zeros, 2).result().device) == "cpu:0"
