@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "jit/llvm/block_scope.h"
+#include "jit/llvm/debugging.h"
 #include "jit/llvm/emulate.h"
 #include "jit/llvm/library_products.h"
 #include "jit/llvm/pieces.h"
@@ -460,14 +461,15 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
   Plan plan;
   plan.name = program.name;
   plan.target = emulated ? std::string(kEmulated) : "cuda:" + std::string(architecture);
+  const Outline none;  // kernels are cut out another way
   try {
-    const Outline none;  // kernels are cut out another way
     CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
     KernelEmitter(emission, machine, without_barrier).emit(plan);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());
   }
+  if (debugging_wanted()) add_debug_information(*module, program, none, "");
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*module, &stream)) return absl::InternalError("malformed LLVM IR: " + problem);
