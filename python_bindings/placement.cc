@@ -7,6 +7,7 @@
 #include "device/residency.h"
 #include "python_bindings/array.h"
 #include "python_bindings/gil.h"
+#include "python_bindings/user_calls.h"
 
 namespace ct::python {
 namespace {
@@ -41,9 +42,11 @@ py::object put_on(const py::object& array, const std::string& backend) {
   if (tensor == nullptr) return array;
   Device& device = device_of(backend);
   if (device.place() == tensor->place()) return array;
-  if (device.place() != kHostPlace) return array_object(put(device, *tensor));
-  Tensor copy(tensor->aval());
-  std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
+  Tensor copy = device.place() == kHostPlace ? Tensor(tensor->aval()) : put(device, *tensor);
+  if (device.place() == kHostPlace) {
+    std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
+  }
+  note_copy(*tensor, copy);
   return array_object(std::move(copy));
 }
 
