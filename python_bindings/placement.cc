@@ -9,6 +9,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
+#include "python_bindings/user_calls.h"
 #include "transforms/common.h"
 
 namespace ct::python {
@@ -44,9 +45,11 @@ py::object put_on(const py::object& array, const std::string& backend) {
   if (tensor == nullptr) return array;
   Device& device = device_of(backend);
   if (device.place() == tensor->place()) return array;
-  if (device.place() != kHostPlace) return array_object(put(device, *tensor));
-  Tensor copy(tensor->aval());
-  std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
+  Tensor copy = device.place() == kHostPlace ? Tensor(tensor->aval()) : put(device, *tensor);
+  if (device.place() == kHostPlace) {
+    std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
+  }
+  note_copy(*tensor, copy);
   return array_object(std::move(copy));
 }
 

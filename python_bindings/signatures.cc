@@ -240,7 +240,8 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
       return false;
     }
   }
-  return recording || !self->backend->empty() || matcher.place() == entry.place;
+  return recording || !self->backend->empty() || matcher.place() == entry.place ||
+         backend_for(matcher.place()) == entry.backend;
 }
 
 namespace {
@@ -250,12 +251,11 @@ int place_of(const Datum& datum) {
   return tensor == nullptr ? kHostPlace : tensor->place();
 }
 
-// Where the arrays among the arguments are: of those that are not on the host, all in one place.
-int place_of(absl::Span<const py::object> leaves, absl::Span<const std::string> paths, const std::string& name) {
-  const auto place = [&](size_t i) {
-    return is_array(leaves[i].ptr()) ? place_of(array_contents(leaves[i].ptr())) : kHostPlace;
-  };
-  return common_place(leaves.size(), place, [&](size_t i) { return paths[i]; }, concat("arguments of ", name));
+// Where the arguments are: of those that are not on the host, all in one place.
+int place_of(absl::Span<const Datum> leaves, absl::Span<const std::string> paths, const std::string& name) {
+  return common_place(
+      leaves.size(), [&](size_t i) { return place_of(leaves[i]); }, [&](size_t i) { return paths[i]; },
+      concat("arguments of ", name));
 }
 
 // Where a program runs whose arguments are in `place`: there too, or where the arrays are that it closes over.
@@ -341,14 +341,14 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   std::vector<py::object> leaves;
   entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
   const std::vector<std::string> paths = leaf_paths(*entry->tree);
-  entry->place = place_of(leaves, paths, *self->name);
+  std::vector<Datum> data;
   py::list sources;
   for (size_t i = 0; i < leaves.size(); ++i) {
     // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.
     const bool positional = paths[i].substr(0, 3) == "[0]";
     const std::string path = (positional ? "args" : "kwargs") + paths[i].substr(3);
-    const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
-    const Aval aval = datum_aval(datum);
+    data.push_back(leaf_from_python(leaves[i], path + " of " + *self->name));
+    const Aval aval = datum_aval(data.back());
     entry->avals.push_back(aval);
     if (!self->donated_positions->empty() || !self->donated_names->empty()) {
       entry->donated.push_back(positional
@@ -362,6 +362,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     sources.append(py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))),
                                   numpy_dtype(aval.dtype()), aval.weak()));
   }
+  entry->place = place_of(data, paths, *self->name);
   py::list static_positions;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (holds_position(*self->static_positions, i, count))

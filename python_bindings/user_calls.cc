@@ -125,8 +125,11 @@ void UserCall::note_argument(PyObject* object, int depth) {
 
 uint64_t UserCall::axes_of(const Datum& datum) const {
   if (const auto* tensor = std::get_if<Tensor>(&datum)) {
-    const bool given = std::find(buffers_.begin(), buffers_.end(), tensor->buffer()) != buffers_.end();
-    return given ? sized_axes(datum) : 0;
+    if (std::find(buffers_.begin(), buffers_.end(), tensor->buffer()) != buffers_.end()) return sized_axes(datum);
+    const auto known = std::find_if(computed_.begin(), computed_.end(), [&](const auto& computed) {
+      return computed.first.buffer() == tensor->buffer() && computed.first.aval().shape() == tensor->aval().shape();
+    });
+    return known == computed_.end() ? 0 : known->second;
   }
   const auto& traced = std::get<Traced>(datum);
   const auto found = derived_.find({traced.capture.get(), traced.var});
@@ -143,6 +146,13 @@ void note_conversion(PyObject* object, const Datum& datum) {
   if (tensor == nullptr || tensor->aval().rank() == 0) return;
   if (std::find(call->arguments_.begin(), call->arguments_.end(), object) != call->arguments_.end()) {
     call->buffers_.push_back(tensor->buffer());
+  }
+}
+
+void note_copy(const Tensor& array, const Tensor& copy) {
+  if (innermost_call == nullptr) return;
+  if (const uint64_t axes = innermost_call->axes_of(array); axes != 0) {
+    innermost_call->computed_.emplace_back(copy, axes);
   }
 }
 
@@ -264,10 +274,13 @@ void UserAxes::note(absl::Span<const Datum> results) const {
 }
 
 void UserAxes::keep(const Datum& result, uint64_t axes) const {
-  const auto* traced = std::get_if<Traced>(&result);
-  if (traced == nullptr) return;
   axes &= sized_axes(result);
-  if (axes != 0) call_->derived_.insert_or_assign({traced->capture.get(), traced->var}, axes);
+  if (axes == 0) return;
+  if (const auto* traced = std::get_if<Traced>(&result)) {
+    call_->derived_.insert_or_assign({traced->capture.get(), traced->var}, axes);
+  } else {
+    call_->computed_.emplace_back(std::get<Tensor>(result), axes);
+  }
 }
 
 }  // namespace ct::python

@@ -33,6 +33,7 @@ class UserCall {
 
  private:
   friend void note_conversion(PyObject* object, const Datum& datum);
+  friend void note_copy(const Tensor& array, const Tensor& copy);
   friend class UserAxes;
   friend std::vector<int> users_axes(const Datum& datum);
   void begin(PyObject* function, PyObject* const* args, Py_ssize_t count);
@@ -47,6 +48,7 @@ class UserCall {
   std::vector<PyObject*> arguments_;              // arrays of others, and lists: converted later, maybe
   std::vector<std::shared_ptr<Buffer>> buffers_;  // of arguments; kept, so that no other array has their address
   absl::flat_hash_map<std::pair<const Capture*, Var>, uint64_t> derived_;
+  std::vector<std::pair<Tensor, uint64_t>> computed_;  // the same of arrays that are known already
   UserCall* outer_ = nullptr;
 };
 
@@ -58,6 +60,8 @@ std::vector<int> users_axes(const Datum& datum);
 
 // An object became an array.
 void note_conversion(PyObject* object, const Datum& datum);
+// An array is in another place, too.
+void note_copy(const Tensor& array, const Tensor& copy);
 
 // Around the binding of a primitive: looks at the operands first, throwing where a user's axis meets a ragged one, and
 // notes what axes of the results are the user's.

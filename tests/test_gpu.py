@@ -131,6 +131,52 @@ def test_what_has_no_kernel_is_a_step_of_the_host() -> None:
         ct.jit(f).lower(x).as_text("ptx")
 
 
+@pytest.mark.parametrize("size", [4, 5])
+def test_arrays_that_swap_in_a_kernel_leave_their_memory_to_others(size: int) -> None:
+    """Exchanging them when the kernel ends would exchange what has their memory by then."""
+    random = np.random.default_rng(0)
+    a = (random.normal(size=(size, size)) / 3 + np.eye(size)).astype(np.float32)
+    b = random.normal(size=(size, size)).astype(np.float32)
+
+    def f(a: Any, b: Any) -> Any:
+        solution = cnp.linalg.solve(a, b)  # two loops over columns, whose arrays swap
+        product = solution @ solution.T
+        shape = ct.ShapeDtypeStruct((size, size), np.float32)
+        cosines = ct.pure_callback(np.cos, shape, product + ct.pure_callback(np.cos, shape, a))
+        return cosines @ product
+
+    solution = np.linalg.solve(a, b)
+    product = solution @ solution.T
+    want = np.cos(product + np.cos(a)) @ product
+    np.testing.assert_allclose(ct.jit(f, backend="cuda-emulated")(a, b), want, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_eigenvectors_change_as_little_as_matrices_do(dtype: str) -> None:
+    """No sign is that of a rounding error."""
+    random = np.random.default_rng(4)
+    a = random.normal(size=(6, 6)).astype(dtype)
+    if dtype == "complex128":
+        a = a + 1j * random.normal(size=(6, 6))
+    a = a @ a.conj().T
+    change = random.normal(size=(20, 6, 6))
+    eigh = ct.jit(lambda a: tuple(cnp.linalg.eigh(a)), backend="cuda-emulated")
+    _, vectors = (np.asarray(x) for x in eigh(a))
+    _, changed = (np.asarray(x) for x in eigh(a + 1e-8 * (change + change.swapaxes(1, 2))))
+    np.testing.assert_allclose(changed, np.broadcast_to(vectors, changed.shape), atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_what_is_no_number_is_in_all_eigenvalues_of_its_matrix(dtype: str, value: float) -> None:
+    a = np.stack([np.eye(3, dtype=dtype)] * 2)
+    a[1, 1, 1] = value
+    values, vectors = ct.jit(lambda a: tuple(cnp.linalg.eigh(a)), backend="cuda-emulated")(a)
+    assert np.isnan(np.asarray(values[1])).all() and np.isnan(np.asarray(vectors[1])).all()
+    np.testing.assert_array_equal(values[0], np.ones(3))
+    np.testing.assert_array_equal(vectors[0], np.eye(3))
+
+
 def test_text_of_kernels() -> None:
     text = ct.jit(lambda x: cnp.tanh(x)).lower(np.ones(8, np.float32)).as_text("ptx:sm_90")
     assert ".target sm_90" in text and ".entry kernel0" in text

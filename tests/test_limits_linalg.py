@@ -87,9 +87,14 @@ def test_memory_of_a_larger_matrix_is_not_read(name: str) -> None:
         assert_same(of_row, f(cnp.array(X[:n])))
 
 
+def text_of(f: Any) -> str:
+    """Loops as the processor has them, whatever device the tests run on."""
+    return ct.jit(ct.mask(f), backend="llvm").lower(ct.Ragged(padded(3), {0: 3})).compile().as_text()
+
+
 @pytest.mark.parametrize("name", ["solve", "eigenvectors", "singular values", "triangular", "gradient of solve"])
 def test_no_loop_of_a_factorisation_goes_over_the_bound(name: str) -> None:
-    text = ct.jit(ct.mask(PROGRAMS[name])).lower(ct.Ragged(padded(3), {0: 3})).compile().as_text()
+    text = text_of(PROGRAMS[name])
     assert not [n for n in re.findall(r"for %\d+ < (\d+)\b", text) if int(n) % BOUND == 0], text
     assert len(re.findall(r"gemm (\S+) first", text)) == text.count("gemm "), text
 
@@ -113,5 +118,5 @@ def test_factorisations_over_memory_of_nan() -> None:
 
 def test_a_factor_is_written_where_it_leaves() -> None:
     """Filled along two axes, one after the other."""
-    text = ct.jit(ct.mask(PROGRAMS["cholesky"])).lower(ct.Ragged(padded(3), {0: 3})).compile().as_text()
+    text = text_of(PROGRAMS["cholesky"])
     assert re.search(r'"cholesky" \(out0\[0\]', text), text

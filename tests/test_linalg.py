@@ -154,8 +154,11 @@ def test_values_are_numpys(f: Callable[..., Any], draw: Callable[[str], tuple[An
         close(ct.jit(lambda *xs: f(cnp, *xs))(*args), expected, 30 * TOLERANCE[dtype])
 
 
+SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 3), (1, 1), (20, 18)]
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3), (1, 1), (20, 18)])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_factors_are_lapacks(shape: tuple[int, ...], dtype: str) -> None:
     """NumPy calls the same routines, so even signs and phases agree."""
     a = drawn(*shape, dtype=dtype)
@@ -166,16 +169,38 @@ def test_factors_are_lapacks(shape: tuple[int, ...], dtype: str) -> None:
     square = a[..., : min(shape[-2:]), : min(shape[-2:])]
     close(tuple(L.eig(square)), tuple(np.linalg.eig(square)))
     close(L.eigvals(square), np.linalg.eigvals(square))
-    h = square + square.swapaxes(-1, -2).conj()
+    assert type(L.svd(a)).__name__ == "SVDResult" and L.qr(a)._fields == ("Q", "R")
+
+
+def hermitian_part(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    square = drawn(*shape, dtype=dtype)[..., : min(shape[-2:]), : min(shape[-2:])]
+    return square + square.swapaxes(-1, -2).conj()
+
+
+@pytest.mark.processor("signs and phases of eigenvectors are LAPACK's there")
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_eigenvectors_are_lapacks(shape: tuple[int, ...], dtype: str) -> None:
+    h = hermitian_part(shape, dtype)
     for uplo in ("L", "U"):
         close(tuple(L.eigh(h, uplo)), tuple(np.linalg.eigh(h, uplo)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_eigenvalues_and_vectors(shape: tuple[int, ...], dtype: str) -> None:
+    h = hermitian_part(shape, dtype)
+    for uplo in ("L", "U"):
+        values, vectors = (np.asarray(x) for x in L.eigh(h, uplo))
+        close(values, np.linalg.eigvalsh(h, uplo))
+        close(h @ vectors, vectors * values[..., None, :])
+        close(vectors.swapaxes(-1, -2).conj() @ vectors, np.broadcast_to(np.eye(h.shape[-1], dtype=dtype), h.shape))
         one_triangle = np.tril(h) if uplo == "L" else np.triu(h)
         close(L.eigvalsh(one_triangle, uplo, symmetrize_input=False), np.linalg.eigvalsh(h))
     u, s, vh = L.svd(h, hermitian=True)
     close(cnp.matmul(u * s[..., None, :].astype(dtype), vh), h)
     close(s, np.linalg.svd(h, compute_uv=False))
     close(L.svd(h, hermitian=True, compute_uv=False), s)
-    assert type(L.svd(a)).__name__ == "SVDResult" and L.qr(a)._fields == ("Q", "R")
 
 
 def test_without_elements() -> None:
@@ -744,7 +769,7 @@ def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -
 
 
 def test_a_missing_lapack_is_a_clear_error() -> None:
-    program = "import numpy, cotangent as ct\ntry: ct.numpy.linalg.eigvalsh(numpy.eye(3))\nexcept NotImplementedError as e: print(e)"
+    program = "import numpy, cotangent as ct\ntry: ct.numpy.linalg.svdvals(numpy.eye(3))\nexcept NotImplementedError as e: print(e)"
     run = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "COTANGENT_LAPACK": "/nowhere/liblapack.so"},

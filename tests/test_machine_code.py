@@ -21,7 +21,7 @@ def my_loss(x):
     y = cnp.tanh(x) + 1
     return y @ x
 
-f = ct.jit(my_loss)
+f = ct.jit(my_loss, backend="llvm")
 x = np.eye(40, dtype=np.float32)
 expected = (np.tanh(x) + 1) @ x
 """
@@ -105,6 +105,21 @@ print(known(objects()))
 
 def test_gdb_finds_programs(tmp_path):
     assert run(GDB, CT_GDB="1", CT_CACHE_DIR="") == "True\n"
+
+
+def test_kernels_have_the_users_lines():
+    """Those of PTX for profilers; on the emulated device they are debug information as that of the processor's programs."""
+    kernels = (
+        PROGRAM
+        + """
+assert np.allclose(ct.jit(my_loss, backend="cuda-emulated")(x), expected, atol=1e-5)
+print(ct.jit(my_loss).lower(x).as_text("ptx"))
+"""
+    )
+    text = run(kernels, CT_GDB="1")
+    assert re.search(r"\.loc\s+1 \d+ ", text) and "<string>" in text
+    assert ", debug" not in text  # the assembler would not optimise
+    assert ".loc" not in run(kernels)
 
 
 def test_nobody_is_told_unasked(tmp_path):

@@ -170,7 +170,7 @@ def test_random_keys_have_bytes():
 
 
 def test_passes_print_what_they_changed_where_asked_to(tmp_path):
-    program = "import cotangent as ct\nct.jit(lambda x: (x + 1).sum() * 2)(ct.numpy.ones(3))"
+    program = "import cotangent as ct, numpy\nct.jit(lambda x: (x + 1).sum() * 2)(numpy.ones(3, numpy.float32))"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"CT_DUMP": "1", "CT_CACHE_DIR": str(tmp_path)},

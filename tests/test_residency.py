@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,13 @@ import pytest
 
 DATA = np.arange(12, dtype=np.float32).reshape(3, 4)
 THERE = "cuda-emulated:0"
+
+
+@pytest.fixture(autouse=True)
+def processor_by_default(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever device the tests run on."""
+    with contextlib.nullcontext() if request.node.get_closest_marker("processor") else ct.default_device("cpu"):
+        yield
 
 
 def there(x: Any = DATA) -> Any:
@@ -197,6 +205,49 @@ def test_programs_run_on_the_default_device() -> None:
     assert str(f(DATA).device) == "cpu:0" and ct.default_backend() == "cpu"
 
 
+def test_one_program_for_arrays_of_the_default_device_and_of_the_host() -> None:
+    traced = []
+
+    def f(x: Any) -> Any:
+        traced.append(x)
+        return x + 1
+
+    jitted = ct.jit(f)
+    with ct.default_device("cuda-emulated"):
+        for x in (DATA, there(), DATA, cnp.array(DATA)):
+            np.testing.assert_array_equal(jitted(x), DATA + 1)
+    assert len(traced) == 1
+    assert str(jitted(there()).device) == THERE and str(jitted(DATA).device) == "cpu:0"
+
+
+def test_what_is_the_users_stays_so_on_the_default_device() -> None:
+    """Functions that take where to make arrays bring the user's there: its size still is one that no ragged axis has."""
+    weights = np.linspace(0.1, 0.5, 5)
+
+    def f(x: Any) -> Any:
+        return cnp.histogram(x, bins=2, range=(0, 6), weights=weights)
+
+    with (
+        ct.default_device("cuda-emulated"),
+        pytest.raises(ct.errors.ShapeError, match="they are of one size for one length only"),
+    ):
+        ct.mask(f)(ct.Ragged(np.arange(5.0), {0: 3}))
+
+
+def test_what_makes_itself_an_array_is_where_that_is() -> None:
+    class Wrapped:
+        def __jax_array__(self) -> Any:
+            return there()
+
+    result = ct.jit(lambda x: x + 1)(Wrapped())
+    np.testing.assert_array_equal(result, DATA + 1)
+    assert str(result.device) == THERE
+    info = cnp.__array_namespace_info__()
+    with ct.default_device("cuda-emulated"):
+        assert info.default_device() in info.devices() and info.devices()[0] == ct.devices("cpu")[0]
+
+
+@pytest.mark.processor("it is the default of the process")
 def test_the_default_device_is_the_threads_own_or_the_process() -> None:
     with ct.default_device("cuda-emulated"), ThreadPoolExecutor(1) as pool:
         assert str(pool.submit(cnp.zeros, 2).result().device) == "cpu:0"

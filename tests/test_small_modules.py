@@ -136,7 +136,8 @@ def test_the_way_back_of_ravel_pytree():
 
 
 def test_names_of_the_environment():
-    assert ct.default_backend() == ct.devices()[0].platform == "cpu"
+    with ct.default_device("cpu"):
+        assert ct.default_backend() == ct.devices()[0].platform == "cpu"
     assert ct.device_count() == ct.local_device_count() == len(ct.local_devices()) == ct.process_count() == 1
     assert ct.process_index() == 0
     assert ct.config.jax_enable_x64 is False

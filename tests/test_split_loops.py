@@ -19,8 +19,14 @@ def check(function, *arguments):
         np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-5, atol=1e-4)
 
 
+def loops_of(function, *arguments):
+    """As the processor has them, whatever device the tests run on."""
+    with ct.default_device("cpu"):
+        return ct.explain(function)(*arguments).loops
+
+
 def branches(function, *arguments):
-    return ct.explain(function)(*arguments).loops.count(" if ")
+    return loops_of(function, *arguments).count(" if ")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.bool_, np.complex64])
@@ -103,5 +109,5 @@ def test_segments_of_two_axes_are_written_at_once():
 
 def test_few_nests_for_many_segments():
     x = draw(200, 300)
-    both_sides = ct.explain(lambda x: cnp.pad(x, 150))(x)
-    assert both_sides.loops.count("for ") <= 6
+    both_sides = loops_of(lambda x: cnp.pad(x, 150), x)
+    assert both_sides.count("for ") <= 6

@@ -77,7 +77,8 @@ std::atomic<ThreadOrder> thread_order = order_from_environment();
 class Block;
 thread_local Block* running = nullptr;
 
-// A stack and where it stopped. Made once, it runs one thread of a block after the other.
+// A stack and where it stopped. Made once, it runs one thread of a block after the other: the next one when one has
+// come to its end, so that a kernel without barriers needs a single one.
 class Fiber {
  public:
   explicit Fiber(std::byte* stack) : stack_(stack) {
@@ -93,6 +94,7 @@ class Fiber {
   void pause();
 
   bool done = true;
+  uint32_t thread = 0;  // that it runs
 
  private:
   static void begin();
@@ -122,6 +124,9 @@ class Block {
   EmulatedKernel kernel = nullptr;
   void* const* arguments = nullptr;
   uint32_t block = 0, blocks = 0, thread = 0, threads = 0;
+  uint32_t ended = 0;  // threads of the block
+  // Gives the fiber that runs a thread that has not begun; false: all have.
+  bool take_thread();
   std::unique_ptr<std::byte[]> shared;
   Fiber* current = nullptr;
   Races* races = nullptr;
@@ -130,10 +135,13 @@ class Block {
   void make_fibers(uint32_t count);
   // Whether all threads came to their end; else all are at a barrier.
   bool round();
+  void run(Fiber* fiber);
   [[noreturn]] static void report(const Races& races, absl::Span<void* const> arguments);
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::vector<uint32_t> order_;
+  std::vector<uint32_t> order_;  // of threads
+  uint32_t begun_ = 0;           // of these
+  std::vector<Fiber*> waiting_;  // at a barrier
   std::byte* stacks_ = nullptr;
   size_t stack_bytes_ = 0;
   std::minstd_rand random_;
@@ -146,11 +154,20 @@ void Fiber::begin() {
   __sanitizer_finish_switch_fiber(nullptr, &self->scheduler_stack_, &self->scheduler_bytes_);
 #endif
   for (;;) {
-    block->kernel(block->arguments);
+    while (block->take_thread()) {
+      block->kernel(block->arguments);
+      ++block->ended;
+    }
     self->done = true;
     self->pause();
     block = running;
   }
+}
+
+bool Block::take_thread() {
+  if (begun_ == threads) return false;
+  thread = current->thread = order_[begun_++];
+  return true;
 }
 
 void Fiber::resume() {
@@ -199,14 +216,21 @@ void Block::make_fibers(uint32_t count) {
   }
 }
 
+void Block::run(Fiber* fiber) {
+  current = fiber;
+  thread = fiber->thread;
+  fiber->done = false;
+  fiber->resume();
+}
+
 bool Block::round() {
   const KeptCleanUps clean_ups;
-  uint32_t ended = 0;
-  for (uint32_t next : order_) {
-    thread = next;
-    current = fibers_[next].get();
-    current->resume();
-    ended += current->done;
+  for (Fiber* fiber : waiting_) run(fiber);
+  std::erase_if(waiting_, [](const Fiber* fiber) { return fiber->done; });
+  while (begun_ < threads) {
+    Fiber* fiber = fibers_[waiting_.size()].get();
+    run(fiber);
+    if (!fiber->done) waiting_.push_back(fiber);
   }
   if (ended != 0 && ended != threads) {
     fibers_.clear();  // they are in the middle of something
@@ -236,12 +260,14 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   races = &found;
   for (block = 0; block < blocks; ++block) {
     found.begin_block(block, shared.get(), shared_bytes);
-    for (uint32_t i = 0; i < threads; ++i) fibers_[i]->done = false;
-    for (bool ended = false; !ended;) {
-      if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);
-      ended = round();
+    ended = begun_ = 0;
+    waiting_.clear();
+    if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);
+    for (bool is_over = false; !is_over;) {
+      if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(waiting_, random_);
+      is_over = round();
       found.pass_barrier();
-      if (ended || go_on()) continue;
+      if (is_over || go_on()) continue;
       fibers_.clear();  // the computation is to stop
       return;
     }

@@ -7,6 +7,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Module.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -56,8 +57,10 @@ class DebugInformation {
 #else
     const unsigned language = llvm::dwarf::DW_LANG_Python;
 #endif
-    builder_.createCompileUnit(language, file_of(""), "cotangent", true, "", 0, "",
-                               llvm::DICompileUnit::LineTablesOnly);
+    // Of PTX lines are all that is wanted: with more of it the assembler makes code for debuggers.
+    const auto kind = llvm::Triple(module.getTargetTriple()).isNVPTX() ? llvm::DICompileUnit::DebugDirectivesOnly
+                                                                       : llvm::DICompileUnit::LineTablesOnly;
+    builder_.createCompileUnit(language, file_of(""), "cotangent", true, "", 0, "", kind);
     type_ = builder_.createSubroutineType(builder_.getOrCreateTypeArray({}));
     for (const std::string& group : program.groups) lines_.push_back(line_of(group));
   }

@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "jit/llvm/block_scope.h"
+#include "jit/llvm/debugging.h"
 #include "jit/llvm/emulate.h"
 #include "jit/llvm/library_products.h"
 #include "jit/llvm/pieces.h"
@@ -27,15 +28,19 @@ namespace {
 
 constexpr int64_t kMostBlocks = 65535;
 
+// These and all inside them, in order.
+template <typename Visit>
+void visit_all(const loop::Program& program, absl::Span<const Statement* const> statements, const Visit& visit) {
+  for (const Statement* s : statements) {
+    visit(*s);
+    loop::visit_blocks_of(program, *s, [&](loop::BlockId block) { loop::visit_statements(program, block, visit); });
+  }
+}
+
 std::set<BufferId> buffers_of(const loop::Program& program, absl::Span<const Statement* const> statements) {
   std::set<BufferId> found;
-  const auto look = [&](const Statement& s) {
-    loop::visit_buffers(program, s, [&](BufferId id, bool) { found.insert(id); });
-  };
-  for (const Statement* s : statements) {
-    look(*s);
-    loop::visit_blocks_of(program, *s, [&](loop::BlockId block) { loop::visit_statements(program, block, look); });
-  }
+  visit_all(program, statements,
+            [&](const Statement& s) { loop::visit_buffers(program, s, [&](BufferId id, bool) { found.insert(id); }); });
   return found;
 }
 
@@ -43,7 +48,7 @@ std::set<BufferId> buffers_of(const loop::Program& program, absl::Span<const Sta
 std::vector<std::set<BufferId>> swapping_groups(const loop::Program& program, const Kernel& kernel) {
   std::vector<std::set<BufferId>> found;
   if (kernel.kind == Kernel::Kind::kExchange) return found;
-  const auto look = [&](const Statement& s) {
+  visit_all(program, kernel.statements, [&](const Statement& s) {
     if (s.kind != StatementKind::kSwap) return;
     std::set<BufferId> group = {s.buffer, s.other};
     std::erase_if(found, [&](std::set<BufferId>& other) {
@@ -52,12 +57,24 @@ std::vector<std::set<BufferId>> swapping_groups(const loop::Program& program, co
       return meets;
     });
     found.push_back(std::move(group));
-  };
-  for (const Statement* s : kernel.statements) {
-    look(*s);
-    loop::visit_blocks_of(program, *s, [&](loop::BlockId block) { loop::visit_statements(program, block, look); });
-  }
+  });
   return found;
+}
+
+// Whether other kernels may read what they hold. Memory of arrays that nobody reads any more is that of others, to
+// which the kernel comes after it has exchanged these last.
+bool outlive(const loop::Program& program, const Kernel& kernel, const std::set<BufferId>& swapping) {
+  bool kept = true;
+  visit_all(program, kernel.statements, [&](const Statement& s) {
+    if (s.kind == StatementKind::kSwap && swapping.contains(s.buffer)) kept = true;
+    loop::visit_buffers(program, s, [&](BufferId id, bool) {
+      if (swapping.contains(id)) return;
+      kept = kept && absl::c_none_of(swapping, [&](BufferId other) {
+               return share_memory(program.buffers[id], program.buffers[other]);
+             });
+    });
+  });
+  return kept;
 }
 
 // The group of each statement: that of the one in the entry block that it is in.
@@ -214,6 +231,7 @@ void KernelEmitter::begin_kernel(const Kernel& kernel, const Needs& needs, Kerne
     }
   }
   for (const std::set<BufferId>& group : groups) {
+    if (!outlive(program_, kernel, group)) continue;
     auto& arrays = scope_.swapping().emplace_back();
     for (BufferId id : group) arrays.emplace_back(id, bases[id]);
   }
@@ -443,14 +461,15 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
   Plan plan;
   plan.name = program.name;
   plan.target = emulated ? std::string(kEmulated) : "cuda:" + std::string(architecture);
+  const Outline none;  // kernels are cut out another way
   try {
-    const Outline none;  // kernels are cut out another way
     CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
     KernelEmitter(emission, machine, without_barrier).emit(plan);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());
   }
+  if (debugging_wanted()) add_debug_information(*module, program, none, "");
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*module, &stream)) return absl::InternalError("malformed LLVM IR: " + problem);

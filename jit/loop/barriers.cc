@@ -177,19 +177,17 @@ bool Barriers::needs_none(absl::Span<const Statement* const> others, const State
   return std::ranges::none_of(others, [&](const Statement* s) { return conflict(accesses(*s), own); });
 }
 
+bool share_memory(const Buffer& a, const Buffer& b) {
+  const auto end = [](const Buffer& buffer) { return buffer.position + buffer.elements * dtype_size(buffer.dtype); };
+  if (a.kind != BufferKind::kTemporary || b.kind != BufferKind::kTemporary) return false;
+  return a.position < end(b) && b.position < end(a);
+}
+
 bool Barriers::overlap(uint32_t a, uint32_t b) const {
   if (a == b) return true;
-  const auto range = [&](BufferId id) {
-    const Buffer& buffer = program_.buffers[id];
-    return std::pair(buffer.position, buffer.position + buffer.elements * dtype_size(buffer.dtype));
-  };
   for (BufferId x : buffers_at_[a]) {
-    if (program_.buffers[x].kind != BufferKind::kTemporary) continue;
-    const auto [x_begin, x_end] = range(x);
     for (BufferId y : buffers_at_[b]) {
-      if (program_.buffers[y].kind != BufferKind::kTemporary) continue;
-      const auto [y_begin, y_end] = range(y);
-      if (x_begin < y_end && y_begin < x_end) return true;
+      if (share_memory(program_.buffers[x], program_.buffers[y])) return true;
     }
   }
   return false;

@@ -48,6 +48,9 @@ std::optional<ProductNest> product_nest(const loop::Program& program, const loop
 // Whether a nest has as many items as the products have elements: then each thread may go on with those that it made.
 bool may_be_epilogue(const loop::Program& program, const ProductNest& products, const loop::Statement& statement);
 
+// Both are in the arena, where one may have memory that the other had before.
+bool share_memory(const loop::Buffer& a, const loop::Buffer& b);
+
 class Barriers {
  public:
   explicit Barriers(const loop::Program& program);

@@ -290,6 +290,9 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
     if (vectors) results.push_back(a);
     return results;
   }
+  // What is no finite number is in all results.
+  const Value real_poison = is_complex(a.dtype()) ? add(sub(real(a), real(a)), sub(imag(a), imag(a))) : sub(a, a);
+  const Value poison = reduce_sum(real_poison, {rank - 2, rank - 1});
   const Values results = column_loop(
       builder, {}, {a, identity_like(a)}, kSweeps * n * n, false,
       [&](Builder&, Value step, const Values&, const Values& carries) -> Step {
@@ -318,13 +321,13 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
         const Value s = to_dtype(zero_unless(turns, mul(tangent, cosine)), beside);
         const Value phase = select(turns, div(scaled, to_dtype(select(turns, modulus, full_like(modulus, 1)), beside)),
                                    full_like(beside, 1));
-        // [c, s; -s conj(phase), c conj(phase)] on the right of columns p and q; its adjoint on the left of rows.
+        // [c, s phase; -s conj(phase), c] on the right of columns p and q; its adjoint on the left of rows. The less
+        // is beside the diagonal the nearer this is to the identity, so that vectors change as little as matrices do.
         const auto rotated = [&](Value x, Value turn, int from_end) {
           const Value first = part(x, p, from_end), second = part(x, q, from_end);
-          const Value turned = mul(spread(turn, second), second);
-          const Value cs = spread(c, first), sn = spread(s, first);
-          const Value new_first = sub(mul(cs, first), mul(sn, turned));
-          const Value new_second = add(mul(sn, first), mul(cs, turned));
+          const Value cs = spread(c, first);
+          const Value new_first = sub(mul(cs, first), mul(spread(mul(s, turn), second), second));
+          const Value new_second = add(mul(spread(mul(s, conjugated(turn)), first), first), mul(cs, second));
           const auto whole = [&](Value y) { return from_end == 1 ? as_columns(y, x) : as_rows(y, x); };
           const Value at = positions(x, from_end);
           // Where nothing turns p may be q: both then are what they were.
@@ -341,9 +344,11 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
   if (size) sorted.insert(sorted.begin(), ge(place, spread(size, place)));
   sorted = sort(sorted, rank - 2, size ? 2 : 1);
   Value w = sorted[sorted.size() - 2];
+  w = add(w, spread(poison, w));
   if (size) w = zero_unless(lt(place, spread(size, place)), w);
   if (!vectors) return {w};
-  const Value v = gather(results[1], sorted.back(), rank - 1, rank - 2);
+  Value v = gather(results[1], sorted.back(), rank - 1, rank - 2);
+  v = add(v, spread(to_dtype(poison, v), v));
   return {w, size ? zero_unless(is_inside(v, size, size), v) : v};
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import CPU, Device, check_device, device_at
+from cotangent._base.device import Device, check_device, device_at, devices
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
 
@@ -42,8 +42,10 @@ class NamespaceInfo:
         return device_at(_core.default_backend())
 
     def devices(self) -> list[Device]:
-        """Where arrays can be."""
-        return [CPU]
+        """Where arrays can be: the devices that `cotangent.devices` finds, and the default one."""
+        found = devices()
+        default = self.default_device()
+        return found if default in found else [*found, default]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The dtypes that functions choose; they are 64 bits wide with ``enable_x64``."""
