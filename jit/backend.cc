@@ -1,5 +1,6 @@
 #include "jit/backend.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "runtime/error.h"
@@ -35,12 +36,10 @@ std::vector<std::string> backend_names() {
 }
 
 std::string backend_at(int place) {
-  if (place != kHostPlace) {
-    for (const Backend& backend : backends()) {
-      if (backend.device->place() == place) return backend.name;
-    }
-  }
-  return CompileOptions{}.backend;
+  if (place == kHostPlace) return CompileOptions{}.backend;
+  const auto found =
+      std::ranges::find(backends(), place, [](const Backend& backend) { return backend.device->place(); });
+  return found == backends().end() ? "" : found->name;
 }
 
 }  // namespace ct

@@ -34,7 +34,8 @@ struct Backend {
 void register_backend(Backend backend);
 const Backend* find_backend(std::string_view name);  // null if there is none
 std::vector<std::string> backend_names();            // of the first of each kind
-// The first one whose device's memory is that; the processor's compiler for the host.
+// The first one whose device's memory is that; the processor's compiler for the host; empty where there is none, or
+// where it is that of several devices.
 std::string backend_at(int place);
 
 }  // namespace ct
