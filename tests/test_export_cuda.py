@@ -60,6 +60,11 @@ def product(x: Any, y: Any) -> Any:
     return cnp.tanh(x @ y).sum(0), y.T @ x.T
 
 
+def power(x: Any) -> Any:
+    """Products of cuBLASLt in a loop of the library."""
+    return ct.lax.fori_loop(0, 3, lambda i, s: cnp.tanh(s @ x), x)
+
+
 def libraries(directory: Path) -> Path:
     """Where programs that are linked or loaded find the fakes by the names of the real ones."""
     folder = directory / "driver"
@@ -217,7 +222,7 @@ def tell(tmp_path: Path, program: str, **environment: str) -> Any:
 
 
 @needs_fake
-@pytest.mark.parametrize("name", ["step", "train", "private", "masked", "product"])
+@pytest.mark.parametrize("name", ["step", "train", "private", "masked", "product", "power"])
 def test_the_driver_is_told_what_jit_tells_it(tmp_path: Path, name: str) -> None:
     f, arguments = PROGRAMS[name]
     export(tmp_path, f, *arguments)
@@ -249,6 +254,7 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "private": (PRIVATE, (ct.random.key(3), PARAMS, X, Y)),
     "masked": (masked, (RAGGED,)),
     "product": (product, LARGE),
+    "power": (power, (normal(200, 200),)),
     "constants": (lambda x: cnp.sum(x * cnp.array(PARAMS[0]), 0) @ cnp.array(PARAMS[2]), (normal(64, 32),)),
 }
 
