@@ -181,8 +181,16 @@ PROGRAMS: list[Callable[[Any], Any]] = [
 ]
 
 
+# What is one kernel of a GPU, or kernels without steps of the host between them.
+IN_KERNELS = pytest.mark.processor("a kernel that runs cannot be interrupted")
+
+
 @pytest.mark.parametrize("threads", [1, 0])
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "program",
+    [f if f is callback_inside else pytest.param(f, marks=IN_KERNELS) for f in PROGRAMS],
+    ids=lambda f: f.__name__,
+)
 @in_child
 def test_compiled(program: Callable[[Any], Any], threads: int) -> None:
     f = ct.jit(program, threads=threads)
@@ -197,6 +205,16 @@ def test_compiled(program: Callable[[Any], Any], threads: int) -> None:
     with pytest.raises(KeyboardInterrupt), signal_after(0.02):
         f(x)
     np.testing.assert_allclose(ct.jit(lambda v: cnp.sin(v) @ v)(x), np.sin(X) @ X, rtol=1e-5)
+
+
+@in_child
+def test_loops_with_steps_of_the_host_on_a_device() -> None:
+    f = ct.jit(callback_inside, backend="cuda-emulated")
+    f._lower(X)
+    for seconds in (0.3, 0.02):
+        with pytest.raises(KeyboardInterrupt), signal_after(seconds):
+            f(X)
+    np.testing.assert_allclose(ct.jit(lambda v: v @ v, backend="cuda-emulated")(X), X @ X, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

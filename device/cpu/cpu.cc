@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/error.h"
+#include "runtime/interrupt.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -88,9 +89,9 @@ void HostQueue::host(const Loaded& loaded, const HostStep& step, absl::Span<cons
 
 void HostQueue::loop(int64_t count, const void* go_on, const Body& body) {
   if (count == -1) {
-    while (*static_cast<const volatile uint8_t*>(go_on) != 0) body();
+    while (*static_cast<const volatile uint8_t*>(go_on) != 0 && ct::go_on()) body();
   } else {
-    for (int64_t i = 0; i < count; ++i) body();
+    for (int64_t i = 0; i < count && ct::go_on(); ++i) body();
   }
 }
 
