@@ -33,7 +33,8 @@ class Group:
     """Operations that became one piece of code.
 
     Attributes:
-        name: the primitives, the type of the result and the user's line; those of several loops where loops were merged.
+        name: the primitives, the type of the result and the user's line; those of several loops where loops were merged. Of a step of a GPU, all
+            that it computes, or what else it does.
         bytes_read: of arrays in memory, each element once.
         bytes_written: the same.
         flops: floating-point operations; what transcendental functions are expanded to is counted.
@@ -328,7 +329,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
     Returns:
         A function that returns a `Profile`: the time of every stage of compiling; time, bytes and floating-point operations of every
         group of fused operations; bytes and floating-point operations of every operation of the function; a trace for Perfetto. What
-        runs is the compiled program, with its memory and time.
+        runs is the compiled program, with its memory and time. On a GPU the groups are its steps, timed by its own clock.
 
     >>> import cotangent as ct
     >>> import cotangent.numpy as cnp
@@ -344,9 +345,9 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
 
     @wraps(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:
-        captured, leaves, _ = _captured(fun, args, kwargs)
+        captured, leaves, backend = _captured(fun, args, kwargs)
         inputs = [_core.peek(leaf) for leaf in [*leaves, *captured.closure]]
-        measured = _core.profile_graph(captured.graph, inputs, runs)
+        measured = _core.profile_graph(captured.graph, backend, inputs, runs)
         return Profile(
             function_name(fun),
             captured.structure.unflatten(measured["outputs"]),
