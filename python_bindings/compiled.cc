@@ -151,7 +151,8 @@ struct ExecutableHandle {
 };
 
 // What a device does for a plan, in order: depth inside of loops and branches, what is done, and of kernels blocks,
-// threads, and bytes: of memory that the threads of a block share, and of the arrays that the kernel is given.
+// threads, and bytes: of memory that the threads of a block share, and of the arrays that the kernel is given; and the
+// kernel's name.
 class Steps {
  public:
   explicit Steps(const Plan& plan) : plan_(plan) { add_block(0, 0); }
@@ -162,7 +163,7 @@ class Steps {
     if (block >= plan_.blocks.size()) return;
     for (const Step& step : plan_.blocks[block]) add(step, depth);
   }
-  void add_line(const Step& step, int depth) { list.append(py::make_tuple(depth, step_text(plan_, step), 0, 0, 0, 0)); }
+  void add_line(const Step& step, int depth) { list.append(py::make_tuple(depth, step_text(plan_, step), 0, 0, 0, 0, "")); }
 
   void add(const Step& step, int depth) {
     if (std::holds_alternative<NativeStep>(step)) return;
@@ -183,7 +184,7 @@ class Steps {
       const PlanBuffer& buffer = plan_.buffers[argument.buffer];
       if (buffer.kind != PlanBuffer::Kind::kArena) bytes += buffer.bytes;
     }
-    list.append(py::make_tuple(depth, step.work, step.blocks, step.threads, step.shared_bytes, bytes));
+    list.append(py::make_tuple(depth, step.work, step.blocks, step.threads, step.shared_bytes, bytes, step.symbol));
   }
 
   const Plan& plan_;
@@ -213,6 +214,13 @@ void register_compiled(py::module_& module) {
            })
       .def("loop_text", [](const ExecutableHandle& self) { return loop_text(self.graph, *self.loaded, self.products); })
       .def("steps", [](const ExecutableHandle& self) { return Steps(self.loaded->plan()).list; })
+      // The text of its kernels; None where it has none, or they are code of the host.
+      .def("ptx",
+           [](const ExecutableHandle& self) -> std::optional<py::str> {
+             const std::vector<Code>& codes = self.loaded->plan().codes;
+             if (codes.empty() || codes[0].format != Code::Format::kPtx) return std::nullopt;
+             return py::str(codes[0].bytes);
+           })
       .def_property_readonly("arena_bytes",
                              [](const ExecutableHandle& self) { return self.loaded->plan().arena_bytes; });
   module.def(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent._assembler import find_assembler
 from fake_cuda import FAKE_NVTX, run
 
 X = np.ones((256, 256), np.float32)
@@ -123,3 +125,48 @@ print(json.dumps(float(ct.jit(lambda x: cnp.tanh(x), backend="cuda-emulated")(1.
 """
     for path in ("libnone.so", "libc.so.6"):
         assert abs(run(program, NVTX_INJECTION64_PATH=path)) < 1e-6
+
+
+def test_explain_lists_registers_where_the_assembler_is() -> None:
+    if find_assembler() is None:
+        pytest.skip("ptxas is not installed")
+    report = ct.explain(two_kernels)(there())
+    kernels = [step for step in report.steps if step.blocks]
+    assert kernels and all(step.registers is not None and 8 <= step.registers <= 255 for step in kernels)
+    assert not report.unknown_registers and all(step.spilled_bytes == 0 for step in kernels)
+    assert f"threads, {kernels[0].registers} registers" in str(kernels[0]) and "steps of the GPU\n" in str(report)
+
+
+def test_registers_are_those_of_the_gpus_own_kernels() -> None:
+    if find_assembler() is None:
+        pytest.skip("ptxas is not installed")
+    program = """
+report = ct.explain(lambda x: cnp.tanh(x @ x) + cnp.sort(x, 0))(ct.device_put(np.ones((256, 256), np.float32), "cuda"))
+print(json.dumps([[step.registers for step in report.steps if step.blocks], report.unknown_registers]))
+"""
+    registers, unknown = run(program)
+    assert len(registers) >= 2 and min(registers) >= 8 and unknown == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (None, "ptxas is not installed; pip install nvidia-cuda-nvcc brings it, or CT_PTXAS names it"),
+        ("#!/bin/sh\necho no such architecture >&2\nexit 1\n", r"/ptxas fails: no such architecture"),
+        ("#!/no/such/shell\n", r"/ptxas does not run: No such file or directory"),
+    ],
+)
+def test_explain_says_why_registers_are_not_known(
+    script: str | None, reason: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CT_PTXAS", "" if script is None else str(tmp_path / "ptxas"))
+    if script is not None:
+        (tmp_path / "ptxas").write_text(script)
+        (tmp_path / "ptxas").chmod(0o755)
+    report = ct.explain(two_kernels)(there())
+    assert re.search(reason, report.unknown_registers)
+    assert f"steps of the GPU; registers of kernels are not known: {report.unknown_registers}" in str(report)
+    assert all(step.registers is None and "registers" not in str(step) for step in report.steps)
+    assert ct.explain(two_kernels)(X).unknown_registers == ""  # on the processor
+    called = ct.explain(lambda x: ct.pure_callback(lambda v: v, x, x))(there())
+    assert [step.registers for step in called.steps] == [None] * len(called.steps)
