@@ -7,6 +7,12 @@
 #include "device/cuda/driver.h"
 #include "tests/cpp/alike.h"
 
+// Since CUDA 12.8 the header means a second version, of the same parameters, which older drivers do not have.
+#ifdef cuEventElapsedTime
+#undef cuEventElapsedTime
+extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
 namespace ct::cuda {
 
 // ---- types ----------------------------------------------------------------------------------------------------------
@@ -39,11 +45,6 @@ CT_FIELD(attribute_count, numAttrs);
 #define CT_COMPARE(name, symbol, ...)                                                                \
   static_assert(std::string_view(CT_EXPANDED(name)) == #symbol, "the symbol of " CT_EXPANDED(name)); \
   static_assert(Parameters<__VA_ARGS__>::are(&::name), "the parameters of " CT_EXPANDED(name));
-// Since CUDA 12.8 the header means a second version, of the same parameters, which older drivers do not have.
-#ifdef cuEventElapsedTime
-#undef cuEventElapsedTime
-extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
-#endif
 CT_CUDA_CALLS(CT_COMPARE)
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
