@@ -4,13 +4,34 @@
 // failed at `wait`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "absl/types/span.h"
 #include "device/loaded.h"
 
 namespace ct {
+
+// A point in what a queue does, to measure time with.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  // In seconds, from an earlier one of the same queue to this one. The queue was waited for since.
+  virtual double since(const Mark& earlier) const = 0;
+};
+
+// Of a queue that has done what it is told when it returns.
+class ClockMark final : public Mark {
+ public:
+  double since(const Mark& earlier) const override {
+    return std::chrono::duration<double>(now_ - static_cast<const ClockMark&>(earlier).now_).count();
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point now_ = std::chrono::steady_clock::now();
+};
 
 class Queue {
  public:
@@ -39,6 +60,8 @@ class Queue {
   virtual bool copy_to_device(void* to, const void* from, int64_t bytes) = 0;
   // The host's memory is written when the next `wait` returns.
   virtual void copy_to_host(void* to, const void* from, int64_t bytes) = 0;
+
+  virtual std::unique_ptr<Mark> mark() { return std::make_unique<ClockMark>(); }
 
   // Queues of the same device that other libraries have, by the handles that its driver gives them. 0: there are none.
   virtual uintptr_t handle() const { return 0; }

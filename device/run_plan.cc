@@ -5,6 +5,9 @@
 
 #include "absl/container/inlined_vector.h"
 #include "device/device.h"
+#include "device/named_range.h"
+#include "device/step_text.h"
+#include "device/step_times.h"
 
 namespace ct {
 namespace {
@@ -12,7 +15,12 @@ namespace {
 class Player {
  public:
   Player(const Loaded& loaded, Queue& queue, void* const* inputs, void* const* outputs)
-      : loaded_(loaded), plan_(loaded.plan()), queue_(queue), inputs_(inputs), outputs_(outputs) {
+      : loaded_(loaded),
+        plan_(loaded.plan()),
+        queue_(queue),
+        times_(StepTimes::of(loaded)),
+        inputs_(inputs),
+        outputs_(outputs) {
     std::byte* arena = nullptr;
     if (!plan_.buffers.empty() && plan_.arena_bytes > 0) {
       arena_ = loaded.device().allocate(static_cast<size_t>(plan_.arena_bytes));
@@ -37,7 +45,12 @@ class Player {
   void block(size_t number) {
     if (number >= plan_.blocks.size()) return;
     for (const Step& step : plan_.blocks[number]) {
-      std::visit([&](const auto& each) { play(each); }, step);
+      const bool is_whole = !std::holds_alternative<LoopStep>(step) && !std::holds_alternative<BranchStep>(step);
+      if (is_whole && (times_ != nullptr || NamedRange::wanted())) {
+        play_watched(step);
+      } else {
+        play(step);
+      }
     }
   }
 
@@ -51,6 +64,15 @@ class Player {
     Addresses result;
     for (const Place& place : places) result.push_back(address(place));
     return result;
+  }
+
+  void play(const Step& step) {
+    std::visit([&](const auto& each) { play(each); }, step);
+  }
+  void play_watched(const Step& step) {
+    const NamedRange range(step_text(plan_, step));
+    if (times_ == nullptr) return play(step);
+    times_->around(step, [&] { play(step); });
   }
 
   void play(const NativeStep&) { queue_.native(loaded_, inputs_, outputs_); }
@@ -78,6 +100,7 @@ class Player {
   const Loaded& loaded_;
   const Plan& plan_;
   Queue& queue_;
+  StepTimes* const times_;  // null unless somebody measures
   void* const* inputs_;
   void* const* outputs_;
   std::shared_ptr<Buffer> arena_;

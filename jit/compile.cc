@@ -368,6 +368,12 @@ const bool registered = [] {
   return true;
 }();
 
+absl::StatusOr<const Backend*> named_backend(const std::string& name) {
+  if (const Backend* found = find_backend(name)) return found;
+  return absl::InvalidArgumentError(
+      concat("there is no backend named '", name, "'; choose one of: ", join(backend_names(), ", ")));
+}
+
 // From the disk, or made now and kept there.
 absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, const CompileOptions& options,
                                bool& from_disk) {
@@ -402,14 +408,20 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
 
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions& options) {
   const GraphPtr graph = without_rules(captured);  // found by what it computes
-  const Backend* backend = find_backend(options.backend);
-  if (backend == nullptr) {
-    return absl::InvalidArgumentError(
-        concat("there is no backend named '", options.backend, "'; choose one of: ", join(backend_names(), ", ")));
-  }
+  const auto backend = named_backend(options.backend);
+  if (!backend.ok()) return backend.status();
   return jit::cached(graph, options, [&](bool& from_disk) {
-    return as_status([&] { return make(*backend, graph, options, from_disk); });
+    return as_status([&] { return make(**backend, graph, options, from_disk); });
   });
+}
+
+absl::StatusOr<LoadedPtr> compile_anew(const GraphPtr& captured, const CompileOptions& options) {
+  const auto backend = named_backend(options.backend);
+  if (!backend.ok()) return backend.status();
+  CompileOptions without_disk = options;
+  without_disk.use_disk_cache = false;
+  bool from_disk = false;
+  return as_status([&] { return make(**backend, without_rules(captured), without_disk, from_disk); });
 }
 
 absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture, const Machine& machine) {

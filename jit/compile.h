@@ -20,6 +20,9 @@ namespace ct {
 // line.
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& graph, const CompileOptions& options = {});
 
+// Without any cache.
+absl::StatusOr<LoadedPtr> compile_anew(const GraphPtr& graph, const CompileOptions& options);
+
 // What was compiled as loops, for people; what the interpreter runs is the graph.
 std::string loop_text(const GraphPtr& graph, const Loaded& loaded, Products products);
 

@@ -2,9 +2,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <map>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "device/host_call.h"
+#include "device/residency.h"
+#include "device/step_text.h"
+#include "device/step_times.h"
+#include "jit/backend.h"
 #include "jit/fuse/fuse.h"
 #include "jit/llvm/compiler.h"
 #include "jit/loop/visit.h"
@@ -158,14 +166,124 @@ Description describe(const GraphPtr& graph, Products products) {
   return result;
 }
 
-absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs, Products products) {
+namespace {
+
+// The traffic and arithmetic of steps: those of the groups that they compute, by name. What several steps compute is
+// counted in the first of them.
+class StepGroups {
+ public:
+  explicit StepGroups(std::vector<Group> groups) {
+    for (Group& group : groups) {
+      const std::string name = group.name;
+      unclaimed_[name].push_back(std::move(group));
+    }
+  }
+
+  Group claim(const Plan& plan, const ct::Step& step) {
+    Group result{.name = step_text(plan, step)};
+    std::string work;
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) work = kernel->work;
+    if (const auto* product = std::get_if<ProductStep>(&step)) work = product->work;
+    // Loops that were merged are one group, with several names.
+    const std::vector<std::string> names = absl::StrSplit(work, kBetweenGroups);
+    const auto begin = names.begin();
+    for (size_t i = 0; i < names.size(); ++i) {
+      for (size_t end = names.size(); end > i; --end) {
+        const auto found = unclaimed_.find(absl::StrJoin(begin + static_cast<std::ptrdiff_t>(i),
+                                                         begin + static_cast<std::ptrdiff_t>(end), kBetweenGroups));
+        if (found == unclaimed_.end() || found->second.empty()) continue;
+        add(found->second.front(), result);
+        found->second.pop_front();
+        i = end - 1;
+        break;
+      }
+    }
+    return result;
+  }
+
+ private:
+  static void add(const Group& group, Group& result) {
+    result.bytes_read += group.bytes_read;
+    result.bytes_written += group.bytes_written;
+    result.operations += group.operations;
+  }
+
+  std::map<std::string, std::deque<Group>> unclaimed_;
+};
+
+// Those that are no loop or branch but in one, in order.
+void add_steps(const Plan& plan, size_t block, std::vector<const ct::Step*>& steps) {
+  if (block >= plan.blocks.size()) return;
+  for (const ct::Step& step : plan.blocks[block]) {
+    if (const auto* loop = std::get_if<LoopStep>(&step)) {
+      add_steps(plan, loop->body, steps);
+    } else if (const auto* branch = std::get_if<BranchStep>(&step)) {
+      for (const uint32_t body : branch->bodies) add_steps(plan, body, steps);
+    } else {
+      steps.push_back(&step);
+    }
+  }
+}
+
+// Its clock says when it came to a step; the host's, when all was done, of runs that nothing is measured in.
+absl::StatusOr<Profile> profile_on_device(Device& device, const GraphPtr& graph, absl::Span<const Tensor> inputs,
+                                          int runs, const CompileOptions& options) {
+  Profile result;
+  LoadedPtr loaded;
+  {
+    StageTimes times;
+    const Clock::time_point start = Clock::now();
+    auto compiled = compile_anew(graph, options);
+    if (!compiled.ok()) return compiled.status();
+    loaded = *compiled;
+    double rest = seconds_since(start);
+    for (const StageTimes::Stage& stage : times.stages) rest -= stage.seconds;
+    times.stages.push_back({"generate and load code", std::max(rest, 0.0)});
+    result.stages = times.stages;
+  }
+  const Plan& plan = loaded->plan();
+  HostFunctions functions;
+  StepGroups groups(groups_of(lower_prepared(*prepare(graph, kGpu, options.products), "program", kGpu, &functions)));
+  std::vector<const ct::Step*> steps;
+  add_steps(plan, 0, steps);
+  for (const ct::Step* step : steps) result.groups.push_back(groups.claim(plan, *step));
+
+  std::vector<Tensor> arguments;
+  for (const Tensor& input : inputs) arguments.push_back(put(device, input));
+  for (int run = 0; run < runs; ++run) {
+    device.queue().wait();
+    const Clock::time_point start = Clock::now();
+    result.outputs = (*loaded)(arguments);
+    device.queue().wait();
+    result.seconds.push_back(seconds_since(start));
+    StepTimes times(*loaded);
+    (*loaded)(arguments);
+    double now = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const StepTimes::Time* const time = times.time(*steps[i]);
+      if (time != nullptr) now = time->start;
+      result.groups[i].starts.push_back(now);
+      result.groups[i].seconds.push_back(time == nullptr ? 0 : time->seconds);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs,
+                                const CompileOptions& options) {
+  const Backend* const backend = find_backend(options.backend);
+  if (backend != nullptr && backend->device->place() != kHostPlace) {
+    return profile_on_device(*backend->device, graph, inputs, runs, options);
+  }
   Profile result;
   HostFunctions functions;
   Program program;
   LoadedPtr plain;
   {
     StageTimes times;
-    program = lower_prepared(*prepare(graph, kThisProcess, products), "program", kThisProcess, &functions);
+    program = lower_prepared(*prepare(graph, kThisProcess, options.products), "program", kThisProcess, &functions);
     const Clock::time_point start = Clock::now();
     auto compiled = compile(program);
     if (!compiled.ok()) return compiled.status();

@@ -37,11 +37,13 @@ Description describe(const GraphPtr& graph, Products products);
 
 struct Profile {
   std::vector<StageTimes::Stage> stages;
-  std::vector<Group> groups;
-  std::vector<double> seconds;  // by run: of the program without clocks in it
+  std::vector<Group> groups;    // of a device with memory of its own: its steps, all iterations together
+  std::vector<double> seconds;  // by run, until it is done: of the program without clocks in it
   std::vector<Tensor> outputs;
 };
-// Compiles anew, without any cache, and runs `runs` times.
-absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs, Products products);
+// Compiles anew, without any cache, and runs `runs` times: on a back end's device, if that has memory of its own, else
+// as code of the host.
+absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs,
+                                const CompileOptions& options);
 
 }  // namespace ct::jit

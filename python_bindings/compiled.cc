@@ -9,6 +9,7 @@
 
 #include "device/cuda/cuda.h"
 #include "device/residency.h"
+#include "device/step_text.h"
 #include "interpreter/evaluate.h"
 #include "jit/backend.h"
 #include "jit/compile.h"
@@ -155,7 +156,8 @@ struct ExecutableHandle {
 };
 
 // What a device does for a plan, in order: depth inside of loops and branches, what is done, and of kernels blocks,
-// threads, and bytes: of memory that the threads of a block share, and of the arrays that the kernel is given.
+// threads, and bytes: of memory that the threads of a block share, and of the arrays that the kernel is given; and the
+// kernel's name.
 class Steps {
  public:
   explicit Steps(const Plan& plan) : plan_(plan) { add_block(0, 0); }
@@ -164,43 +166,30 @@ class Steps {
  private:
   void add_block(uint32_t block, int depth) {
     if (block >= plan_.blocks.size()) return;
-    for (const Step& step : plan_.blocks[block]) {
-      std::visit([&](const auto& each) { add(each, depth); }, step);
+    for (const Step& step : plan_.blocks[block]) add(step, depth);
+  }
+  void add_line(const Step& step, int depth) { list.append(py::make_tuple(depth, step_text(plan_, step), 0, 0, 0, 0, "")); }
+
+  void add(const Step& step, int depth) {
+    if (std::holds_alternative<NativeStep>(step)) return;
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    if (kernel == nullptr) {
+      add_line(step, depth);
+    } else {
+      add_kernel(*kernel, depth);
+    }
+    if (const auto* loop = std::get_if<LoopStep>(&step)) add_block(loop->body, depth + 1);
+    if (const auto* branch = std::get_if<BranchStep>(&step)) {
+      for (const uint32_t body : branch->bodies) add_block(body, depth + 1);
     }
   }
-  void add_line(int depth, const std::string& text) { list.append(py::make_tuple(depth, text, 0, 0, 0, 0)); }
-
-  void add(const NativeStep&, int) {}
-  void add(const KernelStep& step, int depth) {
+  void add_kernel(const KernelStep& step, int depth) {
     int64_t bytes = 0;
     for (const Where& argument : step.arguments) {
       const PlanBuffer& buffer = plan_.buffers[argument.buffer];
       if (buffer.kind != PlanBuffer::Kind::kArena) bytes += buffer.bytes;
     }
-    list.append(py::make_tuple(depth, step.work, step.blocks, step.threads, step.shared_bytes, bytes));
-  }
-  void add(const ProductStep& step, int depth) {
-    const std::string batch = step.batch == 1 ? "" : concat(step.batch, " of ");
-    add_line(depth, concat("product by a library: ", batch, step.m, " x ", step.n, " x ", step.k, ", ",
-                           dtype_name(step.a.dtype), step.accumulate ? ", added to its result: " : ": ", step.work));
-  }
-  void add(const CopyStep& step, int depth) { add_line(depth, concat("copies ", step.bytes, " bytes")); }
-  void add(const FillStep& step, int depth) { add_line(depth, concat("fills ", step.bytes, " bytes")); }
-  void add(const HostStep& step, int depth) {
-    int64_t bytes = 0;
-    for (const auto* ranges : {&step.inputs, &step.outputs}) {
-      for (const ByteRange& range : *ranges) bytes += range.bytes;
-    }
-    add_line(depth, concat("on the host, ", bytes, " bytes copied: ", plan_.host_functions[step.function]));
-  }
-  void add(const LoopStep& step, int depth) {
-    add_line(depth, step.count == -1 ? "while a number on the device says so, which the host waits for"
-                                     : concat(step.count, " times"));
-    add_block(step.body, depth + 1);
-  }
-  void add(const BranchStep& step, int depth) {
-    add_line(depth, "one of these, by a number on the device, which the host waits for");
-    for (const uint32_t body : step.bodies) add_block(body, depth + 1);
+    list.append(py::make_tuple(depth, step.work, step.blocks, step.threads, step.shared_bytes, bytes, step.symbol));
   }
 
   const Plan& plan_;
@@ -235,6 +224,13 @@ void register_compiled(py::module_& module) {
            })
       .def("loop_text", [](const ExecutableHandle& self) { return loop_text(self.graph, *self.loaded, self.products); })
       .def("steps", [](const ExecutableHandle& self) { return Steps(self.loaded->plan()).list; })
+      // The text of its kernels; None where it has none, or they are code of the host.
+      .def("ptx",
+           [](const ExecutableHandle& self) -> std::optional<py::str> {
+             const std::vector<Code>& codes = self.loaded->plan().codes;
+             if (codes.empty() || codes[0].format != Code::Format::kPtx) return std::nullopt;
+             return py::str(codes[0].bytes);
+           })
       .def_property_readonly("arena_bytes",
                              [](const ExecutableHandle& self) { return self.loaded->plan().arena_bytes; });
   module.def(

@@ -25,10 +25,13 @@ py::list groups_list(const std::vector<jit::Group>& groups) {
   return result;
 }
 
-py::dict profile_graph(const GraphHandle& handle, const py::list& operands, int runs) {
+py::dict profile_graph(const GraphHandle& handle, const std::string& backend, const py::list& operands, int runs) {
   std::vector<Tensor> inputs;
   for (py::handle operand : operands) inputs.push_back(concrete(datum_from_python(operand)));
-  auto profile = jit::profile(handle.graph, inputs, runs, config().products());
+  CompileOptions options;
+  options.backend = backend;
+  options.products = config().products();
+  auto profile = jit::profile(handle.graph, inputs, runs, options);
   if (!profile.ok()) {
     const std::string_view message(profile.status().message().data(), profile.status().message().size());
     throw Error(ErrorKind::kUnsupported, concat("profiling failed: ", message));
@@ -65,7 +68,8 @@ py::dict describe_graph(const GraphHandle& handle) {
 }  // namespace
 
 void register_profile(py::module_& module) {
-  module.def("profile_graph", profile_graph, py::arg("graph"), py::arg("operands"), py::arg("runs"));
+  module.def("profile_graph", profile_graph, py::arg("graph"), py::arg("backend"), py::arg("operands"),
+             py::arg("runs"));
   module.def("describe_graph", describe_graph, py::arg("graph"));
 }
 

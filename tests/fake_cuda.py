@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FAKE = ROOT / "build-release" / "tests" / "cpp" / "libfake_cuda_driver.so"
 FAKE_CUBLASLT = FAKE.with_name("libfake_cublaslt.so")  # as CT_CUBLASLT; without it there is no library
+FAKE_NVTX = FAKE.with_name("libfake_nvtx.so")  # as NVTX_INJECTION64_PATH
 
 # What each program begins with: `calls(name)` since `restart`, `launches()` as lines.
 PRELUDE = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent._assembler import find_assembler
 from op_records import RECORDS
 from record_checks import operands
 
@@ -21,18 +21,6 @@ TESTS = Path(__file__).resolve().parent
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 # Programs that are kernels of more registers than a thread has, by what they are made of.
 SPILLS: dict[str, str] = {}
-
-
-def ptxas() -> Path | None:
-    """The assembler: of the test environment's packages, or of an installed CUDA Toolkit."""
-    package = importlib.util.find_spec("nvidia")
-    places = (
-        [Path(place) / "cu13" / "bin" / "ptxas" for place in (package.submodule_search_locations or [])]
-        if package
-        else []
-    )
-    places += [Path("/usr/local/cuda/bin/ptxas")]
-    return next((place for place in places if place.exists()), None)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +47,7 @@ def test_the_suite_passes_on_an_emulated_gpu(file: str, chosen: str) -> None:
 
 
 def test_kernels_of_the_records_are_assembled(tmp_path: Path) -> None:
-    assembler = ptxas()
+    assembler = find_assembler()
     if assembler is None:
         pytest.skip("ptxas is not installed")
     kernels, spills, for_the_host = 0, {}, set()

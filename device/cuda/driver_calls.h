@@ -51,6 +51,7 @@ enum class FunctionAttribute : uint32_t { kMostDynamicSharedBytes = 8 };
 enum class JitOption : uint32_t { kErrorLog = 5, kErrorLogBytes = 6 };
 
 inline constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kTimedEvent = 0;     // CU_EVENT_DEFAULT
 inline constexpr unsigned kDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 // CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: handles of streams that are always there.
 inline constexpr uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
@@ -93,6 +94,7 @@ struct LaunchConfig {
   CALL(cuStreamWaitEvent, cuStreamWaitEvent, Stream, Event, unsigned)                              \
   CALL(cuEventCreate, cuEventCreate, Event*, unsigned)                                             \
   CALL(cuEventRecord, cuEventRecord, Event, Stream)                                                \
+  CALL(cuEventElapsedTime, cuEventElapsedTime, float*, Event, Event)                               \
   CALL(cuEventDestroy, cuEventDestroy_v2, Event)                                                   \
   CALL(cuMemGetInfo, cuMemGetInfo_v2, size_t*, size_t*)                                            \
   CALL(cuMemAllocAsync, cuMemAllocAsync, Address*, size_t, Stream)                                 \

@@ -17,6 +17,30 @@ constexpr int64_t kMostByValue = 16;    // bytes
 
 Address address_of(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
+class EventMark final : public Mark {
+ public:
+  explicit EventMark(const GpuContext& context) : driver_(context.driver()) {
+    driver_.cuEventCreate(&event_, kTimedEvent);
+    const Status recorded = driver_.cuEventRecord.attempt(event_, context.stream());
+    if (recorded == Status::kSuccess) return;
+    driver_.cuEventDestroy.attempt(event_);
+    throw driver_.failure(driver_.cuEventRecord.name(), recorded);
+  }
+  ~EventMark() override { driver_.cuEventDestroy.attempt(event_); }
+  EventMark(const EventMark&) = delete;
+  EventMark& operator=(const EventMark&) = delete;
+
+  double since(const Mark& earlier) const override {
+    float milliseconds = 0;
+    driver_.cuEventElapsedTime(&milliseconds, static_cast<const EventMark&>(earlier).event_, event_);
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  const Driver& driver_;
+  Event event_ = nullptr;
+};
+
 }  // namespace
 
 class StreamQueue::Settled {
@@ -152,6 +176,8 @@ void StreamQueue::order(Stream first, Stream then) {
   if (status != Status::kSuccess) throw driver().failure(call, status);
   if (destroyed != Status::kSuccess) throw driver().failure(driver().cuEventDestroy.name(), destroyed);
 }
+
+std::unique_ptr<Mark> StreamQueue::mark() { return std::make_unique<EventMark>(context_); }
 
 void StreamQueue::follow(uintptr_t other) { order(reinterpret_cast<Stream>(other), context_.stream()); }
 void StreamQueue::lead(uintptr_t other) { order(context_.stream(), reinterpret_cast<Stream>(other)); }

@@ -1,6 +1,8 @@
 // The stream of a GPU as a queue. What decides how a plan goes on is read by the host, which waits for it.
 #pragma once
 
+#include <memory>
+
 #include "device/cuda/context.h"
 #include "device/queue.h"
 
@@ -25,6 +27,7 @@ class StreamQueue final : public Queue {
   void settle() noexcept override;
   bool copy_to_device(void* to, const void* from, int64_t bytes) override;
   void copy_to_host(void* to, const void* from, int64_t bytes) override;
+  std::unique_ptr<Mark> mark() override;
   uintptr_t handle() const override { return reinterpret_cast<uintptr_t>(context_.stream()); }
   void follow(uintptr_t other) override;
   void lead(uintptr_t other) override;

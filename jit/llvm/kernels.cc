@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "device/step_text.h"
 #include "jit/llvm/block_scope.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/emulate.h"
@@ -97,7 +98,7 @@ std::string work_of(const loop::Program& program, const Groups& groups, const Ke
   for (const Parts& parts : kernel.parts) add(parts.fold);
   for (const Statement* s : kernel.statements) add(s);
   std::string text;
-  for (uint32_t group : found) text += (text.empty() ? "" : "; ") + program.groups[group];
+  for (uint32_t group : found) text += (text.empty() ? "" : kBetweenGroups) + program.groups[group];
   return text;
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
+from cotangent._assembler import Registers, registers
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import (
     Captured,
@@ -20,7 +21,7 @@ from cotangent._base.capture import (
     wraps,
 )
 from cotangent._base.device import backend_of_arrays
-from cotangent._core import Graph, JitFunction
+from cotangent._core import Executable, Graph, JitFunction
 from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.staging import trace_call
 from cotangent.ir import Equation, equations
@@ -33,7 +34,8 @@ class Group:
     """Operations that became one piece of code.
 
     Attributes:
-        name: the primitives, the type of the result and the user's line; those of several loops where loops were merged.
+        name: the primitives, the type of the result and the user's line; those of several loops where loops were merged. Of a step of a GPU, all
+            that it computes, or what else it does.
         bytes_read: of arrays in memory, each element once.
         bytes_written: the same.
         flops: floating-point operations; what transcendental functions are expanded to is counted.
@@ -210,6 +212,8 @@ class Step:
         threads: of a block.
         shared_bytes: of memory that the threads of a block share.
         bytes: of the arguments and results that the kernel is given.
+        registers: of a thread, as ``ptxas`` assembles the kernel; None where that is not known.
+        spilled_bytes: of what a thread stores in memory because it has no more registers.
     """
 
     depth: int
@@ -218,12 +222,16 @@ class Step:
     threads: int
     shared_bytes: int
     bytes: int
+    registers: int | None = None
+    spilled_bytes: int = 0
 
     def __str__(self) -> str:
         if self.blocks == 0:
             return f"{self.name}"
         shared = f", {_quantity(self.shared_bytes, 'B')} shared" if self.shared_bytes else ""
-        grid = f"{self.blocks} block{'s' if self.blocks > 1 else ''} of {self.threads} threads{shared}"
+        taken = f", {self.registers} registers" if self.registers is not None else ""
+        spilled = f", {_quantity(self.spilled_bytes, 'B')} spilled" if self.spilled_bytes else ""
+        grid = f"{self.blocks} block{'s' if self.blocks > 1 else ''} of {self.threads} threads{taken}{spilled}{shared}"
         return f"kernel of {grid}, arrays of {_quantity(self.bytes, 'B')}: {self.name or 'moves numbers'}"
 
 
@@ -238,6 +246,7 @@ class Explanation:
         contractions: sums of products in another order than they are written.
         loops: the program as loops, text.
         steps: of a GPU, in order; none where the program runs on the processor.
+        unknown_registers: why the registers of kernels are not known, where they are not.
     """
 
     name: str
@@ -247,6 +256,7 @@ class Explanation:
     contractions: tuple[Contraction, ...]
     loops: str
     steps: tuple[Step, ...] = ()
+    unknown_registers: str = ""
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.groups)} groups, {_quantity(self.scratch_bytes, 'B')} of scratch memory"]
@@ -262,7 +272,10 @@ class Explanation:
                 avoided = f", {_quantity(made.bytes_avoided, 'B')} not stored" if made.bytes_avoided else ""
                 lines.append(f"  {made.formula}, {_quantity(made.flops, 'FLOP')}{blocks}{avoided}: {made.name}")
         if self.steps:
-            lines.append("steps of the GPU")
+            unknown = (
+                f"; registers of kernels are not known: {self.unknown_registers}" if self.unknown_registers else ""
+            )
+            lines.append(f"steps of the GPU{unknown}")
             lines += [f"  {'  ' * step.depth}{step}" for step in self.steps]
         lines.append("variables with memory of their own, and why they are not fused away")
         lines += [f"  {_quantity(one.bytes, 'B'):>9}  {one.name}: {one.reason}" for one in self.stored]
@@ -328,7 +341,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
     Returns:
         A function that returns a `Profile`: the time of every stage of compiling; time, bytes and floating-point operations of every
         group of fused operations; bytes and floating-point operations of every operation of the function; a trace for Perfetto. What
-        runs is the compiled program, with its memory and time.
+        runs is the compiled program, with its memory and time. On a GPU the groups are its steps, timed by its own clock.
 
     >>> import cotangent as ct
     >>> import cotangent.numpy as cnp
@@ -344,9 +357,9 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
 
     @wraps(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:
-        captured, leaves, _ = _captured(fun, args, kwargs)
+        captured, leaves, backend = _captured(fun, args, kwargs)
         inputs = [_core.peek(leaf) for leaf in [*leaves, *captured.closure]]
-        measured = _core.profile_graph(captured.graph, inputs, runs)
+        measured = _core.profile_graph(captured.graph, backend, inputs, runs)
         return Profile(
             function_name(fun),
             captured.structure.unflatten(measured["outputs"]),
@@ -384,10 +397,32 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
             described["arena_bytes"],
             tuple(Contraction(*one) for one in described["contractions"]),
             compiled.loop_text(),
-            tuple(Step(*one) for one in compiled.steps()),
+            *_steps(graph, compiled),
         )
 
     return explained
+
+
+def _steps(graph: Graph, compiled: Executable) -> tuple[tuple[Step, ...], str]:
+    """Those of a program, and why registers of its kernels are not known."""
+    steps = compiled.steps()
+    kernels = {kernel for *_, kernel in steps} - {""}
+    taken: dict[str, Registers] = {}
+    unknown = ""
+    if kernels:
+        try:
+            # What an emulated GPU runs has the same kernels.
+            taken, unknown = registers(compiled.ptx() or _core.ptx(graph, "sm_80"))
+        except NotImplementedError:
+            unknown = "the program calls the host, for which an emulated GPU has other kernels than a GPU"
+    if taken.keys() != kernels:
+        taken = {}
+    listed = []
+    for depth, name, blocks, threads, shared_bytes, moved, kernel in steps:
+        found = taken.get(kernel)
+        count, spilled = (found.count, found.spilled_bytes) if found else (None, 0)
+        listed.append(Step(depth, name, blocks, threads, shared_bytes, moved, count, spilled))
+    return tuple(listed), unknown
 
 
 check_arguments(globals())

@@ -135,6 +135,9 @@ void use(const std::function<void()>& at_end) {
   queue.lead(cuda::kLegacyStream);
   queue.follow(cuda::kPerThreadStream);
   EXPECT_EQ(put(*device, put(*second, Tensor::scalar(DType::kFloat32, 5))).as<float>()[0], 5);
+  const auto begin = queue.mark(), end = queue.mark();
+  queue.wait();
+  EXPECT_EQ(end->since(*begin), 0);
   at_end();
   queue.follow_all();
 }

@@ -7,6 +7,12 @@
 #include "device/cuda/driver.h"
 #include "tests/cpp/alike.h"
 
+// Since CUDA 12.8 the header means a second version, of the same parameters, which older drivers do not have.
+#ifdef cuEventElapsedTime
+#undef cuEventElapsedTime
+extern "C" decltype(cuEventElapsedTime_v2) cuEventElapsedTime;
+#endif
+
 namespace ct::cuda {
 
 // ---- types ----------------------------------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ struct FakeStream {
 struct FakeEvent {
   int64_t life;
   Ordinal device;
+  bool timed;
   FakeStream* stream = nullptr;
   size_t end = 0;
 };
@@ -341,8 +342,8 @@ EXPORTED Status cuCtxSynchronize() {
 
 EXPORTED Status cuEventCreate(Event* event, unsigned flags) {
   FAKE("cuEventCreate", true);
-  if (flags != kDisableTiming) return Status::kUnknown;
-  auto* made = new FakeEvent{fake().life, current_device()};
+  if (flags != kDisableTiming && flags != kTimedEvent) return Status::kUnknown;
+  auto* made = new FakeEvent{fake().life, current_device(), flags == kTimedEvent};
   fake().events.insert(made);
   *event = reinterpret_cast<Event>(made);
   return Status::kSuccess;
@@ -372,6 +373,18 @@ EXPORTED Status cuStreamWaitEvent(Stream then, Event handle, unsigned) {
     const bool waits = first != nullptr && first != waiting;
     return waits && fake().streams.contains(first) ? drain(first, end) : Status::kSuccess;
   });
+  return Status::kSuccess;
+}
+
+// As if each piece of work took a microsecond. It is an error before the stream has come to both.
+EXPORTED Status cuEventElapsedTime(float* milliseconds, Event earlier, Event later) {
+  FAKE("cuEventElapsedTime", true);
+  const auto *first = reinterpret_cast<FakeEvent*>(earlier), *then = reinterpret_cast<FakeEvent*>(later);
+  for (const FakeEvent* event : {first, then}) {
+    if (!fake().events.contains(const_cast<FakeEvent*>(event)) || !event->timed) return Status::kInvalidHandle;
+    if (event->stream == nullptr || event->stream->begun < event->end) return Status::kUnknown;
+  }
+  *milliseconds = static_cast<float>(then->end - first->end) * 1e-3F;
   return Status::kSuccess;
 }
 
