@@ -168,7 +168,9 @@ class Steps {
     if (block >= plan_.blocks.size()) return;
     for (const Step& step : plan_.blocks[block]) add(step, depth);
   }
-  void add_line(const Step& step, int depth) { list.append(py::make_tuple(depth, step_text(plan_, step), 0, 0, 0, 0, "")); }
+  void add_line(const Step& step, int depth) {
+    list.append(py::make_tuple(depth, step_text(plan_, step), 0, 0, 0, 0, ""));
+  }
 
   void add(const Step& step, int depth) {
     if (std::holds_alternative<NativeStep>(step)) return;
