@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "device/residency.h"
 #include "ir/primitives.h"
+#include "jit/backend.h"
 #include "python_bindings/user_calls.h"
 #include "runtime/text.h"
 
@@ -31,12 +33,25 @@ PromotedType narrowed(const PromotedType& number) {
   return {is_complex(number.dtype) ? DType::kComplex64 : default_float(), true};
 }
 
-Datum materialize(const Operand& operand, PromotedType type, const Shape& shape) {
+// An array of the host that is going to be broadcast beside one of a device is brought there before: it is smaller.
+Datum brought(Datum datum, absl::Span<const Operand> beside) {
+  const auto* tensor = std::get_if<Tensor>(&datum);
+  if (tensor == nullptr || tensor->place() != kHostPlace) return datum;
+  for (const Operand& other : beside) {
+    const auto* there = other.datum == nullptr ? nullptr : std::get_if<Tensor>(other.datum);
+    if (there == nullptr || there->place() == kHostPlace) continue;
+    return put(*find_backend(backend_at(there->place()))->device, *tensor);
+  }
+  return datum;
+}
+
+Datum materialize(const Operand& operand, PromotedType type, const Shape& shape, absl::Span<const Operand> beside) {
   if (operand.scalar != nullptr) {
     if (innermost_capture() != nullptr) return scalar_datum(operand.scalar, Aval(type.dtype, shape, type.weak), true);
-    return broadcast_datum(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak), true), shape);
+    return broadcast_datum(brought(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak), true), beside), shape);
   }
-  return broadcast_datum(convert_datum(*operand.datum, type.dtype, type.weak), shape);
+  const Datum converted = convert_datum(*operand.datum, type.dtype, type.weak);
+  return operand.shape == shape ? converted : broadcast_datum(brought(converted, beside), shape);
 }
 
 // ---- Bounds that differ
@@ -270,7 +285,7 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
     if (operand.datum != nullptr && operand.type.dtype == type.dtype && operand.shape == shape) {
       promoted[i] = operand.datum;
     } else {
-      made[i] = materialize(operand, type, shape);
+      made[i] = materialize(operand, type, shape, operands);
       promoted[i] = &made[i];
     }
   }

@@ -282,6 +282,20 @@ print(json.dumps([*found, z.is_ready(), y.is_ready(), calls("cuStreamQuery") >= 
     assert run(program) == [False, True, True, True, True, 0, True]
 
 
+def test_what_is_broadcast_beside_an_array_of_a_gpu_is_broadcast_there() -> None:
+    program = """
+y = ct.device_put(np.ones((100, 50), np.float32), "cuda")
+row = np.ones(50, np.float32)
+def costs(call):
+    call()
+    restart()
+    call()
+    return [calls(name) for name in ("cuMemcpyHtoDAsync", "cuStreamSynchronize")]
+print(json.dumps([costs(lambda: y + 1), costs(lambda: 2.5 * y), costs(lambda: cnp.maximum(y, 0)), costs(lambda: y + cnp.float32(3)), costs(lambda: y * row)]))
+"""
+    assert run(program) == [*[[0, 0]] * 4, [1, 1]]  # numbers travel with the call; NumPy's arrays may change
+
+
 def test_who_named_a_gpu_in_the_environment_is_told_where() -> None:
     program = """
 try:
