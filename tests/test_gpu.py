@@ -13,7 +13,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from cotangent._assembler import find_assembler
+from cotangent._base.assembler import find_assembler
 from op_records import RECORDS
 from record_checks import operands
 

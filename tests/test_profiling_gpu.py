@@ -10,7 +10,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from cotangent._assembler import find_assembler
+from cotangent._base.assembler import find_assembler
 from fake_cuda import FAKE_NVTX, run
 
 X = np.ones((256, 256), np.float32)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
-from cotangent._assembler import Registers, registers
 from cotangent._base.arguments import check_arguments
+from cotangent._base.assembler import Registers, registers
 from cotangent._base.capture import (
     Captured,
     ShapeDtypeStruct,
