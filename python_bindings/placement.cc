@@ -39,18 +39,22 @@ std::string place_of(const py::object& array) {
   return backend_at(tensor->place());
 }
 
+Tensor copied_to(Device& device, const Tensor& tensor) {
+  if (device.place() != kHostPlace) return put(device, tensor);
+  Tensor copy(tensor.aval());
+  std::memcpy(copy.data(), tensor.data(), static_cast<size_t>(tensor.aval().bytes()));
+  return copy;
+}
+
 // The array in the memory of a back end's device; what is traced stays what it is.
 py::object put_on(const py::object& array, const std::string& backend) {
   const auto* tensor = std::get_if<Tensor>(&array_datum(array.ptr()));
   if (tensor == nullptr) return array;
   Device& device = device_of(backend);
   if (device.place() == tensor->place()) return array;
-  Tensor copy = device.place() == kHostPlace ? Tensor(tensor->aval()) : put(device, *tensor);
-  if (device.place() == kHostPlace) {
-    std::memcpy(copy.data(), tensor->data(), static_cast<size_t>(tensor->aval().bytes()));
-  }
+  const Tensor copy = copied_to(device, *tensor);
   note_copy(*tensor, copy);
-  return array_object(std::move(copy));
+  return array_object(copy);
 }
 
 void wait_for(const py::object& array) {

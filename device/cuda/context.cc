@@ -113,7 +113,6 @@ Address GpuContext::take_idle(size_t size) {
 }
 
 void GpuContext::keep_idle(Address block, size_t size) {
-  std::lock_guard lock(mutex());
   idle_[size].push_back(block);
   use_.kept += static_cast<int64_t>(size);
 }
@@ -131,10 +130,8 @@ MemoryUse GpuContext::memory_use() const {
 }
 
 void GpuContext::give_back(Address block, size_t size) {
-  {
-    std::lock_guard lock(mutex());
-    use_.in_use -= static_cast<int64_t>(size);
-  }
+  std::lock_guard lock(mutex());
+  use_.in_use -= static_cast<int64_t>(size);
   keep_idle(block, size);
 }
 
@@ -148,7 +145,10 @@ void GpuContext::free_idle() {
     if (block == 0) continue;  // another thread was faster
     const Status status = driver().cuMemFreeAsync.attempt(block, stream_);
     if (status == Status::kSuccess) continue;
-    keep_idle(block, size);
+    {
+      std::lock_guard lock(mutex());
+      keep_idle(block, size);
+    }
     throw driver().failure(driver().cuMemFreeAsync.name(), status);
   }
   driver().cuStreamSynchronize(stream_);

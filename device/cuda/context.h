@@ -54,8 +54,8 @@ class GpuContext : public std::enable_shared_from_this<GpuContext> {
 
  private:
   explicit GpuContext(Gpu gpu) : gpu_(std::move(gpu)) {}
-  Address take_idle(size_t size);  // 0: there is none
-  void keep_idle(Address block, size_t size);
+  Address take_idle(size_t size);              // 0: there is none
+  void keep_idle(Address block, size_t size);  // with mutex() held
   void note_taken(size_t size);
   void give_back(Address block, size_t size);
   void free_idle();

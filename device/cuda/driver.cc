@@ -95,8 +95,7 @@ void Driver::find_calls(const char* library) {
     throw Error(ErrorKind::kDevice, concat("there is no NVIDIA driver: ", dlerror()))
         .hint(
             "install NVIDIA's driver, or name \"cpu\" where a GPU is named: backend=, device=, ct.default_device, "
-            "CT_DEVICE in "
-            "the environment");
+            "CT_DEVICE in the environment");
   }
   const auto find = [&](auto& call, const char* symbol) {
     if (call.find(handle, symbol)) return;
