@@ -7,7 +7,6 @@ Run it with OPENBLAS_NUM_THREADS=1 to compare single threads of LAPACK.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import tempfile
 import time
@@ -67,13 +66,9 @@ def main() -> None:
         if len(sys.argv) > 1 and not any(word in name for word in sys.argv[1:]):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            function = ct.export.compile(f, *arguments, name="step")
-            function.save(folder)
-            library = ctypes.CDLL(f"{folder}/libstep.so")
-        outputs = [np.empty(shape, np.dtype(dtype)) for shape, dtype, _ in function.graph.out_avals]
-        pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*arguments, *outputs)]
+            loaded = ct.export.load(ct.export.compile(f, *arguments, name="step").save(folder), native=True)
         jitted, arrays = ct.jit(f), [cnp.array(x) for x in arguments]
-        exported = best(lambda library=library, pointers=pointers: library.step(*pointers))
+        exported = best(lambda loaded=loaded, arrays=arrays: loaded.step(*arrays))
         inside = best(lambda jitted=jitted, arrays=arrays: jitted(*arrays))
         print(f"{name:20s} {exported * 1e3:10.3f} {inside * 1e3:10.3f} {exported / inside:8.2f}", flush=True)
 

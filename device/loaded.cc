@@ -1,5 +1,6 @@
 #include "device/loaded.h"
 
+#include <cstddef>
 #include <optional>
 
 #include "absl/container/inlined_vector.h"
@@ -15,10 +16,17 @@ namespace ct {
 
 Loaded::Loaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_table, NativeCode native)
     : plan_(std::move(plan)), device_(device), host_table_(std::move(host_table)), native_(std::move(native)) {
-  if (plan_.nanoseconds < kMayBeLong && plan_.host_functions.empty()) short_entry_ = native_.entry;
+  if (plan_.nanoseconds < kMayBeLong && plan_.host_functions.empty() && !native_.asks_caller) {
+    short_entry_ = native_.entry;
+  }
 }
 
 void Loaded::run_native(void* const* inputs, void* const* outputs) const {
+  if (native_.asks_caller) {
+    auto* question = static_cast<CallerQuestion*>(cpu_arena(plan_.arena_bytes + kQuestionBytes));
+    *question = {[](void*) -> int { return go_on() ? 0 : 1; }, nullptr, 0};
+    return native_.entry(inputs, outputs, reinterpret_cast<std::byte*>(question) + kQuestionBytes);
+  }
   if (plan_.host_functions.empty()) {
     return native_.entry(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
   }

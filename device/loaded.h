@@ -18,10 +18,20 @@ class Device;
 // kArenaAlignment, private to the call; may be null when arena_bytes is 0. Reentrant; never fails.
 using PlanEntry = void (*)(void* const* inputs, void* const* outputs, void* arena);
 
+// Before the arena of code that asks its caller, now and then, whether it is to go on: code of a library, which knows
+// nothing of this process.
+struct CallerQuestion {
+  int (*stops)(void* context);  // not 0: it is to return
+  void* context;
+  int32_t told;  // what it answered, ever
+};
+inline constexpr int64_t kQuestionBytes = 64;  // that it takes, so that the arena stays aligned
+
 // A native step's code in this process.
 struct NativeCode {
   PlanEntry entry = nullptr;
   std::shared_ptr<const void> memory;  // what `entry` points into
+  bool asks_caller = false;
 };
 
 // The functions of the host that a plan calls. They throw what fails.

@@ -199,23 +199,22 @@ def check_exported_step(
 ) -> float:
     """Exports the step as C, builds a C program on its header, runs it on the same batch; the largest difference of any parameter."""
     directory = output / "train_step"
-    ct.export.compile(dp_step, params, images, labels, present, key, name="train_step").save(directory)
+    names = ("params", "loss", "norms")
+    ct.export.compile(
+        dp_step, params, images, labels, present, key, name="train_step", donate="params", results=names
+    ).save(directory)
     expected, _, _ = ct.jit(dp_step)(params, images, labels, present, key)
-    # Leaves in pytree order: dict keys sorted, then the other arguments.
-    inputs = [*ct.tree.leaves(params), images, labels, present, key]
-    for index, leaf in enumerate(inputs):
-        np.asarray(leaf).tofile(directory / f"input{index}.bin")
+    for name, array in {**params, "images": images, "labels": labels, "present": present, "key": key}.items():
+        np.asarray(array).tofile(directory / f"{name}.bin")
     program = Path(__file__).with_name("train_step_main.c")
     binary = directory / "train_step_main"
-    subprocess.run(
-        ["cc", "-O2", f"-I{directory}", str(program), str(directory / "libtrain_step.a"), "-lm", "-o", str(binary)],
-        check=True,
-    )
+    command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", f"-I{directory}"]
+    subprocess.run([*command, str(program), str(directory / "libtrain_step.a"), "-o", str(binary)], check=True)
     subprocess.run([str(binary), str(directory)], check=True)
     largest = 0.0
-    for index, leaf in enumerate(ct.tree.leaves(expected)):
-        values = np.fromfile(directory / f"output{index}.bin", dtype=np.float32).reshape(leaf.shape)
-        largest = max(largest, float(np.abs(values - np.asarray(leaf)).max()))
+    for name, array in expected.items():
+        values = np.fromfile(directory / f"{name}.bin", dtype=np.float32).reshape(array.shape)
+        largest = max(largest, float(np.abs(values - np.asarray(array)).max()))
     print(f"C program on the same batch: parameters differ by at most {largest:.2e}")
     return largest
 

@@ -106,7 +106,8 @@ class Writer {
   size_t location(LocationId id) {
     return intern(location_numbers_, locations_, id, [&] {
       const SourceLocation source = resolve_location(id);
-      return Json::array({source.file, source.line, source.function});
+      const size_t directory = options_.directories ? std::string::npos : source.file.rfind('/');
+      return Json::array({source.file.substr(directory + 1), source.line, source.function});
     });
   }
 

@@ -32,7 +32,8 @@ namespace ct {
 inline constexpr uint32_t kFormatVersion = 2;  // 1: no constants
 
 struct SaveOptions {
-  bool locations = true;  // file, line and function of each equation
+  bool locations = true;    // file, line and function of each equation
+  bool directories = true;  // where the file is
 };
 
 // A graph with the values of its last inputs, or of none.

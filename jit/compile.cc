@@ -27,10 +27,12 @@
 #include "jit/schedule/read_early.h"
 #include "jit/store/cache.h"
 #include "jit/store/disk_cache.h"
+#include "jit/store/ready_code.h"
 #include "runtime/error.h"
 #include "runtime/process.h"
 #include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/transforms.h"
 #include "transforms/windows.h"
 
@@ -166,7 +168,7 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
 }
 
 loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine,
-                             jit::HostFunctions* host_functions, const std::vector<bool>* donated) {
+                             jit::HostFunctions* host_functions, const jit::Donated* donated) {
   loop::Program program;
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
   const jit::LoweringOptions options{.machine = machine, .host_functions = host_functions};
@@ -250,11 +252,12 @@ constexpr const char* kProgram = "program";
 
 absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& options,
                                  jit::HostFunctions& host_functions) {
+  const jit::Donated donated{options.donated};
   const loop::Program program = lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess,
-                                               &host_functions, &options.donated);
+                                               &host_functions, &donated);
   auto plan = jit::emit_object(program, "ct_program", {.triple = "", .cpu = options.cpu, .vector_bits = 0});
   if (!plan.ok()) return plan;
-  plan->donations = jit::donations(program, options.donated);
+  plan->donations = jit::donations(program, donated);
   plan->nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(program).program(), 1e15));
   // Nobody knows how often such a loop goes round.
   if (!program.whiles.empty()) plan->nanoseconds = std::max(plan->nanoseconds, kMayBeLong);
@@ -404,9 +407,31 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
   return loaded;
 }
 
+// The graph that this one calls with its inputs and whose results it returns, if it does nothing else: a function that
+// is jitted once more. Else itself.
+const GraphPtr& only_called(const GraphPtr& graph) {
+  if (graph->equations().size() != 1) return graph;
+  const Equation& call = graph->equations()[0];
+  if (call.primitive != &kCall) return graph;
+  const GraphPtr& called = graph->attrs(call).graph("graph");
+  const absl::Span<const Var> operands = graph->operands(call);
+  const absl::Span<const Var> outputs = graph->outputs();
+  if (operands.size() != graph->num_inputs() || outputs.size() != called->outputs().size()) return graph;
+  for (Var i = 0; i < operands.size(); ++i) {
+    if (operands[i] != i) return graph;
+  }
+  for (Var i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] != call.first_output + i) return graph;
+  }
+  return called;
+}
+
 }  // namespace
 
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions& options) {
+  if (options.backend == CompileOptions{}.backend && options.cpu.empty()) {
+    if (LoadedPtr loaded = ready_code(only_called(captured))) return loaded;
+  }
   const GraphPtr graph = without_rules(captured);  // found by what it computes
   const auto backend = named_backend(options.backend);
   if (!backend.ok()) return backend.status();
@@ -438,7 +463,7 @@ std::string loop_text(const GraphPtr& captured, const Loaded& loaded, Products p
   const GraphPtr graph = without_rules(captured);
   if (loaded.entry() == nullptr) return to_string(loaded.plan()) + print(*graph);
   jit::HostFunctions host_functions;
-  const std::vector<bool> donated;
+  const jit::Donated donated;
   return loop::to_string(
       lower_prepared(*prepare(graph, kThisProcess, products), kProgram, kThisProcess, &host_functions, &donated));
 }

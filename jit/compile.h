@@ -12,6 +12,7 @@
 #include "ir/graph.h"
 #include "jit/loop/loop.h"
 #include "jit/runtime/host_functions.h"
+#include "jit/schedule/buffers.h"
 #include "jit/store/cache.h"
 
 namespace ct {
@@ -36,7 +37,7 @@ absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view arc
 GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess, Products products = Products::kGram);
 // Loops and buffers. `host_functions` is as in LoweringOptions, `donated` as of `assign_buffers`.
 loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine = kThisProcess,
-                             jit::HostFunctions* host_functions = nullptr, const std::vector<bool>* donated = nullptr);
+                             jit::HostFunctions* host_functions = nullptr, const jit::Donated* donated = nullptr);
 
 // While one lives, the passes that this thread runs add their times to it.
 class StageTimes {

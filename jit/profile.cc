@@ -145,7 +145,7 @@ Description describe(const GraphPtr& graph, Products products) {
   const Contractions contractions;
   const GraphPtr prepared = prepare(graph, kThisProcess, products);
   HostFunctions functions;
-  const std::vector<bool> donated;
+  const jit::Donated donated;
   const Program program = lower_prepared(*prepared, "program", kThisProcess, &functions, &donated);
   Description result;
   result.contractions = contractions.found;

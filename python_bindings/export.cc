@@ -1,11 +1,20 @@
-// Export of graphs as C libraries, for processors and GPUs.
-#include "jit/export/export.h"
+// Export of graphs as C libraries, for processors and GPUs, and such libraries in this process.
+#include <tuple>
+#include <utility>
 
 #include "ir/serialize.h"
+#include "jit/export/c_names.h"
+#include "jit/export/gpu_library.h"
 #include "jit/export/lengths.h"
+#include "jit/export/library.h"
+#include "jit/export/open_library.h"
+#include "jit/export/saved_file.h"
+#include "jit/store/ready_code.h"
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"
+#include "runtime/text.h"
+#include "transforms/higher_order/custom_rule.h"
 
 namespace ct::python {
 namespace {
@@ -20,32 +29,189 @@ namespace {
   throw Error(unsupported ? ErrorKind::kUnsupported : ErrorKind::kValue, message);
 }
 
+std::vector<Tensor> tensors(const py::list& arrays) {
+  std::vector<Tensor> made;
+  for (py::handle array : arrays) made.push_back(concrete(datum_from_python(array)));
+  return made;
+}
+
+// (kind, dtype, bytes, alignment, written), kind "arrays", "value" or "key".
+using ParameterTuple = std::tuple<std::string, std::string, int64_t, int64_t, bool>;
+
+jit::CParameter parameter(const ParameterTuple& given) {
+  const auto& [kind, dtype, bytes, alignment, written] = given;
+  jit::CParameter made{.kind = jit::CParameter::Kind::kArrays,
+                       .dtype = DType::kFloat32,
+                       .bytes = bytes,
+                       .alignment = alignment,
+                       .written = written};
+  if (kind == "key") made.kind = jit::CParameter::Kind::kKey;
+  if (kind == "value") {
+    made.kind = jit::CParameter::Kind::kValue;
+    made.dtype = dtype_from_name(dtype).value_or(DType::kFloat32);
+  }
+  return made;
+}
+
+using LeafPair = std::pair<uint32_t, int64_t>;  // parameter, bytes behind what it points to
+
+std::vector<jit::CLeaf> leaves(const std::vector<LeafPair>& pairs) {
+  std::vector<jit::CLeaf> made;
+  made.reserve(pairs.size());
+  for (const auto& [number, offset] : pairs) made.push_back({number, offset});
+  return made;
+}
+
+LibraryTarget target_named(const std::string& name) {
+  auto target = library_target(name);
+  if (!target.ok()) fail(target.status());
+  return *std::move(target);
+}
+
+void register_libraries(py::module_& module) {
+  py::class_<CompiledFunction>(module, "CompiledFunction", "A program, compiled for a library.")
+      .def_property_readonly("workspace_bytes",
+                             [](const CompiledFunction& self) { return jit::CWorkspace(self.function).bytes; })
+      .def_property_readonly("copied_bytes",
+                             [](const CompiledFunction& self) { return jit::CWorkspace(self.function).copied_bytes; })
+      .def_property_readonly("arena_bytes", [](const CompiledFunction& self) { return self.function.arena_bytes; })
+      .def_property_readonly("may_stop", [](const CompiledFunction& self) { return self.function.may_stop; })
+      .def_property_readonly("donations", [](const CompiledFunction& self) { return self.function.donations; })
+      .def_readonly("nanoseconds", &CompiledFunction::nanoseconds)
+      .def_readonly("bounded", &CompiledFunction::bounded);
+  module.def("library_targets", &library_target_names);
+  module.def("check_library_target", [](const std::string& name) { target_named(name); });
+  module.def("library_statuses", [] {
+    std::vector<std::tuple<int, std::string, std::string>> statuses;
+    for (const jit::CStatusText& status : jit::c_statuses()) {
+      statuses.emplace_back(status.status, status.name, status.text);
+    }
+    return statuses;
+  });
+  module.def(
+      "compile_function",
+      [](const GraphHandle& handle, const std::string& symbol, const std::vector<ParameterTuple>& parameters,
+         const std::vector<LeafPair>& inputs, const std::vector<LeafPair>& outputs, const std::vector<int>& pairs,
+         const py::list& constants, const std::string& target) {
+        LibraryFunction function{.symbol = symbol,
+                                 .parameters = {},
+                                 .inputs = leaves(inputs),
+                                 .outputs = leaves(outputs),
+                                 .pairs = pairs,
+                                 .constants = tensors(constants)};
+        for (const ParameterTuple& each : parameters) function.parameters.push_back(parameter(each));
+        auto compiled = compile_function(handle.graph, function, target_named(target));
+        if (!compiled.ok()) fail(compiled.status());
+        return *std::move(compiled);
+      },
+      py::arg("graph"), py::arg("symbol"), py::arg("parameters"), py::arg("inputs"), py::arg("outputs"),
+      py::arg("pairs"), py::arg("constants"), py::arg("target"));
+  // The static and the shared library.
+  module.def("make_library",
+             [](const std::string& name, const std::vector<CompiledFunction>& functions, const std::string& description,
+                uint64_t signature, bool checks, const std::string& target) {
+               const auto files = make_library(name, functions, description, signature, checks, target_named(target));
+               if (!files.ok()) fail(files.status());
+               return py::make_tuple(py::bytes(files->archive), py::bytes(files->shared));
+             });
+
+  py::class_<OpenLibrary, std::shared_ptr<OpenLibrary>>(module, "OpenLibrary", "An exported library in this process.")
+      .def_property_readonly("signature", &OpenLibrary::signature)
+      .def_property_readonly("description", &OpenLibrary::description)
+      .def("check", &OpenLibrary::check)
+      // Calls of the graph run the function from now on.
+      .def("run", [](const OpenLibrary& self, const GraphHandle& handle, const std::string& symbol, int64_t arena_bytes,
+                     bool asks_caller, const std::vector<int>& donations, int64_t nanoseconds) {
+        Plan facts;
+        facts.name = symbol;
+        facts.arena_bytes = arena_bytes;
+        facts.donations = donations;
+        facts.nanoseconds = nanoseconds;
+        auto loaded = self.load(*handle.graph, std::move(facts), symbol, asks_caller);
+        if (!loaded.ok()) fail(loaded.status());
+        set_ready_code(handle.graph, *std::move(loaded));
+      });
+  module.def("open_library", [](const std::string& path, const std::string& name) {
+    auto library = OpenLibrary::open(path, name);
+    if (!library.ok()) fail(library.status());
+    return *std::move(library);
+  });
+}
+
+void register_saved_files(py::module_& module) {
+  module.attr("version") = std::string(library_version());
+  module.def("graph_section", [](const GraphHandle& handle) {
+    return py::bytes(serialize(*with_rules_captured(handle.graph), {.locations = true, .directories = false}));
+  });
+  // A file of these sections, and of arrays one behind the other; and where each array is among them.
+  module.def("save_sections",
+             [](const std::vector<std::pair<std::string, std::string>>& sections, const py::list& arrays) {
+               constexpr size_t kLine = 64;
+               std::vector<SavedSection> made;
+               made.reserve(sections.size() + 1);
+               for (const auto& [name, bytes] : sections) made.push_back({name, bytes});
+               SavedSection weights{std::string(kWeights), {}};
+               for (const Tensor& array : tensors(arrays)) {
+                 weights.bytes.resize((weights.bytes.size() + kLine - 1) / kLine * kLine);
+                 weights.bytes.append(array.as<char>(), static_cast<size_t>(array.aval().bytes()));
+               }
+               if (!weights.bytes.empty()) made.push_back(std::move(weights));
+               return py::bytes(save_sections(made));
+             });
+  module.def("has_sections", [](const py::bytes& bytes) { return has_sections(std::string_view(bytes)); });
+  py::class_<SavedFile, std::shared_ptr<SavedFile>>(module, "SavedFile", "A file of sections, mapped.")
+      .def(py::init([](const std::string& path) { return std::const_pointer_cast<SavedFile>(SavedFile::open(path)); }))
+      .def("has", &SavedFile::has)
+      .def("section",
+           [](const SavedFile& self, const std::string& name) { return py::bytes(std::string(self.section(name))); })
+      .def("graph",
+           [](const SavedFile& self, const std::string& name) { return GraphHandle{deserialize(self.section(name))}; })
+      // The last inputs of the graph, one behind the other from an offset on; and where they end.
+      .def("weights", [](const SavedFile& self, const GraphHandle& handle, uint32_t count, int64_t offset) {
+        constexpr int64_t kLine = 64;
+        py::list arrays;
+        const uint32_t inputs = handle.graph->num_inputs();
+        if (count > inputs)
+          throw Error(ErrorKind::kCorruptFile, "a saved function has fewer arrays than are saved with it");
+        for (uint32_t i = inputs - count; i < inputs; ++i) {
+          offset = (offset + kLine - 1) / kLine * kLine;
+          const Aval& aval = handle.graph->aval(i);
+          // Of an empty array there may be no section.
+          arrays.append(array_object(aval.bytes() == 0 ? Tensor(aval) : self.weights(aval, offset)));
+          offset += aval.bytes();
+        }
+        return py::make_tuple(arrays, offset);
+      });
+}
+
 }  // namespace
 
 void register_export(py::module_& module) {
   module.def("check_export_name", [](const std::string& name) {
-    if (const absl::Status status = check_export_name(name); !status.ok()) fail(status);
+    const std::string problem = jit::problem_of_function_name(name);
+    if (!problem.empty()) fail(absl::InvalidArgumentError(concat("'", name, "' cannot name a C function: ", problem)));
   });
-  // The files of a library, by name.
-  module.def("export_library",
+  module.def("can_name_parameter", [](const std::string& name) { return jit::can_name_parameter(name); });
+  // The files of a library for GPUs, by name.
+  module.def("gpu_library",
              [](const GraphHandle& handle, const std::string& name, const std::vector<std::string>& input_names,
-                const std::vector<std::string>& output_names, const std::string& triple, const std::string& cpu,
-                const py::list& constants, const std::string& target, bool product_library) {
-               ExportOptions options;
+                const std::vector<std::string>& output_names, const py::list& constants, const std::string& target,
+                bool product_library) {
+               GpuLibraryOptions options;
                options.name = name;
                options.input_names = input_names;
                options.output_names = output_names;
-               options.triple = triple;
-               options.cpu = cpu;
                options.target = target;
                options.product_library = product_library;
-               for (py::handle constant : constants) options.constants.push_back(concrete(datum_from_python(constant)));
-               const auto library = export_library(handle.graph, options);
+               options.constants = tensors(constants);
+               const auto library = gpu_library(handle.graph, options);
                if (!library.ok()) fail(library.status());
                py::dict files;
                for (const ExportedFile& file : *library) files[py::str(file.name)] = py::bytes(file.bytes);
                return files;
              });
+  register_libraries(module);
+  register_saved_files(module);
   // A saved graph and the values of its last inputs.
   module.def("load_program", [](const py::bytes& bytes) {
     SavedProgram program = deserialize_program(std::string_view(bytes));

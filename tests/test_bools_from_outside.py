@@ -14,6 +14,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from exported_calls import Library
 
 BYTES = bytes([2, 0, 1, 255, 128, 0, 4, 0, 2, 3, 0])
 ODD = np.frombuffer(BYTES, bool)
@@ -132,10 +133,9 @@ def test_exported_functions_read_any_byte_as_true(tmp_path: Path) -> None:
         lambda x: (cnp.sum(x), cnp.where(x, 7, 5), x ^ True, x), ct.ShapeDtypeStruct((len(BYTES),), bool), name="bools"
     )
     exported.save(tmp_path)
-    function = ctypes.CDLL(str(tmp_path / "libbools.so")).bools
     total, chosen = np.zeros((), np.int32), np.zeros(len(BYTES), np.int32)
     inverted, same = np.zeros((2, len(BYTES)), np.uint8)
-    assert function(*[ctypes.c_void_p(a.ctypes.data) for a in (np.array(ODD), total, chosen, inverted, same)]) == 0
+    assert Library(tmp_path, "bools").call([np.array(ODD)], [total, chosen, inverted, same]) == 0
     assert total == sum(TRUTH)
     assert chosen.tolist() == [7 if true else 5 for true in TRUTH]
     assert inverted.tolist() == [not true for true in TRUTH]

@@ -88,9 +88,8 @@ def test_files_and_header(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["libstep.a", "libstep.so", "step.ctir", "step.h"]
     declared = re.search(r"int step\(([^)]*)\)", header)
     assert declared is not None
-    on_cpu = ct.export.compile(step, PARAMS, X, Y, name="step").save(tmp_path / "cpu") / "step.h"
-    of_cpu = re.search(r"int step\(([^)]*)\)", on_cpu.read_text())
-    assert of_cpu is not None and declared[1] == of_cpu[1] + ", CUstream stream"
+    names = [*(f"const float* p_{i}" for i in range(4)), "const float* x", "const float* y"]
+    assert declared[1].split(", ") == [*names, *(f"float* out_{i}" for i in range(4)), "CUstream stream"]
     assert "from sm_80 on" in header and "CUBLAS" not in header
     loaded = ct.export.load(tmp_path)
     for found, expected in zip(loaded(*PARAMS, X, Y), step(PARAMS, X, Y), strict=True):
@@ -385,15 +384,12 @@ print(json.dumps(library.step(None, None, None, None, None)))
 
 
 def test_targets_that_are_none(tmp_path: Path) -> None:
-    for target in ("rocm", "cuda:sm_75", "cuda:sm_", "cuda:90", "cuda:sm_91"):
+    with pytest.raises(ValueError, match="no tested code generation for the target 'rocm'; choose one of"):
+        export(tmp_path, cnp.tanh, X, target="rocm")
+    for target in ("cuda:sm_75", "cuda:sm_", "cuda:90", "cuda:sm_91"):
         with pytest.raises(ValueError, match=f"'{target}' is no target; choose 'cuda'"):
             export(tmp_path, cnp.tanh, X, target=target)
     assert "from sm_90 on" in export(tmp_path, cnp.tanh, X, target="cuda:sm_90")
-
-
-def test_other_processors_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="programs for GPUs are exported for machines with this one's processor"):
-        ct.export.compile(cnp.tanh, X, target="cuda").save(tmp_path, triple="aarch64-linux-gnu")
 
 
 def test_callbacks_are_refused(tmp_path: Path) -> None:

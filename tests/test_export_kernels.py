@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from pathlib import Path
 from typing import Any
@@ -12,22 +11,10 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import _core
+from exported_calls import Library, call_exported
 
 rng = np.random.default_rng(11)
 FLOATS = ("float32", "float64")
-
-
-def exported(f: Any, *arguments: Any, directory: Path) -> list[np.ndarray]:
-    """What the library computes, by ctypes: `export.load` would compile the graph for this process."""
-    function = ct.export.compile(f, *arguments, name="step")
-    function.save(directory)
-    inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_flatten(arguments)[0]]
-    outputs = [np.empty(shape, np.dtype(dtype)) for shape, dtype, _ in function.graph.out_avals]
-    # A name of its own: a library of the same path would be the one that is loaded already.
-    path = (directory / "libstep.so").rename(directory / f"lib{rng.integers(1 << 60)}.so")
-    library = ctypes.CDLL(str(path))
-    assert library.step(*[a.ctypes.data_as(ctypes.c_void_p) for a in (*inputs, *outputs)]) == 0
-    return outputs
 
 
 def unusual(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -77,7 +64,7 @@ def test_sort(size: int, tmp_path: Path) -> None:
         results += [cnp.argsort(x, axis=1, descending=True) for x in arrays if x.dtype != "complex64"]
         return results
 
-    for actual, wanted in zip(exported(f, arrays, directory=tmp_path), f(arrays), strict=True):
+    for actual, wanted in zip(call_exported(f, arrays, directory=tmp_path), f(arrays), strict=True):
         wanted = np.asarray(wanted)
         np.testing.assert_array_equal(actual, wanted)
         if wanted.dtype.kind == "f":
@@ -91,7 +78,7 @@ def test_sort_by_several_keys(tmp_path: Path) -> None:
         return [ct.lax.sort(keys, dimension=1, num_keys=n) for n in (1, 2, 3)]
 
     for actual, wanted in zip(
-        exported(f, first, second, third, directory=tmp_path),
+        call_exported(f, first, second, third, directory=tmp_path),
         ct.tree_util.tree_leaves(f(first, second, third)),
         strict=True,
     ):
@@ -107,7 +94,7 @@ def test_first_few(dtype: str, tmp_path: Path) -> None:
         return [ct.lax.top_k(x, k) for x in arrays for k in (1, 7, 32)]
 
     for actual, wanted in zip(
-        exported(f, arrays, directory=tmp_path), ct.tree_util.tree_leaves(f(arrays)), strict=True
+        call_exported(f, arrays, directory=tmp_path), ct.tree_util.tree_leaves(f(arrays)), strict=True
     ):
         np.testing.assert_array_equal(actual, wanted)
 
@@ -125,7 +112,7 @@ def test_first_many(dtype: str, tmp_path: Path) -> None:
         return [ct.lax.top_k(x, k) for x in arrays for k in (33, 64, 200)]
 
     for actual, wanted in zip(
-        exported(f, arrays, directory=tmp_path), ct.tree_util.tree_leaves(f(arrays)), strict=True
+        call_exported(f, arrays, directory=tmp_path), ct.tree_util.tree_leaves(f(arrays)), strict=True
     ):
         np.testing.assert_array_equal(actual, wanted)
 
@@ -135,12 +122,10 @@ def test_the_first_of_many_take_less_time_than_all(tmp_path: Path) -> None:
     calls = {}
     for name, count in (("all", 100_000), ("first", 100)):
         ct.export.compile(lambda x, count=count: ct.lax.top_k(x, count), x, name=name).save(tmp_path)
-        library = ctypes.CDLL(str((tmp_path / f"lib{name}.so").rename(tmp_path / f"lib{rng.integers(1 << 60)}.so")))
-        results = (np.empty(count, np.float32), np.empty(count, np.int32))
-        calls[name] = (getattr(library, name), [a.ctypes.data_as(ctypes.c_void_p) for a in (x, *results)])
-    for name, (call, pointers) in list(calls.items()) * 10:
+        calls[name] = (Library(tmp_path, name), [np.empty(count, np.float32), np.empty(count, np.int32)])
+    for name, (library, results) in list(calls.items()) * 10:
         start = time.process_time()
-        assert call(*pointers) == 0
+        assert library.call([x], results) == 0
         best[name] = min(best.get(name, 1.0), time.process_time() - start)
     assert best["first"] * 3 < best["all"]
 
@@ -153,7 +138,7 @@ def test_permutation_and_masked_sort(tmp_path: Path) -> None:
         return ct.random.permutation(key, 1000), ct.mask(cnp.sort)(x)
 
     for actual, wanted in zip(
-        exported(f, key, x, directory=tmp_path), ct.tree_util.tree_flatten(f(key, x))[0], strict=True
+        call_exported(f, key, x, directory=tmp_path), ct.tree_util.tree_flatten(f(key, x))[0], strict=True
     ):
         np.testing.assert_array_equal(actual, wanted)
 
@@ -169,7 +154,7 @@ def test_sorts_of_ragged_lines(size: int, tmp_path: Path) -> None:
 
     lengths = np.array([n for n in (40, 41, 150, 400, 600, 4999, 5000) if n <= size], np.int32)
     ragged = [ct.Ragged(np.stack([x] * len(lengths)), {1: lengths}) for x in arrays]
-    results = exported(ct.vmap(ct.mask(f)), ragged, directory=tmp_path)
+    results = call_exported(ct.vmap(ct.mask(f)), ragged, directory=tmp_path)
     by_row = [ct.tree_util.tree_leaves(f([x[:n] for x in arrays])) for n in lengths]
     for actual, *rows in zip([x for x in results if x.shape != lengths.shape], *by_row, strict=True):
         for found, n, wanted in zip(actual, lengths, rows, strict=True):
@@ -179,7 +164,7 @@ def test_sorts_of_ragged_lines(size: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 40])
 def test_sorts_of_short_ragged_lines(n: int, tmp_path: Path) -> None:
     x = unusual((40,), "float32")
-    results = exported(ct.mask(lambda x: (cnp.sort(x), cnp.argsort(x))), ct.Ragged(x, {0: n}), directory=tmp_path)
+    results = call_exported(ct.mask(lambda x: (cnp.sort(x), cnp.argsort(x))), ct.Ragged(x, {0: n}), directory=tmp_path)
     np.testing.assert_array_equal(results[0][:n], np.asarray(cnp.sort(x[:n])))
     wanted = np.asarray(cnp.argsort(x[:n]))
     assert any(np.array_equal(r[:n], wanted) for r in results if r.shape == (40,) and r.dtype.kind == "i")
@@ -224,7 +209,7 @@ def test_factorisations(n: int, dtype: str, tmp_path: Path) -> None:
             ],
         )
 
-    results = exported(f, a, tall, wide, b, directory=tmp_path)
+    results = call_exported(f, a, tall, wide, b, directory=tmp_path)
     rtol = (2e-3 if n > 33 else 5e-4) if dtype == "float32" else 1e-9
     for actual, wanted in zip(results, ct.tree_util.tree_leaves(f(a, tall, wide, b)), strict=True):
         wanted = np.asarray(wanted)
@@ -256,7 +241,7 @@ def test_eigenvalues_of_ill_conditioned_matrices(dtype: str, lower: bool, tmp_pa
         w, v = ct.lax.linalg.eigh(a, lower=lower, symmetrize_input=False)[::-1]
         return w, v, _core.bind("eigh", [a], lower=lower, compute_vectors=False)[0]
 
-    w, v, values = exported(f, given, directory=tmp_path)
+    w, v, values = call_exported(f, given, directory=tmp_path)
     precision = np.finfo(dtype).eps
     exact = np.linalg.eigvalsh(a.astype("complex128"))
     norm = np.abs(exact).max(axis=1, keepdims=True) + np.finfo(w.dtype).tiny
@@ -274,7 +259,7 @@ def test_eigenvalues_of_ill_conditioned_matrices(dtype: str, lower: bool, tmp_pa
 def test_eigenvalues_of_small_and_damaged_matrices(tmp_path: Path) -> None:
     a = np.stack([hermitian(3, "float64"), np.full((3, 3), np.nan), hermitian(3, "float64"), np.diag([3.0, 1.0, 2.0])])
     a[2, 1, 0] = np.inf
-    w, v, one, two = exported(
+    w, v, one, two = call_exported(
         lambda a: (*cnp.linalg.eigh(a), cnp.linalg.eigvalsh(a[:, :1, :1]), cnp.linalg.eigvalsh(a[:, :2, :2])),
         a,
         directory=tmp_path,
@@ -307,5 +292,5 @@ def test_ragged_matrices(tmp_path: Path) -> None:
         return [x for x in ct.tree_util.tree_leaves(results) if cnp.issubdtype(x.dtype, cnp.floating)]
 
     mapped = ct.vmap(f)
-    for actual, wanted in zip(exported(mapped, a, sizes, directory=tmp_path), mapped(a, sizes), strict=True):
+    for actual, wanted in zip(call_exported(mapped, a, sizes, directory=tmp_path), mapped(a, sizes), strict=True):
         np.testing.assert_allclose(actual, wanted, rtol=1e-8, atol=1e-8)

@@ -12,7 +12,8 @@ rng = np.random.default_rng(5)
 
 def exported(f, *arguments, directory):
     ct.export.compile(f, *arguments, name="step").save(directory)
-    return ct.export.load(directory)(*arguments)
+    loaded = ct.export.load(directory, native=True)
+    return loaded(*arguments)
 
 
 def check(f, *arguments, directory, rtol):

@@ -49,18 +49,16 @@ void* memmove(void* to, const void* from, size_t n) {
   return to;
 }
 void* memset(void* to, int x, size_t n) { for (size_t i = 0; i < n; ++i) ((char*)to)[i] = (char)x; return to; }
-static char heap[1 << 24] __attribute__((aligned(64)));
-void* malloc(size_t n) { return n <= sizeof heap ? heap : NULL; }
-void free(void* p) { (void)p; }
+static unsigned char heap[1 << 24] __attribute__((aligned(64)));
 """
 
 
-def run_on(machine: str, f: Any, *arguments: Any, directory: Path, cpu: str = "") -> list[np.ndarray]:
-    function = ct.export.compile(f, *arguments, name="step")
-    function.save(directory, triple=f"{machine}-linux-gnu", cpu=cpu)
+def run_on(machine: str, f: Any, *arguments: Any, directory: Path, target: str) -> list[np.ndarray]:
+    made = ct.export.compile(f, *arguments, name="step", target=target)
+    made.save(directory)
     inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_flatten(arguments)[0]]
-    avals = function.graph.out_avals
-    sizes = [int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize for shape, dtype, _ in avals]
+    avals = made.functions["step"].out_avals
+    sizes = [int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize for shape, dtype in avals]
     source, names = DRIVER + START[machine], []
     for i, x in enumerate(inputs):
         source += (
@@ -70,7 +68,11 @@ def run_on(machine: str, f: Any, *arguments: Any, directory: Path, cpu: str = ""
     for i, size in enumerate(sizes):
         source += f"static unsigned char out{i}[{size}] __attribute__((aligned(64)));\n"
         names.append(f"(void*)out{i}")
-    source += f"void start(void) {{\n  int status = step({', '.join(names)});\n"
+    split = len(inputs)
+    source += f"static const void* inputs[] = {{{', '.join(names[:split])}}};\n"
+    source += f"static void* outputs[] = {{{', '.join(names[split:])}}};\n"
+    source += "void start(void) {\n  const ct_run run = {sizeof run, heap, sizeof heap, NULL, NULL, NULL};\n"
+    source += "  int status = step_leaves(inputs, outputs, &run);\n"
     for i, size in enumerate(sizes):
         source += f"  for (long done = 0; done < {size};) done += call(WRITE, 1, (long)out{i} + done, {size} - done);\n"
     (directory / "main.c").write_text(source + "  call(EXIT, status, 0, 0);\n}\n")
@@ -89,14 +91,17 @@ def run_on(machine: str, f: Any, *arguments: Any, directory: Path, cpu: str = ""
     output = subprocess.run([*emulator, directory / "main"], capture_output=True, check=True, timeout=100).stdout
     assert len(output) == sum(sizes)
     results, at = [], 0
-    for (shape, dtype, _), size in zip(avals, sizes, strict=True):
+    for (shape, dtype), size in zip(avals, sizes, strict=True):
         results.append(np.frombuffer(output[at : at + size], np.dtype(dtype)).reshape(shape))
         at += size
     return results
 
 
-@pytest.mark.parametrize(("machine", "cpu"), [("x86_64", "x86-64"), ("x86_64", ""), ("aarch64", "")])
-def test_results(machine: str, cpu: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("machine", "target"),
+    [("x86_64", "x86-64-v2"), ("x86_64", "x86-64-v3"), ("x86_64", "x86-64"), ("aarch64", "aarch64")],
+)
+def test_results(machine: str, target: str, tmp_path: Path) -> None:
     if CLANG is None or LLD is None:
         pytest.skip("needs clang and lld")
     if machine != "x86_64" and not shutil.which(f"qemu-{machine}"):
@@ -144,7 +149,7 @@ def test_results(machine: str, cpu: str, tmp_path: Path) -> None:
             (z @ z[:, :35], z.T @ cnp.conj(z)[:, 1:], w @ w.T, w.T @ w),
         )
 
-    results = run_on(machine, f, x, a, ragged, directory=tmp_path, cpu=cpu)
+    results = run_on(machine, f, x, a, ragged, directory=tmp_path, target=target)
     for actual, wanted in zip(results, ct.tree_util.tree_flatten(ct.jit(f)(x, a, ragged))[0], strict=True):
         wanted = np.asarray(wanted)
         assert actual.dtype == wanted.dtype

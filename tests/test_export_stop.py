@@ -1,4 +1,4 @@
-"""Calls of exported functions that may take long can be stopped by a flag of their library."""
+"""Calls of exported functions that may take long can be stopped by a flag of the caller's."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from exported_calls import Library
 
-STOPPED = 6
+STOPPED = 7
 
 
 def count(x: Any, steps: Any) -> Any:
@@ -41,16 +42,12 @@ def test_stop(tmp_path: Path, function: Any, shape: tuple[int, ...], never: int)
     x = np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
     before = x.copy()
     ct.export.compile(function, x, np.int32(3), name="long_one").save(tmp_path)
-    header = (tmp_path / "long_one.h").read_text()
-    assert "void long_one_stop(int stop);" in header
-    assert f"#define long_one_STOPPED {STOPPED}" in header
-    library = ctypes.CDLL(str(tmp_path / "liblong_one.so"))
-    out = np.empty_like(x)
+    library = Library(tmp_path, "long_one")
+    assert library.function()["may_stop"]
+    out, stop = np.empty_like(x), ctypes.c_int(0)
 
     def call(steps: int) -> int:
-        number = np.int32(steps)
-        arrays = (x, np.asarray(number), out)
-        return int(library.long_one(*[a.ctypes.data_as(ctypes.c_void_p) for a in arrays]))
+        return library.call([x, np.array(steps, np.int32)], [out], stop=stop)
 
     expected = np.asarray(function(cnp.asarray(x), cnp.asarray(np.int32(3))))
     assert call(3) == 0
@@ -60,19 +57,30 @@ def test_stop(tmp_path: Path, function: Any, shape: tuple[int, ...], never: int)
     thread.start()
     time.sleep(0.03)
     start = time.monotonic()
-    library.long_one_stop(1)
+    stop.value = 1
     thread.join(30)
     assert not thread.is_alive()
     assert time.monotonic() - start < 10
     assert results == [STOPPED]
     np.testing.assert_array_equal(x, before)
     assert call(never) == STOPPED
-    library.long_one_stop(0)
+    stop.value = 0
     assert call(3) == 0
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_short_functions_have_none(tmp_path: Path) -> None:
+def test_another_call_is_not_stopped(tmp_path: Path) -> None:
+    x = np.linspace(-1, 1, 50, dtype=np.float32)
+    ct.export.compile(count, x, np.int32(3), name="long_one").save(tmp_path)
+    library = Library(tmp_path, "long_one")
+    out, stop = np.empty_like(x), ctypes.c_int(1)
+    many = np.array(10_000_000, np.int32)
+    assert library.call([x, many], [out], stop=stop) == STOPPED
+    assert library.call([x, np.array(100_000, np.int32)], [out]) == 0
+
+
+def test_short_functions_do_not_ask(tmp_path: Path) -> None:
     ct.export.compile(lambda x: cnp.sin(x) * 2, np.ones(8, np.float32), name="short_one").save(tmp_path)
-    assert "stop" not in (tmp_path / "short_one.h").read_text()
-    assert not hasattr(ctypes.CDLL(str(tmp_path / "libshort_one.so")), "short_one_stop")
+    function = Library(tmp_path, "short_one").function()
+    assert not function["may_stop"]
+    assert function["workspace_bytes"] == 0

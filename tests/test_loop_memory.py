@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from exported_calls import Library
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int32, np.uint8])
@@ -81,11 +80,11 @@ def test_large_results_that_are_not_aligned(tmp_path):
     """Who calls an exported library may keep its results anywhere."""
     x = np.random.default_rng(0).standard_normal(LARGE).astype(np.float32)
     ct.export.compile(lambda x: x * 2 + 1, x, name="step").save(tmp_path)
-    library = ctypes.CDLL(str(tmp_path / "libstep.so"))
+    library = Library(tmp_path, "step")
     memory = np.zeros(LARGE + 32, np.float32)
     for first in (0, 1, 7):
         result = memory[first : first + LARGE]
-        assert library.step(x.ctypes.data_as(ctypes.c_void_p), result.ctypes.data_as(ctypes.c_void_p)) == 0
+        assert library.call([x], [result]) == 0
         np.testing.assert_array_equal(result, x * 2 + 1)
 
 

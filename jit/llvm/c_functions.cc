@@ -1,167 +1,400 @@
-// The functions that an exported library shows to C programs, around a program's entry point:
-//
-//   int NAME(const void* input0, ..., void* output0, ...)
-//   int NAME_with_workspace(const void* input0, ..., void* output0, ..., void* workspace)
-//   void NAME_stop(int stop)                                 where a call may take long
-//
-// They return a CStatus; whatever is not kCSuccess comes before anything is written, but for kCStopped.
 #include "jit/llvm/c_functions.h"
 
 #include <llvm/IR/IRBuilder.h>
 
+#include <algorithm>
+
+#include "jit/llvm/c_checks.h"
+#include "jit/llvm/cpu_words.h"
+#include "jit/llvm/target.h"
 #include "runtime/error.h"
-#include "runtime/processor.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 namespace {
 
-// Scratch memory up to this size is on the stack.
-constexpr int64_t kStackBytes = 16 << 10;
-constexpr int64_t kAlignment = kProcessor.line;
+constexpr int64_t kAlignment = 64;  // of the workspace and what is in it
+constexpr unsigned kMostOnStack = 64;
+
+constexpr CStatusText kStatuses[] = {
+    {kCOk, "CT_OK", "done"},
+    {kCNull, "CT_NULL", "a pointer is NULL"},
+    {kCAlignment, "CT_ALIGNMENT", "a pointer is not aligned to its elements"},
+    {kCOverlap, "CT_OVERLAP", "something that is written overlaps something else"},
+    {kCWorkspace, "CT_WORKSPACE", "the workspace is missing, too small, or not aligned to 64 bytes"},
+    {kCLength, "CT_LENGTH", "a length is negative or above its bound"},
+    {kCCpu, "CT_CPU", "the processor lacks what the code needs"},
+    {kCStopped, "CT_STOPPED", "*stop became non-zero; results are unspecified"},
+    {kCAbi, "CT_ABI", "the ct_run is of another version"},
+};
+
+int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+int64_t count_of_inputs(const CFunction& function) {
+  return static_cast<int64_t>(function.inputs.size() + function.constants.size());
+}
 
 class CFunctions {
  public:
-  CFunctions(llvm::Module& module, const Target& target, llvm::Function* entry, unsigned inputs, unsigned outputs,
-             absl::Span<const BoundedInput> bounded, int64_t stop_slot)
-      : module_(module),
-        target_(target),
-        b_(module.getContext()),
-        entry_(entry),
-        inputs_(inputs),
-        outputs_(outputs),
-        bounded_(bounded),
-        stop_slot_(stop_slot) {}
+  CFunctions(llvm::Module& module, const Target& target, const CLibrary& library)
+      : module_(module), target_(target), b_(module.getContext()), library_(library) {
+    llvm::Type* pointer = b_.getPtrTy();
+    llvm::Type* size = module.getDataLayout().getIntPtrType(module.getContext());
+    run_ = llvm::StructType::get(size, pointer, size, pointer, pointer, pointer);
+    question_ = llvm::StructType::get(pointer, pointer, b_.getInt32Ty());
+    entry_type_ = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer}, false);
+  }
 
-  void add(const std::string& name, int64_t arena_bytes) {
-    llvm::Function* function = begin(name, inputs_ + outputs_);
-    if (arena_bytes <= kStackBytes) {
-      llvm::AllocaInst* arena = b_.CreateAlloca(b_.getInt8Ty(), b_.getInt64(std::max<int64_t>(arena_bytes, 1)));
-      arena->setAlignment(llvm::Align(kAlignment));
-      b_.CreateRet(call(function, arena));
-    } else {
-      llvm::Type* i64 = b_.getInt64Ty();
-      llvm::FunctionCallee allocate = module_.getOrInsertFunction("malloc", b_.getPtrTy(), i64);
-      llvm::FunctionCallee release = module_.getOrInsertFunction("free", b_.getVoidTy(), b_.getPtrTy());
-      llvm::Value* memory = b_.CreateCall(allocate, {b_.getInt64(arena_bytes + kAlignment)});
-      auto* failed = llvm::BasicBlock::Create(module_.getContext(), "failed", function);
-      auto* run = llvm::BasicBlock::Create(module_.getContext(), "run", function);
-      b_.CreateCondBr(b_.CreateIsNull(memory), failed, run);
-      b_.SetInsertPoint(failed);
-      b_.CreateRet(b_.getInt32(kCNoMemory));
-      b_.SetInsertPoint(run);
-      llvm::Value* address = b_.CreatePtrToInt(memory, i64);
-      llvm::Value* gap = b_.CreateAnd(b_.CreateNeg(address), b_.getInt64(kAlignment - 1));
-      llvm::Value* status = call(function, b_.CreateGEP(b_.getInt8Ty(), memory, gap));
-      b_.CreateCall(release, {memory});
-      b_.CreateRet(status);
+  void add() {
+    fits_ = add_best_level();
+    for (const CFunction& function : library_.functions) {
+      add_entry(function);
+      add_constants(function);
+      add_call(function);
+      add_call_of_leaves(function);
     }
-
-    function = begin(name + "_with_workspace", inputs_ + outputs_ + 1);
-    b_.CreateRet(call(function, function->getArg(inputs_ + outputs_)));
-    if (stop_slot_ < 0) return;
-
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getInt32Ty()}, false);
-    function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name + "_stop", module_);
-    target_.set_attributes(function);
-    b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
-    b_.CreateStore(function->getArg(0), stop_flag(module_))->setVolatile(true);
-    b_.CreateRetVoid();
+    begin(library_.name + "_check", b_.getInt32Ty(), {});
+    b_.CreateRet(fits_ == nullptr ? b_.getInt32(kCOk)
+                                  : b_.CreateSelect(b_.CreateICmpSLT(b_.CreateCall(fits_), b_.getInt32(0)),
+                                                    b_.getInt32(kCCpu), b_.getInt32(kCOk)));
+    begin(library_.name + "_signature", b_.getInt64Ty(), {});
+    b_.CreateRet(b_.getInt64(library_.signature));
+    begin(library_.name + "_describe", b_.getPtrTy(), {});
+    b_.CreateRet(text(library_.description));
+    add_error();
   }
 
  private:
-  llvm::Function* begin(const std::string& name, unsigned parameters) {
-    const llvm::SmallVector<llvm::Type*, 16> types(parameters, b_.getPtrTy());
-    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), types, false);
-    auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module_);
+  llvm::Function* begin(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> parameters,
+                        llvm::GlobalValue::LinkageTypes linkage = llvm::GlobalValue::ExternalLinkage) {
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false), linkage, name, module_);
     target_.set_attributes(function);
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
-    for (const BoundedInput& input : bounded_) check(function, input);
+    return function;
+  }
+  llvm::BasicBlock* block(const char* name) {
+    return llvm::BasicBlock::Create(module_.getContext(), name, b_.GetInsertBlock()->getParent());
+  }
+  llvm::GlobalVariable* global(llvm::Constant* value, bool is_constant, int64_t alignment) {
+    auto* made =
+        new llvm::GlobalVariable(module_, value->getType(), is_constant, llvm::GlobalValue::InternalLinkage, value);
+    made->setAlignment(llvm::Align(static_cast<uint64_t>(alignment)));
+    return made;
+  }
+  llvm::Constant* text(llvm::StringRef characters) {
+    return global(llvm::ConstantDataArray::getString(module_.getContext(), characters), true, 1);
+  }
+  llvm::Value* at(llvm::Value* pointer, int64_t offset) {
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), pointer, static_cast<uint64_t>(offset));
+  }
+  llvm::Value* slot(llvm::Value* pointers, size_t index) {
+    return b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers, index);
+  }
+  llvm::Value* load_member(llvm::Value* run, unsigned index) {
+    return b_.CreateLoad(run_->getElementType(index), b_.CreateStructGEP(run_, run, index));
+  }
+
+  // ---- which code the processor runs ------------------------------------------------------------------------------
+
+  // int best_level(): the best of those that the processor has all for; -1: none. Null: any processor runs the one.
+  llvm::Function* add_best_level() {
+    if (library_.levels.size() == 1 && library_.levels[0] == CpuWords{}) return nullptr;
+    std::vector<llvm::Function*> fits;
+    fits.reserve(library_.levels.size());
+    for (const CpuWords& words : library_.levels) fits.push_back(emit_fits(module_, target_, words));
+    llvm::Function* function = begin("best_level", b_.getInt32Ty(), {}, llvm::GlobalValue::InternalLinkage);
+    for (size_t level = fits.size(); level-- > 0;) {
+      llvm::BasicBlock* found = block("found");
+      llvm::BasicBlock* next = block("next");
+      b_.CreateCondBr(b_.CreateCall(fits[level]), found, next);
+      b_.SetInsertPoint(found);
+      b_.CreateRet(b_.getInt32(static_cast<uint32_t>(level)));
+      b_.SetInsertPoint(next);
+    }
+    b_.CreateRet(b_.getInt32(static_cast<uint32_t>(-1)));
     return function;
   }
 
-  // Returns from the function if an element is out of range.
-  void check(llvm::Function* function, const BoundedInput& input) {
-    if (input.elements == 0) return;
-    llvm::LLVMContext& context = module_.getContext();
-    llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(8 * dtype_size(input.dtype)));
-    llvm::Value* data = function->getArg(input.input);
+  llvm::Function* entry_of(const std::string& symbol) {
+    auto* entry = llvm::cast<llvm::Function>(module_.getOrInsertFunction(symbol, entry_type_).getCallee());
+    entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return entry;
+  }
+
+  // The program's code for this processor, null where there is none. Threads that ask at the same time find the same.
+  llvm::Value* chosen(const CFunction& function) {
+    if (fits_ == nullptr) return entry_of(function.entries[0]);
+    const std::string name = function.name + "_chosen";
+    llvm::GlobalVariable* known = module_.getNamedGlobal(name);
+    if (known == nullptr) {
+      known = global(llvm::ConstantPointerNull::get(b_.getPtrTy()), false, 8);
+      known->setName(name);
+    }
+    llvm::LoadInst* first = b_.CreateAlignedLoad(b_.getPtrTy(), known, llvm::Align(8));
+    first->setAtomic(llvm::AtomicOrdering::Monotonic);
     llvm::BasicBlock* before = b_.GetInsertBlock();
-    auto* loop = llvm::BasicBlock::Create(context, "length", function);
-    auto* next = llvm::BasicBlock::Create(context, "next_length", function);
-    auto* wrong = llvm::BasicBlock::Create(context, "wrong_length", function);
-    auto* done = llvm::BasicBlock::Create(context, "lengths_are_right", function);
-    b_.CreateBr(loop);
-    b_.SetInsertPoint(loop);
-    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-    i->addIncoming(b_.getInt64(0), before);
-    llvm::Value* length = b_.CreateLoad(type, b_.CreateGEP(type, data, i));
-    // As unsigned numbers of 64 bits: what is negative is larger than any bound.
-    length = is_signed_integer(input.dtype) ? b_.CreateSExt(length, b_.getInt64Ty())
-                                            : b_.CreateZExt(length, b_.getInt64Ty());
-    b_.CreateCondBr(b_.CreateICmpUGT(length, b_.getInt64(input.bound)), wrong, next);
-    b_.SetInsertPoint(wrong);
-    b_.CreateRet(b_.getInt32(kCLength));
+    llvm::BasicBlock* asks = block("asks");
+    llvm::BasicBlock* goes_on = block("goes_on");
+    b_.CreateCondBr(b_.CreateIsNull(first), asks, goes_on);
+    b_.SetInsertPoint(asks);
+    llvm::Value* level = b_.CreateCall(fits_);
+    llvm::Value* best = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    for (size_t i = 0; i < function.entries.size(); ++i) {
+      best = b_.CreateSelect(b_.CreateICmpEQ(level, b_.getInt32(static_cast<uint32_t>(i))),
+                             entry_of(function.entries[i]), best);
+    }
+    llvm::StoreInst* keeps = b_.CreateAlignedStore(best, known, llvm::Align(8));
+    keeps->setAtomic(llvm::AtomicOrdering::Monotonic);
+    b_.CreateBr(goes_on);
+    b_.SetInsertPoint(goes_on);
+    llvm::PHINode* entry = b_.CreatePHI(b_.getPtrTy(), 2);
+    entry->addIncoming(first, before);
+    entry->addIncoming(best, asks);
+    return entry;
+  }
+
+  // For the front end, which asked NAME_check before and brings all inputs.
+  void add_entry(const CFunction& function) {
+    llvm::Type* pointer = b_.getPtrTy();
+    llvm::Function* made = begin(function.name + "_entry", b_.getVoidTy(), {pointer, pointer, pointer});
+    llvm::Value* entry = chosen(function);
+    if (fits_ != nullptr) return_if(b_.CreateIsNull(entry), nullptr);
+    b_.CreateCall(entry_type_, entry, {made->getArg(0), made->getArg(1), made->getArg(2)});
+    b_.CreateRetVoid();
+  }
+
+  // ---- calls ------------------------------------------------------------------------------------------------------
+
+  void add_constants(const CFunction& function) {
+    constants_.clear();
+    constants_.reserve(function.constants.size());
+    for (const std::string& bytes : function.constants) {
+      constants_.push_back(bytes.empty() ? static_cast<llvm::Constant*>(llvm::ConstantPointerNull::get(b_.getPtrTy()))
+                                         : global(llvm::ConstantDataArray::getRaw(bytes, bytes.size(), b_.getInt8Ty()),
+                                                  true, kAlignment));
+    }
+  }
+
+  void return_if(llvm::Value* condition, llvm::Value* status) {
+    llvm::BasicBlock* returns = block("returns");
+    llvm::BasicBlock* next = block("next");
+    b_.CreateCondBr(condition, returns, next);
+    b_.SetInsertPoint(returns);
+    status == nullptr ? b_.CreateRetVoid() : b_.CreateRet(status);
     b_.SetInsertPoint(next);
-    llvm::Value* following = b_.CreateAdd(i, b_.getInt64(1));
-    i->addIncoming(following, next);
-    b_.CreateCondBr(b_.CreateICmpEQ(following, b_.getInt64(input.elements)), done, loop);
-    b_.SetInsertPoint(done);
+  }
+  void require(llvm::Value* condition, CStatus status) { return_if(b_.CreateNot(condition), b_.getInt32(status)); }
+
+  // Pointers to the arrays of a call.
+  struct Arrays {
+    std::vector<llvm::Value*> inputs, outputs;
+  };
+
+  void add_call(const CFunction& function) {
+    std::vector<llvm::Type*> types;
+    types.reserve(function.parameters.size() + 1);
+    for (const CParameter& parameter : function.parameters) {
+      types.push_back(parameter.kind == CParameter::Kind::kValue ? value_type(parameter.dtype) : b_.getPtrTy());
+    }
+    types.push_back(b_.getPtrTy());
+    llvm::Function* made = begin(function.name, b_.getInt32Ty(), types);
+    const auto count = static_cast<unsigned>(function.parameters.size());
+    CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
+    if (library_.checks) {
+      std::vector<CChecks::Range> ranges;
+      for (unsigned i = 0; i < count; ++i) {
+        const CParameter& parameter = function.parameters[i];
+        if (parameter.kind == CParameter::Kind::kValue || parameter.bytes == 0) continue;
+        ranges.push_back({made->getArg(i), parameter.bytes, parameter.alignment, parameter.written});
+      }
+      checks.pointers(ranges);
+      checks.overlaps(ranges);
+    }
+    std::vector<llvm::Value*> bases;
+    for (unsigned i = 0; i < count; ++i) bases.push_back(base_of(function.parameters[i], made->getArg(i)));
+    Arrays arrays;
+    for (const CLeaf& leaf : function.inputs) arrays.inputs.push_back(at(bases[leaf.parameter], leaf.offset));
+    for (const CLeaf& leaf : function.outputs) arrays.outputs.push_back(at(bases[leaf.parameter], leaf.offset));
+    finish_call(function, arrays, made->getArg(count));
   }
 
-  llvm::Value* list(llvm::Function* function, unsigned first, unsigned count) {
-    llvm::Value* pointers = b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(std::max(count, 1u)));
-    for (unsigned i = 0; i < count; ++i) {
-      b_.CreateStore(function->getArg(first + i), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers, i));
+  void add_call_of_leaves(const CFunction& function) {
+    llvm::Type* pointer = b_.getPtrTy();
+    llvm::Function* made = begin(function.name + "_leaves", b_.getInt32Ty(), {pointer, pointer, pointer});
+    llvm::Value* inputs = made->getArg(0);
+    llvm::Value* outputs = made->getArg(1);
+    CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
+    if (library_.checks) {
+      if (!function.inputs.empty()) require(b_.CreateIsNotNull(inputs), kCNull);
+      if (!function.outputs.empty()) require(b_.CreateIsNotNull(outputs), kCNull);
     }
-    return pointers;
+    Arrays arrays;
+    for (size_t i = 0; i < function.inputs.size(); ++i) {
+      arrays.inputs.push_back(b_.CreateLoad(pointer, slot(inputs, i)));
+    }
+    for (size_t i = 0; i < function.outputs.size(); ++i) {
+      arrays.outputs.push_back(b_.CreateLoad(pointer, slot(outputs, i)));
+    }
+    if (library_.checks) {
+      std::vector<CChecks::Range> ranges;
+      const auto add = [&](llvm::Value* array, const Aval& aval, bool written) {
+        if (aval.bytes() == 0) return;
+        ranges.push_back({array, aval.bytes(), element_alignment(aval.dtype()), written});
+      };
+      for (size_t i = 0; i < arrays.inputs.size(); ++i) add(arrays.inputs[i], function.input_avals[i], false);
+      for (size_t i = 0; i < arrays.outputs.size(); ++i) add(arrays.outputs[i], function.output_avals[i], true);
+      checks.pointers(ranges);
+      checks.overlaps_of_leaves(inputs, outputs, function.input_avals, function.output_avals, function.pairs);
+    }
+    finish_call(function, arrays, made->getArg(2));
   }
 
-  // Returns the status.
-  llvm::Value* call(llvm::Function* function, llvm::Value* arena) {
-    llvm::Value* inputs = list(function, 0, inputs_);
-    llvm::Value* outputs = list(function, inputs_, outputs_);
-    llvm::Value* slot = nullptr;
-    if (stop_slot_ >= 0) {
-      slot = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), arena, static_cast<uint64_t>(stop_slot_));
-      b_.CreateStore(b_.getInt32(0), slot);
+  static int64_t element_alignment(DType dtype) { return dtype_size(dtype) / (is_complex(dtype) ? 2 : 1); }
+
+  llvm::Type* value_type(DType dtype) {
+    if (dtype == DType::kFloat32) return b_.getFloatTy();
+    if (dtype == DType::kFloat64) return b_.getDoubleTy();
+    return b_.getIntNTy(static_cast<unsigned>(8 * dtype_size(dtype)));
+  }
+
+  llvm::Value* base_of(const CParameter& parameter, llvm::Value* argument) {
+    if (parameter.kind == CParameter::Kind::kArrays) return argument;
+    llvm::AllocaInst* place = b_.CreateAlloca(b_.getInt64Ty());
+    if (parameter.kind == CParameter::Kind::kValue) {
+      b_.CreateStore(argument, place);
+    } else {
+      b_.CreateMemCpy(place, llvm::Align(8), argument, llvm::Align(4), 8);
     }
-    b_.CreateCall(entry_, {inputs, outputs, arena});
-    if (slot == nullptr) return b_.getInt32(kCSuccess);
-    llvm::Value* told = b_.CreateIsNotNull(b_.CreateLoad(b_.getInt32Ty(), slot));
-    return b_.CreateSelect(told, b_.getInt32(kCStopped), b_.getInt32(kCSuccess));
+    return place;
+  }
+
+  void finish_call(const CFunction& function, const Arrays& arrays, llvm::Value* run) {
+    const CWorkspace places(function);
+    if (library_.checks) check_run(run, places.bytes);
+    CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
+    for (const BoundedInput& input : function.lengths) checks.length(arrays.inputs[input.input], input);
+    llvm::Value* entry = chosen(function);
+    if (fits_ != nullptr) require(b_.CreateIsNotNull(entry), kCCpu);
+
+    llvm::Value* nothing = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    llvm::Value* workspace = places.bytes == 0 ? nothing : load_member(run, 1);
+    const auto inputs = static_cast<uint64_t>(count_of_inputs(function));
+    llvm::Value* pointers = places.pointers < 0
+                                ? b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(inputs + arrays.outputs.size() + 1))
+                                : at(workspace, places.pointers);
+    for (size_t i = 0; i < arrays.inputs.size(); ++i) b_.CreateStore(arrays.inputs[i], slot(pointers, i));
+    for (size_t i = 0; i < constants_.size(); ++i) {
+      b_.CreateStore(constants_[i], slot(pointers, arrays.inputs.size() + i));
+    }
+    for (size_t i = 0; i < arrays.outputs.size(); ++i) {
+      const int64_t temporary = places.temporaries[i];
+      b_.CreateStore(temporary < 0 ? arrays.outputs[i] : at(workspace, temporary), slot(pointers, inputs + i));
+    }
+    llvm::Value* arena = places.bytes == 0 ? nothing : at(workspace, places.arena);
+    llvm::Value* question = nullptr;
+    if (function.may_stop) {
+      question = at(arena, -kQuestionBytes);
+      const auto member = [&](unsigned index) { return b_.CreateStructGEP(question_, question, index); };
+      b_.CreateStore(read_stop(), member(0));
+      b_.CreateStore(load_member(run, 3), member(1));
+      b_.CreateStore(b_.getInt32(0), member(2));
+    }
+    b_.CreateCall(entry_type_, entry, {pointers, slot(pointers, inputs), arena});
+    if (question != nullptr) {
+      llvm::Value* told = b_.CreateLoad(b_.getInt32Ty(), b_.CreateStructGEP(question_, question, 2));
+      return_if(b_.CreateIsNotNull(told), b_.getInt32(kCStopped));
+    }
+    for (size_t i = 0; i < arrays.outputs.size(); ++i) {
+      if (places.temporaries[i] < 0) continue;
+      b_.CreateMemCpy(arrays.outputs[i], llvm::Align(1), at(workspace, places.temporaries[i]), llvm::Align(kAlignment),
+                      static_cast<uint64_t>(function.output_avals[i].bytes()));
+    }
+    b_.CreateRet(b_.getInt32(kCOk));
+  }
+
+  void check_run(llvm::Value* run, int64_t bytes) {
+    llvm::Type* size = run_->getElementType(0);
+    const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(size, value); };
+    const uint64_t least = module_.getDataLayout().getTypeAllocSize(run_);
+    if (bytes == 0) {
+      llvm::BasicBlock* given = block("given");
+      llvm::BasicBlock* next = block("checked");
+      b_.CreateCondBr(b_.CreateIsNull(run), next, given);
+      b_.SetInsertPoint(given);
+      require(b_.CreateICmpUGE(load_member(run, 0), number(least)), kCAbi);
+      b_.CreateBr(next);
+      b_.SetInsertPoint(next);
+      return;
+    }
+    require(b_.CreateIsNotNull(run), kCWorkspace);
+    require(b_.CreateICmpUGE(load_member(run, 0), number(least)), kCAbi);
+    llvm::Value* workspace = b_.CreatePtrToInt(load_member(run, 1), size);
+    require(b_.CreateICmpNE(workspace, number(0)), kCWorkspace);
+    require(b_.CreateICmpEQ(b_.CreateAnd(workspace, number(kAlignment - 1)), number(0)), kCWorkspace);
+    require(b_.CreateICmpUGE(load_member(run, 2), number(static_cast<uint64_t>(bytes))), kCWorkspace);
+  }
+
+  // int read_stop(const volatile int* stop)
+  llvm::Function* read_stop() {
+    if (llvm::Function* known = module_.getFunction("read_stop")) return known;
+    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    llvm::Function* function = begin("read_stop", b_.getInt32Ty(), {b_.getPtrTy()}, llvm::GlobalValue::InternalLinkage);
+    return_if(b_.CreateIsNull(function->getArg(0)), b_.getInt32(0));
+    b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), function->getArg(0), /*isVolatile=*/true));
+    return function;
+  }
+
+  void add_error() {
+    llvm::Function* function = begin(library_.name + "_error", b_.getPtrTy(), {b_.getInt32Ty()});
+    llvm::Value* found = text("no status of this library");
+    for (const CStatusText& status : kStatuses) {
+      found =
+          b_.CreateSelect(b_.CreateICmpEQ(function->getArg(0), b_.getInt32(status.status)), text(status.text), found);
+    }
+    b_.CreateRet(found);
   }
 
   llvm::Module& module_;
   const Target& target_;
   llvm::IRBuilder<> b_;
-  llvm::Function* entry_;
-  unsigned inputs_, outputs_;
-  absl::Span<const BoundedInput> bounded_;
-  int64_t stop_slot_;  // in the arena; -1: calls cannot be stopped
+  const CLibrary& library_;
+  llvm::StructType* run_;  // ct_run
+  llvm::StructType* question_;
+  llvm::FunctionType* entry_type_;
+  llvm::Function* fits_ = nullptr;
+  std::vector<llvm::Constant*> constants_;  // of the function being added
 };
 
 }  // namespace
 
-llvm::GlobalVariable* stop_flag(llvm::Module& module) {
-  constexpr const char* kName = "stop_flag";
-  if (llvm::GlobalVariable* known = module.getNamedGlobal(kName)) return known;
-  llvm::Type* type = llvm::Type::getInt32Ty(module.getContext());
-  return new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
-                                  llvm::ConstantInt::get(type, 0), kName);
+absl::Span<const CStatusText> c_statuses() { return kStatuses; }
+
+CWorkspace::CWorkspace(const CFunction& function) {
+  int64_t end = 0;
+  const auto take = [&](int64_t size) {
+    const int64_t at = end;
+    end = aligned(end + size);
+    return at;
+  };
+  if (function.may_stop) take(kQuestionBytes);
+  arena = take(function.arena_bytes);
+  for (size_t i = 0; i < function.outputs.size(); ++i) {
+    const bool copied = function.pairs[i] >= 0 && function.donations[i] != function.pairs[i];
+    const int64_t size = copied ? function.output_avals[i].bytes() : 0;
+    temporaries.push_back(size > 0 ? take(size) : -1);
+    copied_bytes += size;
+  }
+  const auto count = static_cast<int64_t>(function.outputs.size()) + count_of_inputs(function);
+  if (count > kMostOnStack) pointers = take(count * static_cast<int64_t>(sizeof(void*)));
+  bytes = end;
 }
 
-void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
-                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes,
-                     absl::Span<const BoundedInput> bounded, int64_t stop_slot) {
-  llvm::Function* entry = module.getFunction(llvm::StringRef(entry_symbol.data(), entry_symbol.size()));
-  CT_CHECK(entry != nullptr);
-  entry->setLinkage(llvm::GlobalValue::InternalLinkage);
-  unsigned inputs = 0, outputs = 0;
-  for (const loop::Buffer& buffer : program.buffers) {
-    inputs += buffer.kind == loop::BufferKind::kInput;
-    outputs += buffer.kind == loop::BufferKind::kOutput;
-  }
-  CFunctions(module, target, entry, inputs, outputs, bounded, stop_slot).add(name, arena_bytes);
+absl::StatusOr<std::string> emit_c_functions(const CLibrary& library, const TargetOptions& options) {
+  absl::StatusOr<TargetHandle> target = borrow_target(options);
+  if (!target.ok()) return target.status();
+  std::unique_ptr<llvm::Module> module = (*target)->new_module(library.name);
+  CFunctions(*module, **target, library).add();
+  return (*target)->emit(*module);
 }
 
 }  // namespace ct::jit

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "device/cpu/cpu.h"
-#include "jit/llvm/c_functions.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/memory.h"
@@ -182,27 +181,24 @@ absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view 
   return ObjectMaker(program, functions, symbol, options).run(*std::move(target));
 }
 
-absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_view name, const TargetOptions& options,
-                                   absl::Span<const BoundedInput> bounded) {
+absl::StatusOr<Plan> emit_library_entry(const loop::Program& program, std::string_view symbol,
+                                        const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  const std::string entry = std::string(name) + "_entry";
   return guarded(**target, [&]() -> absl::StatusOr<Plan> {
     Outline functions = outline_for(program, **target);
-    if (may_take_long(program)) {
-      functions.stop_slot = (functions.arena_bytes + 7) / 8 * 8;
-      functions.arena_bytes = functions.stop_slot + 8;
-    }
+    functions.asks_caller = may_take_long(program);
     uint32_t one = 1;
     int64_t weight = 0;
     for (const OutlinedFunction& f : functions.functions) weight += f.weight;
     if (absl::Status enough = check_memory(weight, one); !enough.ok()) return enough;
-    absl::StatusOr<Emitted> emitted = emit_module(program, functions, entry, **target, /*has_pool=*/false);
+    absl::StatusOr<Emitted> emitted = emit_module(program, functions, symbol, **target, /*has_pool=*/false);
     if (!emitted.ok()) return emitted.status();
-    add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes, bounded,
-                    functions.stop_slot);
+    const llvm::StringRef name(symbol.data(), symbol.size());
+    emitted->module->getFunction(name)->setVisibility(llvm::GlobalValue::HiddenVisibility);
     Plan plan;
-    plan.name = name;
+    plan.name = program.name;
+    plan.target = "cpu";
     plan.codes.push_back({.format = Code::Format::kElf, .bytes = emit_text(**target, *emitted)});
     plan.arena_bytes = emitted->arena_bytes;
     return plan;

@@ -58,22 +58,10 @@ absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view 
 absl::StatusOr<LoadedPtr> compile(const loop::Program& program, const TargetOptions& options = {});
 // Whether a program asks now and then whether to go on (polls.cc). It depends on the program alone.
 bool may_take_long(const loop::Program& program);
-// What the functions of an exported library return.
-enum CStatus : int { kCSuccess = 0, kCNoMemory = 1, kCLength = 5, kCStopped = 6 };
-// An input whose elements, integers of `dtype`, must be from 0 to `bound`: else kCLength, before anything is written.
-struct BoundedInput {
-  uint32_t input;
-  DType dtype;
-  int64_t elements;
-  int64_t bound;
-};
-// One object for C programs, which bring their own steps, with two functions instead of the entry point:
-//   int NAME(inputs..., outputs...) brings its own scratch memory;
-//   int NAME_with_workspace(inputs..., outputs..., void* workspace) takes the caller's: arena_bytes aligned to 64.
-// And where may_take_long, a third:
-//   void NAME_stop(int) sets a flag that makes calls return kCStopped, those that are under way too.
-absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_view name,
-                                   const TargetOptions& options = {}, absl::Span<const BoundedInput> bounded = {});
+// A program's entry point as one object for a library, whose other objects alone see it: it brings its own steps and
+// asks its caller whether to go on (CallerQuestion), where may_take_long.
+absl::StatusOr<Plan> emit_library_entry(const loop::Program& program, std::string_view symbol,
+                                        const TargetOptions& options = {});
 
 // Kernels, to be launched in order, for an architecture ("sm_80", "sm_90", ...), or, kEmulated, for the device of that
 // name. What the host would have to do is kUnimplemented.

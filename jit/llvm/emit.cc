@@ -23,7 +23,7 @@ CpuEmission::CpuEmission(const loop::Program& program, const Outline& outline, T
     : Emission(program, outline, target, module),
       cost(program),
       sharing{.has_pool = has_pool, .arena_bytes = outline.arena_bytes},
-      stops{.wanted = (has_pool || outline.stop_slot >= 0) && may_take_long(program)} {}
+      stops{.wanted = (has_pool || outline.asks_caller) && may_take_long(program)} {}
 
 namespace {
 

@@ -37,7 +37,6 @@ extern "C" {
   CT_EMPTY(LLVMInitialize##target##AsmParser)  \
   CT_EMPTY(LLVMInitialize##target##Disassembler)
 CT_NOT_LINKED(CT_STUBS)
-CT_EMPTY(LLVMInitializeX86AsmParser)
 CT_EMPTY(LLVMInitializeAArch64AsmParser)
 }
 

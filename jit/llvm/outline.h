@@ -74,7 +74,7 @@ struct Outline {
   absl::flat_hash_map<loop::BufferId, int64_t> pointer_slots;
   std::vector<loop::BufferId> swapped;
   int64_t arena_bytes = 0;  // the program's, and the slots
-  int64_t stop_slot = -1;   // of a library: an int32 in the arena that tells whether the call was stopped
+  bool asks_caller = false;  // of a library: before the arena is a CallerQuestion (device/loaded.h)
   uint32_t modules = 1;
 
   absl::Span<const OutlinedCall> calls_in(loop::BlockId inner_block) const {

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "jit/llvm/c_functions.h"
+#include "device/loaded.h"
 #include "jit/llvm/emit.h"
 #include "jit/loop/visit.h"
 #include "runtime/interrupt.h"
@@ -29,19 +29,22 @@ constexpr double kBetweenPolls = 5e5;    // of estimated time
 constexpr double kShortIteration = 2e4;  // loops of such are cut in runs
 constexpr double kPicoseconds = 1000;
 
-// A library has nobody to ask, but a flag. The call's own note of it stays set, whatever becomes of the flag.
-llvm::Value* read_stop_flag(CpuEmission& e) {
-  llvm::Type* type = e.b.getInt32Ty();
-  llvm::Value* slot = e.code.arena_at(e.outline.stop_slot);
-  llvm::LoadInst* flag = e.b.CreateLoad(type, stop_flag(e.code.module));
-  flag->setVolatile(true);
-  llvm::Value* told = e.b.CreateOr(flag, e.b.CreateLoad(type, slot));
-  e.b.CreateStore(told, slot);
+// A library asks whoever calls it. Once told to stop, it stays so.
+llvm::Value* ask_caller(CpuEmission& e) {
+  llvm::Type* i32 = e.b.getInt32Ty();
+  llvm::Type* pointer = e.b.getPtrTy();
+  llvm::StructType* question = llvm::StructType::get(pointer, pointer, i32);
+  llvm::Value* at = e.code.arena_at(-kQuestionBytes);
+  const auto field = [&](unsigned index) { return e.b.CreateStructGEP(question, at, index); };
+  llvm::Value* answer = e.b.CreateCall(llvm::FunctionType::get(i32, {pointer}, false),
+                                       e.b.CreateLoad(pointer, field(0)), {e.b.CreateLoad(pointer, field(1))});
+  llvm::Value* told = e.b.CreateOr(answer, e.b.CreateLoad(i32, field(2)));
+  e.b.CreateStore(told, field(2));
   return e.b.CreateIsNull(told);
 }
 
 llvm::Value* ask_to_go_on(CpuEmission& e) {
-  if (!e.sharing.has_pool) return read_stop_flag(e);
+  if (!e.sharing.has_pool) return ask_caller(e);
   llvm::FunctionCallee ask = e.code.module.getOrInsertFunction(kGoOnSymbol, e.b.getInt1Ty());
   auto* declared = llvm::cast<llvm::Function>(ask.getCallee());
   declared->addRetAttr(llvm::Attribute::ZExt);

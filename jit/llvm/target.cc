@@ -39,6 +39,7 @@ void initialize_llvm() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();  // of cpu_words.cc's instructions
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
@@ -198,6 +199,8 @@ void Target::new_context() {
   });
 }
 
+bool Target::has_feature(const char* name) const { return jit::has_feature(*machine_, name); }
+
 std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
   // Types and constants live as long as their context; start afresh now and then so that it does not grow without end.
   if (++modules_ > 1000) {
@@ -211,7 +214,7 @@ std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
   module->setPICLevel(llvm::PICLevel::BigPIC);
   if (facts_.arch == TargetFacts::Arch::kX86) {
     // Between the levels a multiply-add may be rounded once where the level below rounds twice.
-    const bool v3 = has_feature(*machine_, "avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe");
+    const bool v3 = has_feature("avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe");
     const int level = v3 ? (facts_.masks_any_size ? 4 : 3) : facts_.masks_words || facts_.fma ? 0 : 2;
     module->addModuleFlag(llvm::Module::Warning, kReadyLevel, static_cast<uint32_t>(level));
   }

@@ -209,7 +209,7 @@ std::vector<ArenaPlace> share_places(const Program& program, const Timeline& tim
   return places;
 }
 
-void assign_offsets(Program& program, const std::vector<bool>* donated) {
+void assign_offsets(Program& program, const Donated* donated) {
   Timeline timeline(program);
   std::vector<ArenaPiece> pieces = pieces_of(program, timeline);
   std::vector<ArenaPlace> places = share_places(program, timeline, pieces);
@@ -243,7 +243,7 @@ void make_loops_of_long_copies(Program& program) {
 
 }  // namespace
 
-void assign_buffers(Program& program, const std::vector<bool>* donated) {
+void assign_buffers(Program& program, const Donated* donated) {
   remove_dead_stores(program);
   remove_swaps(program);
   remove_copies(program);
@@ -251,7 +251,7 @@ void assign_buffers(Program& program, const std::vector<bool>* donated) {
   make_loops_of_long_copies(program);
 }
 
-std::vector<int> donations(const Program& program, const std::vector<bool>& donated) {
+std::vector<int> donations(const Program& program, const Donated& donated) {
   std::vector<BufferId> inputs, outputs;
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
     if (program.buffers[id].kind == BufferKind::kInput) inputs.push_back(id);
@@ -263,8 +263,8 @@ std::vector<int> donations(const Program& program, const std::vector<bool>& dona
     const loop::Buffer& output = program.buffers[outputs[o]];
     for (size_t i = 0; i < inputs.size() && result[o] < 0; ++i) {
       const loop::Buffer& input = program.buffers[inputs[i]];
-      if (i >= donated.size() || !donated[i] || taken[i] || input.dtype != output.dtype ||
-          input.elements != output.elements || !can_overwrite(program, 0, inputs[i], outputs[o])) {
+      if (!donated.may_give(i, o) || taken[i] || input.dtype != output.dtype || input.elements != output.elements ||
+          !can_overwrite(program, 0, inputs[i], outputs[o])) {
         continue;
       }
       result[o] = static_cast<int>(i);

@@ -8,7 +8,8 @@
 #include <thread>
 
 #include "ir/primitive.h"
-#include "jit/export/export.h"
+#include "jit/export/library.h"
+#include "jit/export/open_library.h"
 #include "jit/schedule/buffers.h"
 #include "jit/store/disk_cache.h"
 #include "runtime/error.h"
@@ -431,6 +432,15 @@ TEST(CompilePrograms, DonatedInputsAreUpdatedInPlace) {
 
 // ---- export ---------------------------------------------------------------------------------------------------------
 
+struct CRun {  // ct_run
+  size_t size = sizeof(CRun);
+  void* workspace = nullptr;
+  size_t workspace_bytes = 0;
+  const volatile int* stop = nullptr;
+  void* parallel = nullptr;
+  void* pool = nullptr;
+};
+
 TEST(CompilePrograms, ExportedLibraryRuns) {
   const Aval x(DType::kFloat32, {200, 200});
   for (bool large : {false, true}) {
@@ -439,47 +449,80 @@ TEST(CompilePrograms, ExportedLibraryRuns) {
       if (!large) return Values{scaled};
       return Values{dot_general(exp(scaled), scaled, {{1}, {0}, {}, {}})};
     });
-    auto library = export_library(
-        graph, {.name = "scale", .input_names = {"matrix", "float"}, .output_names = {}, .triple = {}, .cpu = {}});
-    ASSERT_TRUE(library.ok()) << library.status().message();
-    EXPECT_EQ((*library)[0].name, "scale.h");
-    EXPECT_THAT((*library)[0].bytes,
-                testing::HasSubstr("int scale(const float* matrix, const float* float_, float* out0);"));
-    EXPECT_EQ((*library)[2].name, "libscale.so");
+    const LibraryTarget target = *library_target("native");
+    const LibraryFunction function{
+        .symbol = "scale",
+        .parameters = {{.bytes = x.bytes(), .alignment = 4},
+                       {.kind = jit::CParameter::Kind::kValue, .dtype = DType::kFloat32, .bytes = 4, .alignment = 4},
+                       {.bytes = x.bytes(), .alignment = 4, .written = true}},
+        .inputs = {{0, 0}, {1, 0}},
+        .outputs = {{2, 0}},
+        .pairs = {-1},
+        .constants = {}};
+    auto compiled = compile_function(graph, function, target);
+    ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+    const auto files = make_library("scale", {*compiled}, "{}", 42, /*checks=*/true, target);
+    ASSERT_TRUE(files.ok()) << files.status().message();
     const auto directory = std::filesystem::temp_directory_path() / ("ct_export_test_" + std::to_string(getpid()));
     std::filesystem::create_directories(directory);
-    std::ofstream(directory / "libscale.so", std::ios::binary) << (*library)[2].bytes;
-    void* handle = dlopen((directory / "libscale.so").c_str(), RTLD_NOW);
-    ASSERT_NE(handle, nullptr) << dlerror();
-    auto* function = reinterpret_cast<int (*)(const void*, const void*, void*)>(dlsym(handle, "scale"));
-    auto* given =
-        reinterpret_cast<int (*)(const void*, const void*, void*, void*)>(dlsym(handle, "scale_with_workspace"));
-    ASSERT_TRUE(function != nullptr && given != nullptr);
-    EXPECT_EQ(dlsym(handle, "scale_entry"), nullptr);
+    const std::string path = directory / "libscale.so";
+    std::ofstream(path, std::ios::binary) << files->shared;
+    const auto library = OpenLibrary::open(path, "scale");
+    ASSERT_TRUE(library.ok()) << library.status().message();
+    EXPECT_EQ((*library)->signature(), 42);
+    EXPECT_EQ((*library)->description(), "{}");
+    EXPECT_EQ((*library)->check(), jit::kCOk);
+    EXPECT_FALSE(OpenLibrary::open(path, "other").ok());
     std::mt19937 generator(12);
     const std::vector<Tensor> inputs{random_tensor(x, generator, -0.1, 0.1), Tensor::scalar(DType::kFloat32, 2)};
     const std::vector<Tensor> expected = (**compile(graph, {.use_disk_cache = false}))(inputs);
-    Tensor out(x), again(x);
-    EXPECT_EQ(function(inputs[0].data(), inputs[1].data(), out.data()), 0);
-    EXPECT_EQ(std::memcmp(out.data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
+
+    void* handle = dlopen(path.c_str(), RTLD_NOW);
+    ASSERT_NE(handle, nullptr) << dlerror();
+    auto* scale = reinterpret_cast<int (*)(const void*, float, void*, const CRun*)>(dlsym(handle, "scale"));
+    ASSERT_NE(scale, nullptr);
+    Tensor out(x);
     const Tensor workspace(Aval(DType::kUInt8, {1 << 20}));
-    EXPECT_EQ(given(inputs[0].data(), inputs[1].data(), again.data(), workspace.data()), 0);
-    EXPECT_EQ(std::memcmp(again.data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
+    CRun run{.workspace = workspace.data(), .workspace_bytes = 1 << 20};
+    EXPECT_EQ(scale(inputs[0].data(), 2.0F, out.data(), &run), jit::kCOk);
+    EXPECT_EQ(std::memcmp(out.data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
+    EXPECT_EQ(scale(nullptr, 2.0F, out.data(), &run), jit::kCNull);
+    EXPECT_EQ(scale(inputs[0].as<char>() + 1, 2.0F, out.data(), &run), jit::kCAlignment);
+    EXPECT_EQ(scale(out.data(), 2.0F, out.data(), &run), jit::kCOverlap);
+    run.size = 8;
+    EXPECT_EQ(scale(inputs[0].data(), 2.0F, out.data(), &run), jit::kCAbi);
     dlclose(handle);
+
+    Plan facts;
+    facts.arena_bytes = compiled->function.arena_bytes;
+    facts.donations = {-1};
+    const auto loaded = (*library)->load(*graph, facts, "scale_entry", compiled->function.may_stop);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    EXPECT_EQ(std::memcmp((**loaded)(inputs)[0].data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
+    EXPECT_FALSE((*library)->load(*graph, facts, "scale_nothing", false).ok());
+    facts.donations = {7};
+    EXPECT_FALSE((*library)->load(*graph, facts, "scale_entry", false).ok());
     std::filesystem::remove_all(directory);
   }
 }
 
 TEST(CompilePrograms, ExportForAnotherMachine) {
-  auto library = export_library(
-      add_one(100), {.name = "add", .input_names = {}, .output_names = {}, .triple = "aarch64-linux-gnu", .cpu = {}});
-  ASSERT_TRUE(library.ok()) << library.status().message();
-  EXPECT_EQ((*library)[2].bytes.substr(1, 3), "ELF");
-  EXPECT_EQ(
-      export_library(add_one(1), {.name = "two words", .input_names = {}, .output_names = {}, .triple = {}, .cpu = {}})
-          .status()
-          .message(),
-      "'two words' cannot name a C function: use letters, digits and underscores");
+  const LibraryTarget target = *library_target("aarch64");
+  const LibraryFunction function{.symbol = "add",
+                                 .parameters = {{.bytes = 400, .alignment = 4}, {.bytes = 400, .alignment = 4}},
+                                 .inputs = {{0, 0}},
+                                 .outputs = {{1, 0}},
+                                 .pairs = {-1},
+                                 .constants = {}};
+  const auto compiled = compile_function(add_one(100), function, target);
+  ASSERT_TRUE(compiled.ok()) << compiled.status().message();
+  const auto files = make_library("add", {*compiled}, "{}", 1, true, target);
+  ASSERT_TRUE(files.ok()) << files.status().message();
+  EXPECT_EQ(files->shared.substr(1, 3), "ELF");
+  EXPECT_EQ(files->shared.substr(18, 2), std::string("\xb7\0", 2));  // e_machine
+  EXPECT_EQ(library_target("vax").status().message(),
+            "there is no tested code generation for the target 'vax'; choose one of: x86-64, x86-64-v2, x86-64-v3, "
+            "x86-64-v4, aarch64, native");
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "ir/combinators.h"
-#include "jit/export/export.h"
+#include "jit/export/library.h"
 #include "runtime/error.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
@@ -254,11 +254,17 @@ TEST(HostCall, LibrariesExpandItOrRefuse) {
     LocationScope here(intern_location({"user.py", 7, "f"}));
     return Values{sorted(v[0])};
   });
-  const ExportOptions options{
-      .name = "f", .input_names = {}, .output_names = {}, .constants = {}, .triple = {}, .cpu = {}};
-  const auto library = export_library(expands, options);
-  EXPECT_TRUE(library.ok()) << library.status().message();
-  const auto refused = export_library(refuses, options);
+  const LibraryFunction function{
+      .symbol = "f",
+      .parameters = {{.bytes = x.bytes(), .alignment = 4}, {.bytes = x.bytes(), .alignment = 4}},
+      .inputs = {{0, 0}},
+      .outputs = {{1, 0}},
+      .pairs = {-1},
+      .constants = {}};
+  const LibraryTarget native = *library_target("native");
+  const auto compiled = compile_function(expands, function, native);
+  EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+  const auto refused = compile_function(refuses, function, native);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.status().message(), HasSubstr("test_sort: runs in this process"));
   EXPECT_THAT(refused.status().message(), HasSubstr("user.py:7 (f)"));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "jit/llvm/c_functions.h"
 #include "jit/llvm/link.h"
 #include "jit/llvm/tiles.h"
 #include "tests/cpp/loop_testing.h"
@@ -364,9 +365,33 @@ std::vector<T> product_by(const Program& program, const jit::TargetOptions& targ
     Runner(program, target)({arrays[0].data(), arrays[1].data()}, {arrays[2].data()});
     return arrays[2];
   }
-  const auto code = jit::emit_c_object(program, "product", target);
+  const auto code = jit::emit_library_entry(program, "product_code", target);
   EXPECT_TRUE(code.ok()) << code.status().message();
-  const auto library = jit::link_shared_library({code->codes[0].bytes}, "libproduct.so");
+  const auto bytes = [&](size_t i) { return static_cast<int64_t>(arrays[i].size() * sizeof(T)); };
+  const DType dtype = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
+  const auto aval = [&](size_t i) { return Aval(dtype, {static_cast<int64_t>(arrays[i].size())}); };
+  jit::CFunction function{.name = "product",
+                          .parameters = {},
+                          .inputs = {{0, 0}, {1, 0}},
+                          .outputs = {{2, 0}},
+                          .input_avals = {aval(0), aval(1)},
+                          .output_avals = {aval(2)},
+                          .pairs = {-1},
+                          .donations = {-1},
+                          .lengths = {},
+                          .constants = {},
+                          .arena_bytes = code->arena_bytes,
+                          .may_stop = jit::may_take_long(program),
+                          .entries = {"product_code"}};
+  for (size_t i = 0; i < 3; ++i) {
+    function.parameters.push_back({.bytes = bytes(i), .alignment = sizeof(T), .written = i == 2});
+  }
+  const auto workspace_bytes = static_cast<size_t>(jit::CWorkspace(function).bytes);
+  jit::CLibrary all{
+      .name = "product", .description = "{}", .signature = 7, .checks = true, .levels = {{}}, .functions = {function}};
+  const auto calls = jit::emit_c_functions(all, target);
+  EXPECT_TRUE(calls.ok()) << calls.status().message();
+  const auto library = jit::link_shared_library({*calls, code->codes[0].bytes}, "libproduct.so");
   EXPECT_TRUE(library.ok()) << library.status().message();
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("libct_product_" + std::to_string(getpid()) + ".so");
@@ -375,12 +400,22 @@ std::vector<T> product_by(const Program& program, const jit::TargetOptions& targ
   std::filesystem::remove(path);
   EXPECT_NE(handle, nullptr) << dlerror();
   if (handle == nullptr) return {};
-  using Product = int (*)(const T*, const T*, T*, void*);
-  const auto product = reinterpret_cast<Product>(dlsym(handle, "product_with_workspace"));
-  void* workspace = std::aligned_alloc(64, static_cast<size_t>(code->arena_bytes + 127) / 64 * 64);
-  EXPECT_EQ(product(arrays[0].data(), arrays[1].data(), arrays[2].data(), workspace), 0);
+  struct Run {  // ct_run
+    size_t size = sizeof(Run);
+    void* workspace = nullptr;
+    size_t workspace_bytes = 0;
+    const volatile int* stop = nullptr;
+    void* parallel = nullptr;
+    void* pool = nullptr;
+  };
+  using Product = int (*)(const T*, const T*, T*, const Run*);
+  const auto product = reinterpret_cast<Product>(dlsym(handle, "product"));
+  Run run;
+  run.workspace = std::aligned_alloc(64, std::max<size_t>(workspace_bytes, 64));
+  run.workspace_bytes = workspace_bytes;
+  EXPECT_EQ(product(arrays[0].data(), arrays[1].data(), arrays[2].data(), &run), jit::kCOk);
   dlclose(handle);
-  std::free(workspace);
+  std::free(run.workspace);
   return arrays[2];
 }
 
@@ -426,7 +461,7 @@ TEST(Gemm, OnlyProgramsOfThisProcessCallReadyMadeTiles) {
     EXPECT_TRUE(code.ok()) << code.status().message();
     return code.ok() && code->codes[0].bytes.find(jit::kReadyBlockSymbol) != std::string::npos;
   };
-  EXPECT_FALSE(calls(jit::emit_c_object(program, "product")));
+  EXPECT_FALSE(calls(jit::emit_library_entry(program, "product")));
 #if defined(__x86_64__)
   for (const char* cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
     EXPECT_TRUE(calls(jit::emit_object(program, "product", {.triple = "", .cpu = cpu}))) << cpu;

@@ -24,7 +24,7 @@ std::string run(const text_cases::Case& test) {
       {"assign_buffers", [](Program& program) { jit::assign_buffers(program); }},
       {"assign_buffers_and_results",
        [](Program& program) {
-         const std::vector<bool> donated;
+         const jit::Donated donated;
          jit::assign_buffers(program, &donated);
        }},
   };

@@ -1,4 +1,4 @@
-#include "jit/export/header.h"
+#include "jit/export/gpu_header.h"
 
 #include <algorithm>
 #include <cctype>
@@ -66,7 +66,7 @@ struct Parameters {
 };
 
 // `words`: that the header uses itself.
-Parameters parameters(const Graph& graph, const ExportOptions& options, std::initializer_list<std::string> words,
+Parameters parameters(const Graph& graph, const GpuLibraryOptions& options, std::initializer_list<std::string> words,
                       absl::Span<const jit::BoundedInput> lengths, std::string_view length_remark) {
   std::set<std::string> taken = words;
   taken.insert(options.name);
@@ -104,41 +104,7 @@ std::string with_guards(const std::string& name, const std::string& remark, cons
 
 }  // namespace
 
-std::string cpu_header(const Graph& graph, const ExportOptions& options, int64_t arena_bytes, bool can_stop,
-                       absl::Span<const jit::BoundedInput> lengths) {
-  const std::string& name = options.name;
-  const auto [list, documentation] =
-      parameters(graph, options,
-                 {"workspace", concat(name, "_ARENA_BYTES"), concat(name, "_NO_MEMORY"), concat(name, "_BAD_LENGTH"),
-                  concat(name, "_STOPPED"), concat(name, "_stop")},
-                 lengths, "");
-  const std::string stop_text =
-      can_stop ? concat("/* Told 1, calls in any thread return ", name,
-                        "_STOPPED within milliseconds, with outputs half written, until it\n"
-                        " * is told 0. A signal handler may call it. */\n"
-                        "#define ",
-                        name, "_STOPPED ", static_cast<int>(jit::kCStopped), "\nvoid ", name, "_stop(int stop);\n\n")
-               : "";
-  return with_guards(
-      name,
-      concat(" * Arrays are contiguous in row-major order, aligned to their element type. Outputs overlap neither each "
-             "other\n"
-             " * nor any input. Calls from several threads at once are safe.\n"
-             " *\n",
-             documentation),
-      concat("/* Scratch memory of one call, to be aligned to 64 bytes. */\n#define ", name, "_ARENA_BYTES ((size_t)",
-             arena_bytes,
-             ")\n\n/* What calls return besides 0. Then nothing was computed, and nothing was written. */\n#define ",
-             name, "_NO_MEMORY ", static_cast<int>(jit::kCNoMemory), " /* there is none for ", name,
-             "_ARENA_BYTES of scratch */\n#define ", name, "_BAD_LENGTH ", static_cast<int>(jit::kCLength),
-             " /* a length is negative or larger than its bound */\n\nint ", name, "(", list.empty() ? "void" : list,
-             ");\n\n"
-             "/* The same with the caller's scratch memory: never allocates. `workspace` may be NULL when\n * ",
-             name, "_ARENA_BYTES is 0. */\nint ", name, "_with_workspace(", list, list.empty() ? "" : ", ",
-             "void* workspace);\n\n", stop_text));
-}
-
-std::string gpu_header(const Graph& graph, const ExportOptions& options, int64_t arena_bytes, bool has_products,
+std::string gpu_header(const Graph& graph, const GpuLibraryOptions& options, int64_t arena_bytes, bool has_products,
                        std::string_view architecture, absl::Span<const jit::BoundedInput> lengths) {
   using namespace cuda::exported;  // NOLINT(google-build-using-namespace): names of numbers
   const std::string& name = options.name;

@@ -1,4 +1,4 @@
-#include "jit/export/export.h"
+#include "jit/export/gpu_library.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,9 +6,8 @@
 #include "device/cuda/exported/runtime_object.h"
 #include "ir/serialize.h"
 #include "jit/compile.h"
-#include "jit/export/c_names.h"
+#include "jit/export/gpu_header.h"
 #include "jit/export/gpu_program.h"
-#include "jit/export/header.h"
 #include "jit/export/lengths.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/gpu_c_functions.h"
@@ -19,20 +18,7 @@
 namespace ct {
 namespace {
 
-// Inputs whose values are known become constants of the program.
-void build_in(loop::Program& program, uint32_t num_inputs, const std::vector<Tensor>& constants) {
-  CT_CHECK(constants.size() <= num_inputs);
-  const auto first = static_cast<int64_t>(num_inputs - constants.size());
-  for (loop::Buffer& buffer : program.buffers) {
-    if (buffer.kind != loop::BufferKind::kInput || buffer.position < first) continue;
-    const Tensor& value = constants[static_cast<size_t>(buffer.position - first)];
-    buffer.kind = loop::BufferKind::kConstant;
-    buffer.position = 0;
-    buffer.bytes.assign(value.as<char>(), static_cast<size_t>(value.aval().bytes()));
-  }
-}
-
-std::vector<jit::BoundedInput> bounded_inputs(const Graph& graph, const ExportOptions& options) {
+std::vector<jit::BoundedInput> bounded_inputs(const Graph& graph, const GpuLibraryOptions& options) {
   std::vector<jit::BoundedInput> lengths;
   for (const jit::LengthInput& length : jit::find_length_inputs(graph)) {
     if (length.input + options.constants.size() >= graph.num_inputs()) continue;
@@ -43,8 +29,8 @@ std::vector<jit::BoundedInput> bounded_inputs(const Graph& graph, const ExportOp
 }
 
 // The header, the libraries of these objects, and the graph.
-absl::StatusOr<std::vector<ExportedFile>> files(const GraphPtr& graph, const ExportOptions& options, std::string header,
-                                                const std::vector<jit::ArchiveMember>& objects) {
+absl::StatusOr<std::vector<ExportedFile>> files(const GraphPtr& graph, const GpuLibraryOptions& options,
+                                                std::string header, const std::vector<jit::ArchiveMember>& objects) {
   const std::string& name = options.name;
   auto archive = jit::write_archive(objects);
   if (!archive.ok()) return archive.status();
@@ -59,20 +45,6 @@ absl::StatusOr<std::vector<ExportedFile>> files(const GraphPtr& graph, const Exp
       {concat("lib", name, ".so"), *std::move(shared)},
       {concat(name, ".ctir"), serialize(*with_rules_captured(graph), {}, options.constants)}};
 }
-
-absl::StatusOr<std::vector<ExportedFile>> export_for_cpu(const GraphPtr& graph, const ExportOptions& options) {
-  const auto target = jit::export_target({.triple = options.triple, .cpu = options.cpu, .vector_bits = 0});
-  if (!target.ok()) return target.status();
-  loop::Program program = lower_prepared(*prepare(graph, kAnyHost, Products::kDirect), options.name, kAnyHost);
-  build_in(program, graph->num_inputs(), options.constants);
-  const std::vector<jit::BoundedInput> lengths = bounded_inputs(*graph, options);
-  const auto object = jit::emit_c_object(program, options.name, *target, lengths);
-  if (!object.ok()) return object.status();
-  return files(graph, options, cpu_header(*graph, options, object->arena_bytes, jit::may_take_long(program), lengths),
-               {{concat(options.name, ".o"), object->codes[0].bytes}});
-}
-
-// ---- for GPUs -------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kCuda = "cuda";
 constexpr int kLeastCapability = 80, kAnyPtx = 1000;
@@ -96,11 +68,11 @@ absl::StatusOr<std::string> gpu_architecture(std::string_view target) {
   }
   return absl::InvalidArgumentError(
       concat("'", target, "' is no target; choose 'cuda', for all GPUs from compute capability 8.0 on, or one like ",
-             "'cuda:sm_90', for those from 9.0 on; without a target the library is for processors"));
+             "'cuda:sm_90', for those from 9.0 on"));
 }
 
 // What loads and launches runs on a processor of the kind of this one, on any of its systems.
-absl::StatusOr<jit::TargetOptions> gpu_host(const ExportOptions& options) {
+absl::StatusOr<jit::TargetOptions> gpu_host(const GpuLibraryOptions& options) {
   const std::string triple = options.triple.empty() ? concat(kProcessor, "-linux-gnu") : options.triple;
   auto target = jit::export_target({.triple = triple, .cpu = options.cpu, .vector_bits = 0});
   if (target.ok() && !target->triple.starts_with(kProcessor)) {
@@ -110,7 +82,7 @@ absl::StatusOr<jit::TargetOptions> gpu_host(const ExportOptions& options) {
   return target;
 }
 
-absl::StatusOr<std::vector<ExportedFile>> export_for_gpu(const GraphPtr& graph, const ExportOptions& options) {
+absl::StatusOr<std::vector<ExportedFile>> make_files(const GraphPtr& graph, const GpuLibraryOptions& options) {
   const auto architecture = gpu_architecture(options.target);
   if (!architecture.ok()) return architecture.status();
   const auto host = gpu_host(options);
@@ -135,16 +107,9 @@ absl::StatusOr<std::vector<ExportedFile>> export_for_gpu(const GraphPtr& graph, 
 
 }  // namespace
 
-absl::Status check_export_name(const std::string& name) {
-  const std::string problem = jit::problem_of_function_name(name);
-  if (problem.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(concat("'", name, "' cannot name a C function: ", problem));
-}
-
-absl::StatusOr<std::vector<ExportedFile>> export_library(const GraphPtr& graph, const ExportOptions& options) {
-  if (absl::Status name = check_export_name(options.name); !name.ok()) return name;
+absl::StatusOr<std::vector<ExportedFile>> gpu_library(const GraphPtr& graph, const GpuLibraryOptions& options) {
   try {
-    return options.target.empty() ? export_for_cpu(graph, options) : export_for_gpu(graph, options);
+    return make_files(graph, options);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());

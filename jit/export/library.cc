@@ -1,0 +1,162 @@
+#include "jit/export/library.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jit/compile.h"
+#include "jit/cost/cost.h"
+#include "jit/export/lengths.h"
+#include "jit/llvm/compiler.h"
+#include "jit/llvm/cpu_words.h"
+#include "jit/llvm/link.h"
+#include "runtime/text.h"
+
+namespace ct {
+namespace {
+
+// Constants up to this size are in the code of every level; larger ones are in the library once.
+constexpr int64_t kInCode = 4096;
+
+struct NamedTarget {
+  const char* name;
+  const char* triple;
+  std::vector<std::string> cpus;
+  const char* least_cpu;
+};
+
+// Those that the tests run: an untested target is one whose code may be silently wrong.
+const std::vector<NamedTarget>& targets() {
+  static const auto& known = *new std::vector<NamedTarget>{
+      {"x86-64", "x86_64-linux-gnu", {"x86-64-v2", "x86-64-v3", "x86-64-v4"}, "x86-64"},
+      {"x86-64-v2", "x86_64-linux-gnu", {"x86-64-v2"}, "x86-64"},
+      {"x86-64-v3", "x86_64-linux-gnu", {"x86-64-v3"}, "x86-64"},
+      {"x86-64-v4", "x86_64-linux-gnu", {"x86-64-v4"}, "x86-64"},
+      {"aarch64", "aarch64-linux-gnu", {"generic"}, "generic"},
+#ifdef __x86_64__
+      {"native", "", {""}, "x86-64"},
+#else
+      {"native", "", {""}, "generic"},
+#endif
+  };
+  return known;
+}
+
+// Inputs whose values are known and small become constants of the program; the others' bytes are returned.
+std::vector<std::string> build_in(loop::Program& program, uint32_t num_inputs, const std::vector<Tensor>& constants) {
+  CT_CHECK(constants.size() <= num_inputs);
+  const auto first = static_cast<int64_t>(num_inputs - constants.size());
+  std::vector<std::string> large(constants.size());
+  for (loop::Buffer& buffer : program.buffers) {
+    if (buffer.kind != loop::BufferKind::kInput || buffer.position < first) continue;
+    const auto number = static_cast<size_t>(buffer.position - first);
+    const Tensor& value = constants[number];
+    std::string bytes(value.as<char>(), static_cast<size_t>(value.aval().bytes()));
+    if (value.aval().bytes() > kInCode) {
+      large[number] = std::move(bytes);
+      continue;
+    }
+    buffer.kind = loop::BufferKind::kConstant;
+    buffer.position = 0;
+    buffer.bytes = std::move(bytes);
+  }
+  return large;
+}
+
+}  // namespace
+
+std::vector<std::string> library_target_names() {
+  std::vector<std::string> names;
+  for (const NamedTarget& target : targets()) names.emplace_back(target.name);
+  return names;
+}
+
+std::string_view library_version() { return CT_VERSION; }
+
+absl::StatusOr<LibraryTarget> library_target(std::string_view name) {
+  for (const NamedTarget& target : targets()) {
+    if (name == target.name) return LibraryTarget{target.name, target.triple, target.cpus, target.least_cpu};
+  }
+  return absl::InvalidArgumentError(concat("there is no tested code generation for the target '", name,
+                                           "'; choose one of: ", join(library_target_names(), ", ")));
+}
+
+absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const LibraryFunction& function,
+                                                  const LibraryTarget& target) {
+  const auto num_arguments = static_cast<uint32_t>(graph->num_inputs() - function.constants.size());
+  CT_CHECK(function.inputs.size() == num_arguments && function.outputs.size() == graph->outputs().size());
+  CompiledFunction made;
+  jit::CFunction& c = made.function;
+  c.name = function.symbol;
+  c.parameters = function.parameters;
+  c.inputs = function.inputs;
+  c.outputs = function.outputs;
+  c.pairs = function.pairs;
+  for (uint32_t i = 0; i < num_arguments; ++i) c.input_avals.push_back(graph->aval(i));
+  c.output_avals = graph->output_avals();
+  for (const jit::LengthInput& length : jit::find_length_inputs(*graph)) {
+    if (length.input >= num_arguments) continue;
+    const Aval& aval = graph->aval(length.input);
+    c.lengths.push_back({length.input, aval.dtype(), aval.size(), length.bound});
+  }
+  try {
+    jit::Donated donated{std::vector<bool>(graph->num_inputs()), function.pairs};
+    for (const int input : function.pairs) {
+      if (input >= 0) donated.inputs[static_cast<size_t>(input)] = true;
+    }
+    loop::Program program =
+        lower_prepared(*prepare(graph, kAnyHost, Products::kDirect), function.symbol, kAnyHost, nullptr, &donated);
+    c.donations = jit::donations(program, donated);
+    c.constants = build_in(program, graph->num_inputs(), function.constants);
+    c.may_stop = jit::may_take_long(program);
+    made.nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(program).program(), 1e15));
+    made.bounded = program.whiles.empty();
+    for (size_t level = 0; level < target.cpus.size(); ++level) {
+      c.entries.push_back(concat(function.symbol, "_entry_", level));
+      const auto plan = jit::emit_library_entry(program, c.entries.back(),
+                                                {.triple = target.triple, .cpu = target.cpus[level], .vector_bits = 0});
+      if (!plan.ok()) return plan.status();
+      made.objects.push_back(plan->codes[0].bytes);
+      c.arena_bytes = std::max(c.arena_bytes, plan->arena_bytes);
+    }
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
+    return absl::InternalError(error.what());
+  }
+  return made;
+}
+
+absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::vector<CompiledFunction>& functions,
+                                          const std::string& description, uint64_t signature, bool checks,
+                                          const LibraryTarget& target) {
+  jit::CLibrary library{.name = name,
+                        .description = description,
+                        .signature = signature,
+                        .checks = checks,
+                        .levels = {},
+                        .functions = {}};
+  for (const std::string& cpu : target.cpus) {
+    const auto level = jit::borrow_target({.triple = target.triple, .cpu = cpu, .vector_bits = 0});
+    if (!level.ok()) return level.status();
+    library.levels.push_back(jit::cpu_words(**level));
+  }
+  std::vector<jit::ArchiveMember> members;
+  for (const CompiledFunction& function : functions) {
+    library.functions.push_back(function.function);
+    for (size_t level = 0; level < function.objects.size(); ++level) {
+      members.push_back({concat(function.function.entries[level], ".o"), function.objects[level]});
+    }
+  }
+  auto calls = jit::emit_c_functions(library, {.triple = target.triple, .cpu = target.least_cpu, .vector_bits = 0});
+  if (!calls.ok()) return calls.status();
+  members.insert(members.begin(), {concat(name, ".o"), *std::move(calls)});
+  auto archive = jit::write_archive(members);
+  if (!archive.ok()) return archive.status();
+  std::vector<std::string> codes;
+  codes.reserve(members.size());
+  for (jit::ArchiveMember& member : members) codes.push_back(std::move(member.bytes));
+  auto shared = jit::link_shared_library(codes, concat("lib", name, ".so"));
+  if (!shared.ok()) return shared.status();
+  return LibraryFiles{*std::move(archive), *std::move(shared)};
+}
+
+}  // namespace ct

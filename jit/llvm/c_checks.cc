@@ -1,0 +1,112 @@
+#include "jit/llvm/c_checks.h"
+
+#include <llvm/IR/Module.h>
+
+namespace ct::jit {
+
+llvm::BasicBlock* CChecks::block(const char* name) {
+  return llvm::BasicBlock::Create(b_.getContext(), name, b_.GetInsertBlock()->getParent());
+}
+
+llvm::Value* CChecks::address(llvm::Value* pointer) { return b_.CreatePtrToInt(pointer, b_.getInt64Ty()); }
+
+llvm::Value* CChecks::apart(llvm::Value* x, llvm::Value* x_bytes, llvm::Value* y, llvm::Value* y_bytes) {
+  return b_.CreateOr(b_.CreateICmpUGE(x, b_.CreateAdd(y, y_bytes)), b_.CreateICmpUGE(y, b_.CreateAdd(x, x_bytes)));
+}
+
+void CChecks::pointers(absl::Span<const Range> ranges) {
+  for (const Range& range : ranges) require_(b_.CreateIsNotNull(range.pointer), kCNull);
+  for (const Range& range : ranges) {
+    if (range.alignment == 1) continue;
+    llvm::Value* rest = b_.CreateAnd(address(range.pointer), b_.getInt64(static_cast<uint64_t>(range.alignment - 1)));
+    require_(b_.CreateICmpEQ(rest, b_.getInt64(0)), kCAlignment);
+  }
+}
+
+void CChecks::overlaps(absl::Span<const Range> ranges) {
+  const auto bytes = [&](const Range& range) { return b_.getInt64(static_cast<uint64_t>(range.bytes)); };
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    for (size_t j = i + 1; j < ranges.size(); ++j) {
+      if (!ranges[i].written && !ranges[j].written) continue;
+      require_(apart(address(ranges[i].pointer), bytes(ranges[i]), address(ranges[j].pointer), bytes(ranges[j])),
+               kCOverlap);
+    }
+  }
+}
+
+void CChecks::repeat(llvm::Value* count, const std::function<void(llvm::Value* i)>& body) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* head = block("head");
+  llvm::BasicBlock* inside = block("inside");
+  llvm::BasicBlock* done = block("done");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+  i->addIncoming(b_.getInt64(0), before);
+  b_.CreateCondBr(b_.CreateICmpULT(i, count), inside, done);
+  b_.SetInsertPoint(inside);
+  body(i);
+  i->addIncoming(b_.CreateAdd(i, b_.getInt64(1)), b_.GetInsertBlock());
+  b_.CreateBr(head);
+  b_.SetInsertPoint(done);
+}
+
+llvm::Value* CChecks::table(llvm::ArrayRef<uint64_t> numbers) {
+  llvm::Constant* values = llvm::ConstantDataArray::get(b_.getContext(), numbers);
+  return new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), values->getType(), true,
+                                  llvm::GlobalValue::PrivateLinkage, values, "table");
+}
+
+void CChecks::overlaps_of_leaves(llvm::Value* inputs, llvm::Value* outputs, absl::Span<const Aval> input_avals,
+                                 absl::Span<const Aval> output_avals, absl::Span<const int> pairs) {
+  if (output_avals.empty()) return;
+  llvm::Type* i64 = b_.getInt64Ty();
+  std::vector<uint64_t> input_bytes, output_bytes, partners;
+  for (const Aval& aval : input_avals) input_bytes.push_back(static_cast<uint64_t>(aval.bytes()));
+  for (size_t i = 0; i < output_avals.size(); ++i) {
+    output_bytes.push_back(static_cast<uint64_t>(output_avals[i].bytes()));
+    partners.push_back(static_cast<uint64_t>(static_cast<int64_t>(pairs[i])));
+  }
+  llvm::Value* bytes_written = table(output_bytes);
+  llvm::Value* bytes_read = input_avals.empty() ? nullptr : table(input_bytes);
+  llvm::Value* partner = table(partners);
+  const auto number = [&](llvm::Value* numbers, llvm::Value* i) {
+    return b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, numbers, i));
+  };
+  const auto place = [&](llvm::Value* pointers, llvm::Value* i) {
+    return address(b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), pointers, i)));
+  };
+  // Arrays without elements overlap nothing.
+  const auto check = [&](llvm::Value* x, llvm::Value* x_bytes, llvm::Value* y, llvm::Value* y_bytes,
+                         llvm::Value* may_meet) {
+    llvm::Value* empty =
+        b_.CreateOr(b_.CreateICmpEQ(x_bytes, b_.getInt64(0)), b_.CreateICmpEQ(y_bytes, b_.getInt64(0)));
+    require_(b_.CreateOr(b_.CreateOr(empty, may_meet), apart(x, x_bytes, y, y_bytes)), kCOverlap);
+  };
+  repeat(b_.getInt64(output_avals.size()), [&](llvm::Value* o) {
+    llvm::Value* x = place(outputs, o);
+    llvm::Value* x_bytes = number(bytes_written, o);
+    repeat(o, [&](llvm::Value* other) {
+      check(x, x_bytes, place(outputs, other), number(bytes_written, other), b_.getFalse());
+    });
+    if (input_avals.empty()) return;
+    repeat(b_.getInt64(input_avals.size()), [&](llvm::Value* i) {
+      llvm::Value* y = place(inputs, i);
+      llvm::Value* is_partner = b_.CreateAnd(b_.CreateICmpEQ(number(partner, o), i), b_.CreateICmpEQ(x, y));
+      check(x, x_bytes, y, number(bytes_read, i), is_partner);
+    });
+  });
+}
+
+void CChecks::length(llvm::Value* lengths, const BoundedInput& input) {
+  llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(8 * dtype_size(input.dtype)));
+  repeat(b_.getInt64(static_cast<uint64_t>(input.elements)), [&](llvm::Value* i) {
+    llvm::Value* length = b_.CreateLoad(type, b_.CreateInBoundsGEP(type, lengths, i));
+    // As unsigned numbers of 64 bits: what is negative is larger than any bound.
+    length = is_signed_integer(input.dtype) ? b_.CreateSExt(length, b_.getInt64Ty())
+                                            : b_.CreateZExt(length, b_.getInt64Ty());
+    require_(b_.CreateICmpULE(length, b_.getInt64(static_cast<uint64_t>(input.bound))), kCLength);
+  });
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,218 @@
+"""Ahead-of-time export: transformed functions as a C library with a header.
+
+The library needs no Python, no cotangent and no LLVM, and of the C library at most ``memcpy``, ``memmove`` and ``memset``. It is linked in
+process, so the machine that exports needs no C compiler. What runs in this process only (Python callbacks) is an error that names the operation and
+the user's line.
+
+`function` captures a function, `library` makes one library of several, `compile` does both for one function, and `load` brings a saved
+library back. With ``target="cuda"`` the program is one for GPUs of NVIDIA: its arrays are in the GPU's memory, the C function takes a
+stream besides, and the library needs the driver, and cuBLASLt if the program has large products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import flatten_arguments
+from cotangent._transforms.staging import jit
+from cotangent.errors import CorruptFileError
+from cotangent.export._function import Function, function
+from cotangent.export._gpu import ExportedForGpu
+from cotangent.export._library import Exported, make
+from cotangent.export._loading import Loaded, SavedFunction, read_functions, run_native
+from cotangent.export._saved import tree_to_json
+
+__all__ = ["Exported", "Function", "Loaded", "compile", "function", "library", "load"]
+
+
+def library(
+    name: str, functions: Mapping[str, Function], *, target: str | None = None, checks: bool = True
+) -> Exported:
+    """One C library of several functions, which share structures.
+
+    Args:
+        name: what files are called, and what everything in C begins with.
+        functions: by the names that they get in C, behind the library's: ``{"step": …}`` of ``"mlp"`` is ``mlp_step``.
+        target: ``"x86-64"``, the default on such machines, has code for three levels of these processors (x86-64-v2, -v3, -v4) and takes the
+            best that it finds itself on; ``"x86-64-v2"``, ``"x86-64-v3"``, ``"x86-64-v4"`` have one of them; ``"aarch64"``;
+            ``"native"`` is for processors that have what this one has. Libraries refuse other processors by an error code.
+        checks: whether C functions look at pointers (NULL, alignment, overlaps) and at the workspace; some 10 ns a call. Lengths of ragged arrays
+            are looked at in any case.
+
+    Raises:
+        ValueError: a name that is no C identifier, or one that C, C++ or their libraries use; a target that is none.
+        NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it.
+
+    >>> import cotangent as ct
+    >>> w = {"w": ct.numpy.zeros((2, 3))}
+    >>> predict = ct.export.function(lambda params, x: x @ params["w"], w, ct.numpy.ones(2), results="y")
+    >>> header = ct.export.library("model", {"predict": predict}).header()
+    >>> [line for line in header.splitlines() if line.startswith("int model_predict(")]
+    ['int model_predict(const model_params* params, const float* x /* [2] */, float* y /* [3] */, const ct_run* run);']
+    """
+    return make(name, functions, {key: f"{name}_{key}" for key in functions}, target, checks)
+
+
+def compile(  # noqa: A001
+    fun: Callable[..., Any],
+    *specs: Any,
+    name: str = "program",
+    donate: str | Sequence[str] = (),
+    results: str | Sequence[str] | None = None,
+    target: str | None = None,
+    checks: bool = True,
+    cublaslt: bool = True,
+    **keyword_specs: Any,
+) -> Exported | ExportedForGpu:
+    """A C library of one function, which is called like the library.
+
+    Args:
+        fun: a function of pytrees of arrays, transformed or not.
+        specs: its positional arguments: arrays or `ShapeDtypeStruct`; only shapes and dtypes matter.
+        name: the library's and the C function's name.
+        donate: names of arguments that are updated in place, see `function`.
+        results: names of the results, see `function`.
+        target: as of `library`; or ``"cuda"`` for all GPUs of NVIDIA from compute capability 8.0 on, or one like ``"cuda:sm_90"`` for those
+            from 9.0 on.
+        checks: as of `library`.
+        cublaslt: for GPUs, whether large products of matrices are cuBLASLt's, which the library needs then.
+        keyword_specs: its keyword arguments.
+
+    Raises:
+        ValueError: a name that is no C identifier, or one that C, C++ or their libraries use; a target that is none; donated arguments without
+            a result of that name; or an enclosing transform is capturing.
+        NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it; or, for GPUs, a
+            loop or branch that the host would have to wait for.
+
+    The C function takes a parameter for each argument, then one for each result, then a ``ct_run``: numbers by value, arrays by
+    pointers, and other pytrees as structures that hold their arrays. For GPUs it takes a pointer for each leaf of the arguments, in pytree order
+    (dict keys sorted), then one for each leaf of the result, then a ``CUstream``: it enqueues its work there and returns.
+
+    >>> import cotangent as ct
+    >>> made = ct.export.compile(lambda x, scale: x * scale, ct.numpy.ones(4), 2.0, name="scaled")
+    >>> [line for line in made.header().splitlines() if line.startswith("int scaled(")]
+    ['int scaled(const float* x /* [4] */, float scale, float* out /* [4] */, const ct_run* run);']
+    """
+    _core.check_export_name(name)
+    captured = function(fun, *specs, donate=donate, results=results, **keyword_specs)
+    if target is not None and target.partition(":")[0] == "cuda":
+        return ExportedForGpu(captured, name, target, cublaslt)
+    return make(name, {name: captured}, {name: name}, target, checks)
+
+
+def load(path: str | Path, name: str | None = None, *, native: bool | None = None, verify: str = "structure") -> Loaded:
+    """The functions of a saved library.
+
+    They are jitted functions: they take and return pytrees as the functions did that were saved, with keywords and donated arguments, and
+    compose as these did: under `grad`, `vmap`, `mask` and `jit` their programs become part of others.
+
+    Args:
+        path: the file ``NAME.ctir``, which is data; or the folder where `Exported.save` wrote, whose library is code that runs.
+        name: which library, when the folder holds several.
+        native: whether the functions run the code of the folder's library. By default, if it belongs to the file and fits this
+            processor; True raises why it does not; with False, as with a file alone, the programs are compiled here.
+        verify: ``"structure"``, which reads none of the saved arrays' values; ``"all"`` compares these with their checksum, too.
+
+    Raises:
+        FileNotFoundError: no saved functions there. CorruptFileError: the file is damaged, or of a newer version.
+        TypeError: a class among the arguments is not there. ValueError: with ``native=True``, the library is another one, or does not fit.
+
+    The functions raise TypeError for arguments of other structures, shapes or dtypes, and `ShapeError` for a length of a ragged axis that
+    is not from 0 to its bound.
+
+    >>> import tempfile, cotangent as ct
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = ct.export.compile(lambda w, x: (w["a"] * x).sum(), {"a": ct.numpy.ones(3)}, ct.numpy.ones(3), name="dot")
+    ...     dot = ct.export.load(made.save(folder)).dot
+    >>> float(dot({"a": ct.numpy.ones(3)}, x=ct.numpy.ones(3)))
+    3.0
+    >>> ct.grad(dot)({"a": ct.numpy.ones(3)}, ct.numpy.ones(3))["a"].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if verify not in ("structure", "all"):
+        raise ValueError(f"load: verify={verify!r} is neither 'structure' nor 'all'")
+    file = _find(Path(path), name)
+    with file.open("rb") as opened:
+        begins = opened.read(16)
+    if not _core.has_sections(begins):
+        return _load_program(file)
+    saved = _core.SavedFile(str(file))
+    if verify == "all" and saved.has("weights"):
+        saved.section("weights")
+    description, functions = read_functions(saved, file)
+    shared = file.parent / f"lib{file.stem}.so"
+    runs_native = native is True or (native is None and Path(path).is_dir() and shared.exists())
+    if runs_native:
+        runs_native = _use_library(shared, file, description, functions, must=native is True)
+    return Loaded(file.stem, {each.name: _jitted(each) for each in functions}, runs_native)
+
+
+def _find(path: Path, name: str | None) -> Path:
+    if path.is_file():
+        return path
+    files = [path / f"{name}.ctir"] if name else sorted(path.glob("*.ctir"))
+    if not files or not files[0].exists():
+        raise FileNotFoundError(f"no saved functions in {path}: expected {name or '*'}.ctir")
+    if len(files) > 1:
+        raise ValueError(f"{path} holds several libraries: {[file.stem for file in files]}\n  pass name=")
+    return files[0]
+
+
+def _use_library(
+    shared: Path, file: Path, description: dict[str, Any], functions: Sequence[SavedFunction], *, must: bool
+) -> bool:
+    try:
+        opened = _core.open_library(str(shared.resolve()), description["library"])
+        if f"0x{opened.signature:016x}" != description["signature"] or opened.description.encode() != _description(
+            file
+        ):
+            raise ValueError(f"load: {shared} is another library than {file} describes")
+        if opened.check() != 0:
+            raise ValueError(
+                f"load: this processor lacks what the code in {shared} needs; it was made for {description['target']}"
+            )
+        run_native(opened, description, functions)
+    except (OSError, ValueError) as error:
+        if must:
+            raise ValueError(f"load: {shared} cannot be used: {error}") from None
+        return False
+    return True
+
+
+def _description(file: Path) -> bytes:
+    return _core.SavedFile(str(file)).section("library")
+
+
+def _jitted(saved: SavedFunction) -> Callable[..., Any]:
+    names = [name for name, _ in saved.arguments]
+    places = [index for index, name in enumerate(names[: saved.positional]) if name in saved.in_place]
+    return jit(saved, donate_argnums=places, donate_argnames=sorted(saved.in_place))
+
+
+def _load_program(file: Path) -> Loaded:
+    """A file of before libraries had structures, or of a GPU's program: its arguments are leaves."""
+    data = file.read_bytes()
+    if data[8:12] == b"\x01\0\0\0" and file.with_suffix(".constants.npz").exists():
+        raise CorruptFileError(
+            f"{file} was saved by a version that kept arrays in a second file, which may belong to another program\n"
+            "  export the function again"
+        )
+    graph, constants = _core.load_program(data)
+    count = len(graph.in_avals) - len(constants)
+    _, in_tree = flatten_arguments(((0.0,) * count, {}), file.stem)
+    _, out_tree = flatten_arguments([0.0] * len(graph.out_avals) if len(graph.out_avals) != 1 else 0.0, file.stem)
+    saved = {
+        "name": file.stem,
+        "in_tree": tree_to_json(in_tree),
+        "out_tree": tree_to_json(out_tree),
+        "arguments": [[f"argument {index}", 1] for index in range(count)],
+        "in_place": [],
+    }
+    return Loaded(file.stem, {file.stem: _jitted(SavedFunction(saved, graph, constants))}, native=False)
+
+
+check_arguments(globals())

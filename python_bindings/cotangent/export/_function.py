@@ -1,0 +1,184 @@
+"""A function ready to be put into a library: its program, and what its arguments and results are called."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cotangent import _core
+from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._transforms.sized import capture_sized
+from cotangent.export._layout import children_by_name, key_text
+
+
+@dataclass(frozen=True)
+class Part:
+    """An argument or a result: its name, its structure, and which leaves of all it has."""
+
+    name: str
+    tree: PyTreeDef
+    first: int
+    count: int
+
+    @property
+    def leaves(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A captured function for `library`; what `function` makes."""
+
+    name: str
+    graph: Graph
+    constants: list[Array] = field(repr=False)
+    in_tree: PyTreeDef  # of (args, kwargs)
+    out_tree: PyTreeDef
+    arguments: tuple[Part, ...]
+    results: tuple[Part, ...]
+    in_place: frozenset[str]  # names of arguments whose place results of the same name take
+
+    @property
+    def in_avals(self) -> list[tuple[tuple[int, ...], Any]]:
+        return [(shape, dtype) for shape, dtype, _ in self.graph.in_avals[: self.in_tree.num_leaves]]
+
+    @property
+    def out_avals(self) -> list[tuple[tuple[int, ...], Any]]:
+        return [(shape, dtype) for shape, dtype, _ in self.graph.out_avals]
+
+    @property
+    def pairs(self) -> list[int]:
+        """By result leaf: the argument leaf whose place it takes, or -1."""
+        pairs = [-1] * self.out_tree.num_leaves
+        arguments = {part.name: part for part in self.arguments}
+        for result in self.results:
+            if result.name in self.in_place:
+                for output, input_ in zip(result.leaves, arguments[result.name].leaves, strict=True):
+                    pairs[output] = input_
+        return pairs
+
+
+def function(
+    fun: Callable[..., Any],
+    *specs: Any,
+    donate: str | Sequence[str] = (),
+    results: str | Sequence[str] | None = None,
+    **keyword_specs: Any,
+) -> Function:
+    """Captures ``fun`` for a C library.
+
+    Args:
+        fun: a function of pytrees of arrays, transformed or not.
+        specs: its positional arguments: arrays or `ShapeDtypeStruct`, or pytrees of these; only shapes and dtypes matter.
+        donate: names of arguments that the C function updates in place: each is one parameter with the result of that name.
+        results: names of the results, if the function returns a tuple or a list, or of the one result. By default a dict's, a
+            named tuple's and a dataclass's own names, and else ``out0``, ``out1``, ...
+        keyword_specs: its keyword arguments.
+
+    Raises:
+        ValueError: ``donate`` names what is no argument, or no result of the same structure, shapes and dtypes; other names than results;
+            or an enclosing transform is capturing.
+
+    >>> import cotangent as ct
+    >>> def step(params, x):
+    ...     return {"params": {"w": params["w"] + x}, "norm": (x * x).sum()}
+    >>> ct.export.function(step, {"w": ct.numpy.zeros(3)}, ct.numpy.ones(3), donate="params").pairs
+    [-1, 0]
+    """
+    check_callable(fun, "export.function")
+    name = function_name(fun)
+    leaves, in_tree = flatten_arguments((specs, keyword_specs), name)
+    with _core.KeepLengths():  # what is loaded may be masked
+        captured = capture_sized(lambda called: capture(called, leaves, in_tree, "jit", name=name), fun)
+    if any(_core.is_traced(x) for x in captured.closure):
+        raise ValueError(f"export of {name}: it closes over traced arrays; export outside of jit and other transforms")
+    arguments = _parts(in_tree, _argument_names(fun, len(specs), keyword_specs), flat=False)
+    outputs = _results(captured.structure, results, name)
+    donated = [donate] if isinstance(donate, str) else list(donate)
+    made = Function(
+        name, captured.graph, captured.closure, in_tree, captured.structure, arguments, outputs, frozenset(donated)
+    )
+    _check_in_place(made, donated)
+    return made
+
+
+def _argument_names(fun: Callable[..., Any], count: int, keywords: Mapping[str, Any]) -> list[str]:
+    names = [f"arg{index}" for index in range(count)]
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    for index, parameter in enumerate(parameters[:count]):
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            names[index] = parameter.name
+    return [*names, *sorted(keywords)]
+
+
+def _parts(tree: PyTreeDef, names: Sequence[str], *, flat: bool) -> tuple[Part, ...]:
+    """The children of a tree, or for arguments those of its two children."""
+    children = tree.children() if flat else [child for half in tree.children() for child in half.children()]
+    parts, first = [], 0
+    for name, child in zip(names, children, strict=True):
+        parts.append(Part(name, child, first, child.num_leaves))
+        first += child.num_leaves
+    return tuple(parts)
+
+
+def _own_names(tree: PyTreeDef) -> list[str] | None:
+    """How the parts of a result are called, if it has parts: a dict's, a named tuple's or a dataclass's are."""
+    data = tree.node_data()
+    if data is None:
+        return None
+    if data[0] is tuple:
+        return [f"out{index}" for index in range(len(tree.children()))]
+    if data[0] is not dict and not hasattr(data[0], "_fields") and not dataclasses.is_dataclass(data[0]):
+        return None
+    return [key_text(key).lstrip("_") or f"out{index}" for index, (key, _) in enumerate(children_by_name(tree))]
+
+
+def _results(tree: PyTreeDef, given: str | Sequence[str] | None, name: str) -> tuple[Part, ...]:
+    whole = (Part("out", tree, 0, tree.num_leaves),)
+    own = _own_names(tree)
+    if given is None:
+        return whole if own is None else _parts(tree, own, flat=True)
+    if isinstance(given, str):
+        return (Part(given, tree, 0, tree.num_leaves),)
+    given = list(given)
+    if own is None and len(given) == 1:
+        return (Part(given[0], tree, 0, tree.num_leaves),)
+    count = len(tree.children())
+    if len(given) != count or len(set(given)) != count:
+        raise ValueError(f"export of {name}: results={given!r} must name each of its {count} results once")
+    return _parts(tree, given, flat=True)
+
+
+def _check_in_place(made: Function, donated: Sequence[str]) -> None:
+    arguments = {part.name: part for part in made.arguments}
+    results = {part.name: part for part in made.results}
+    for name in donated:
+        if name not in arguments:
+            raise ValueError(
+                f"export of {made.name}: donate={name!r} is no argument; it has {', '.join(arguments) or 'none'}"
+            )
+        if name not in results:
+            raise ValueError(
+                f"export of {made.name}: no result is called {name!r}, so that nothing can take the argument's place; the results are "
+                f"{', '.join(results)}\n  name them by results=, or return a dict"
+            )
+        argument, result = arguments[name], results[name]
+        if argument.tree != result.tree:
+            raise ValueError(
+                f"export of {made.name}: the argument {name!r} is {argument.tree}, the result {result.tree}: only equal structures can "
+                "have one place"
+            )
+        for path, i, o in zip(argument.tree.paths(), argument.leaves, result.leaves, strict=True):
+            before, after = made.in_avals[i], made.out_avals[o]
+            if before != after:
+                raise ValueError(
+                    f"export of {made.name}: {name}{path} is {before[1]}{list(before[0])} as an argument and {after[1]}{list(after[0])} as "
+                    "a result: only equal arrays can have one place"
+                )

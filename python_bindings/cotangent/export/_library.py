@@ -1,0 +1,149 @@
+"""Functions as one C library, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from platform import machine
+
+from cotangent import _core
+from cotangent.export._function import Function
+from cotangent.export._header import Facts, description, header
+from cotangent.export._layout import Library
+from cotangent.export._saved import library_file
+from cotangent.export._signature import Signature, interface, program_hash, sign, signature_number
+from cotangent.export._write import write_files
+
+_FILES = ("h", "a", "so", "ctir")
+_OF_LIBRARY = ("signature", "describe", "error", "check")
+
+
+class Exported:
+    """A C library that is ready to be written out; what `library` and `compile` make."""
+
+    def __init__(
+        self,
+        library: Library,
+        functions: Mapping[str, Function],
+        signatures: list[Signature],
+        target: str,
+        checks: bool,
+    ) -> None:
+        self.name = library.name
+        self.functions = dict(functions)
+        self.target = target
+        self._library = library
+        self._signatures = signatures
+        self._checks = checks
+        self._interface = interface(library, signatures)
+        self._number = signature_number(self._interface)
+        self._compiled: dict[str, list[_core.CompiledFunction]] = {}
+
+    def _compile(self, target: str) -> list[_core.CompiledFunction]:
+        if target not in self._compiled:
+            self._compiled[target] = [
+                _core.compile_function(s.function.graph, **s.for_core(), constants=s.function.constants, target=target)
+                for s in self._signatures
+            ]
+        return self._compiled[target]
+
+    def _facts(self, target: str) -> dict[str, Facts]:
+        return {
+            signature.name: Facts(
+                made.workspace_bytes,
+                made.copied_bytes,
+                made.arena_bytes,
+                made.may_stop,
+                made.bounded,
+                made.nanoseconds,
+                tuple(made.donations),
+            )
+            for signature, made in zip(self._signatures, self._compile(target), strict=True)
+        }
+
+    def header(self, *, target: str | None = None) -> str:
+        """The text of ``NAME.h``."""
+        chosen = _target(self.target if target is None else target)
+        return header(self._library, self._signatures, self._facts(chosen), self._number, chosen)
+
+    def describe(self, *, target: str | None = None) -> str:
+        """What the library says of itself, as JSON: functions, parameters, places of all arrays, workspaces, whether time is bounded."""
+        chosen = _target(self.target if target is None else target)
+        facts = self._facts(chosen)  # what no library can hold is an error here, with the user's line
+        program = {**self._interface, "program": program_hash(list(self.functions.values()))}
+        return description(program, facts, self._number, chosen, self._checks)
+
+    def save(
+        self, directory: str | Path, *, target: str | None = None, files: tuple[str, ...] | list[str] = _FILES
+    ) -> Path:
+        """Writes the library's files and returns their folder.
+
+        Arrays that the functions close over are built into the libraries, and saved with the programs. The files are written beside the old ones
+        and take their places together: on an error, a full disk say, the old ones are as they were. Two exports of a program are equal byte for
+        byte, except for ``target="native"``.
+
+        Args:
+            directory: made if it is missing.
+            target: another one than the library was made for, see `library`.
+            files: which: ``"h"``, the header; ``"a"``, the static library; ``"so"``, the shared one; ``"ctir"``, the saved programs, which
+                `load` reads.
+
+        Raises:
+            ValueError: a target or a kind of file that is none.
+            NotImplementedError: an operation runs in this process only (a Python callback, say).
+            OSError: the files cannot be written.
+        """
+        unknown = [kind for kind in files if kind not in _FILES]
+        if unknown:
+            raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_FILES)}")
+        chosen = _target(self.target if target is None else target)
+        path = Path(directory)
+        described = self.describe(target=chosen)
+        contents: dict[str, bytes] = {}
+        if "h" in files:
+            contents[f"{self.name}.h"] = self.header(target=chosen).encode()
+        if "a" in files or "so" in files:
+            archive, shared = _core.make_library(
+                self.name, self._compile(chosen), described, self._number, self._checks, chosen
+            )
+            if "a" in files:
+                contents[f"lib{self.name}.a"] = archive
+            if "so" in files:
+                contents[f"lib{self.name}.so"] = shared
+        if "ctir" in files:
+            contents[f"{self.name}.ctir"] = library_file(described, self.functions)
+        path.mkdir(parents=True, exist_ok=True)
+        write_files(path, contents)
+        return path
+
+    def __repr__(self) -> str:
+        return f"<C library {self.name} for {self.target}: {', '.join(self.functions)}>"
+
+
+def _target(name: str) -> str:
+    _core.check_library_target(name)
+    return name
+
+
+def _default_target() -> str:
+    return "x86-64" if machine() in ("x86_64", "AMD64") else "aarch64"
+
+
+def make(
+    name: str, functions: Mapping[str, Function], symbols: Mapping[str, str], target: str | None, checks: bool
+) -> Exported:
+    """The library of these functions, whose symbols are given."""
+    _core.check_export_name(name)
+    if not functions:
+        raise ValueError(f"export of {name}: a library has at least one function")
+    library = Library(name)
+    taken = {f"{name}_{word}" for word in _OF_LIBRARY}
+    for key, symbol in symbols.items():
+        _core.check_export_name(symbol)
+        for made in (symbol, f"{symbol}_leaves", f"{symbol}_entry"):
+            if made in taken:
+                raise ValueError(f"export of {name}: {key!r} would define {made}, which the library has already")
+            taken.add(made)
+    library.names |= taken
+    signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
+    return Exported(library, functions, signatures, _target(_default_target() if target is None else target), checks)

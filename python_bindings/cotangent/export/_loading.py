@@ -1,0 +1,169 @@
+"""Saved functions as functions of this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.capture import aval_of, flatten_arguments
+from cotangent._core import Array, Graph, OpenLibrary, PyTreeDef, SavedFile
+from cotangent.errors import CorruptFileError, ShapeError
+from cotangent.export._saved import MissingClassError, tree_from_json
+
+
+class Loaded:
+    """The functions of a saved library, as attributes. One that has a single function can be called itself.
+
+    ``native`` says whether they run the library's own code.
+    """
+
+    def __init__(self, name: str, functions: dict[str, Callable[..., Any]], native: bool) -> None:
+        self._name = name
+        self._functions = functions
+        self.native = native
+        self.__dict__.update(functions)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(self._functions) != 1:
+            raise TypeError(f"{self._name} has several functions: {', '.join(self._functions)}; call one of these")
+        return next(iter(self._functions.values()))(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self._name} has no function {name!r}; it has {', '.join(self._functions)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {', '.join(self._functions)}>"
+
+
+class SavedFunction:
+    """A function of a file: its program and how it is called."""
+
+    def __init__(self, saved: dict[str, Any], graph: Graph, constants: list[Array]) -> None:
+        self.name: str = saved["name"]
+        self.__name__ = self.name
+        self.graph = graph
+        self.constants = constants
+        self.in_tree: PyTreeDef = tree_from_json(saved["in_tree"])
+        self.out_tree: PyTreeDef = tree_from_json(saved["out_tree"])
+        self.arguments = [(str(name), int(count)) for name, count in saved["arguments"]]
+        self.in_place = set(saved["in_place"])
+        self.__doc__ = f"{self.name}({', '.join(name for name, _ in self.arguments)}), a saved function."
+        self.positional = len(self.in_tree.children()[0].children())
+        counts = (self.in_tree.num_leaves, self.out_tree.num_leaves)
+        if counts != (len(graph.in_avals) - len(constants), len(graph.out_avals)):
+            raise CorruptFileError(f"the saved function {self.name} has a program for other arguments")
+        self.bounds = [(index, bound) for index, bound in _core.length_inputs(graph) if index < counts[0]]
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments as they were when it was exported: positional ones may be given by their names."""
+        names = [name for name, _ in self.arguments]
+        positional = list(args)
+        keywords = dict(kwargs)
+        for name in names[len(args) : self.positional]:
+            if name not in keywords:
+                break
+            positional.append(keywords.pop(name))
+        return tuple(positional), keywords
+
+    def path(self, index: int) -> str:
+        """What a leaf of the arguments is called."""
+        first = 0
+        for name, count in self.arguments:
+            if index < first + count:
+                whole = self.in_tree.paths()[index]
+                return name + whole.split("]", 2)[2] if whole.count("]") >= 2 else name
+            first += count
+        return f"argument {index}"
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
+        """The arguments' leaves, after a look at their structure, shapes, dtypes and lengths."""
+        given = self.bound(args, kwargs)
+        leaves, tree = flatten_arguments(given, self.name)
+        if tree != self.in_tree:
+            same = "\n  the static data of a class among them differ" if str(tree) == str(self.in_tree) else ""
+            raise TypeError(f"{self.name} was exported for arguments {self.in_tree}, called with {tree}{same}")
+        operands = []
+        for index, (leaf, (shape, dtype, weak)) in enumerate(zip(leaves, self.graph.in_avals, strict=False)):
+            has = aval_of(leaf)
+            if tuple(has[0]) != tuple(shape) or (has[1] != dtype and not has[2]):
+                raise TypeError(
+                    f"{self.name}: {self.path(index)} is {dtype}{list(shape)}, called with {has[1]}{list(has[0])}"
+                )
+            if has[1] != dtype and _core.dtype_kind(has[1]) != _core.dtype_kind(dtype):
+                wanted, found = _core.dtype_kind(dtype), _core.dtype_kind(has[1])
+                if (found, wanted) not in (
+                    ("signed", "unsigned"),
+                    ("signed", "float"),
+                    ("unsigned", "float"),
+                    ("float", "complex"),
+                    ("signed", "complex"),
+                ):
+                    raise TypeError(f"{self.name}: {self.path(index)} is {dtype}, called with a {found} number")
+            operands.append(leaf if has[1] == dtype and has[2] == weak else _core.convert(leaf, dtype))
+        for index, bound in self.bounds:
+            self.check_length(operands[index], index, bound)
+        return operands
+
+    def check_length(self, length: Array, index: int, bound: int) -> None:
+        if _core.is_traced(length):
+            return
+        values = _core.to_numpy(length)
+        if values.size and (values.min() < 0 or values.max() > bound):
+            raise ShapeError(f"{self.name}: {self.path(index)} is a length of {values.tolist()}, outside 0 … {bound}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Becomes a part of what is captured: that of `jit` around it, at least."""
+        operands = self.leaves(args, kwargs)
+        results = primitives.call(*operands, *self.constants, graph=self.graph, name=self.name)
+        return self.out_tree.unflatten(results)
+
+
+def _json(section: bytes, path: Path) -> Any:
+    try:
+        return json.loads(section)
+    except ValueError as error:
+        raise CorruptFileError(f"{path} is not a valid saved file: {error}") from None
+
+
+def read_functions(file: SavedFile, path: Path) -> tuple[dict[str, Any], list[SavedFunction]]:
+    """What a file holds: the description of the library, and its functions.
+
+    Raises:
+        CorruptFileError: it is damaged, or of a newer version. TypeError: classes of arguments are not there.
+    """
+    description = _json(file.section("library"), path)
+    functions = []
+    end = 0
+    try:
+        for index, saved in enumerate(_json(file.section("functions"), path)):
+            graph = file.graph(f"graph {index}")
+            constants, end = file.weights(graph, int(saved["constants"]), end)
+            functions.append(SavedFunction(saved, graph, constants))
+        names = [function["name"] for function in description["functions"]]
+        if names != [function.name for function in functions]:
+            raise CorruptFileError(f"{path} is not a valid saved file: it describes other functions than it holds")
+    except MissingClassError:
+        raise
+    except (KeyError, ValueError, AttributeError, IndexError, TypeError) as error:
+        raise CorruptFileError(f"{path} is not a valid saved file: {error!r}") from None
+    return description, functions
+
+
+def run_native(library: OpenLibrary, description: dict[str, Any], functions: Sequence[SavedFunction]) -> None:
+    """From now on the programs run the library's code."""
+    for function, facts in zip(functions, description["functions"], strict=True):
+        library.run(
+            function.graph,
+            f"{facts['symbol']}_entry",
+            facts["arena_bytes"],
+            facts["may_stop"],
+            facts["donations"],
+            facts["nanoseconds"],
+        )

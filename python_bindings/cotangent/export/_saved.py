@@ -1,0 +1,135 @@
+"""The saved form of a library: programs, what C sees of them, and the arrays that they close over, in one file.
+
+Structures of arguments and results are saved by the names of their classes. Reading a file imports nothing: classes are those that the
+process has, and their static data are texts, numbers and tuples of these.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import PyTreeDef
+from cotangent.errors import CorruptFileError
+from cotangent.export._function import Function, Part
+
+
+class _UnsaveableError(Exception):
+    pass
+
+
+class MissingClassError(TypeError):
+    """A class of a saved structure that this process does not have, or cannot have back."""
+
+
+def _encoded(value: Any) -> Any:
+    """Static data of a class as JSON."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return {"tuple" if isinstance(value, tuple) else "list": [_encoded(item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[_encoded(key), _encoded(item)] for key, item in value.items()]}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, np.dtype):
+        return {"dtype": _core.dtype_name(value)}
+    raise _UnsaveableError(f"{value!r} of {type(value).__name__}")
+
+
+def _decoded(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    ((kind, items),) = data.items()
+    if kind == "tuple":
+        return tuple(_decoded(item) for item in items)
+    if kind == "list":
+        return [_decoded(item) for item in items]
+    if kind == "dict":
+        return {_decoded(key): _decoded(item) for key, item in items}
+    if kind == "complex":
+        return complex(*items)
+    return _core.canonical_dtype(items)
+
+
+def tree_to_json(tree: PyTreeDef) -> list[Any]:
+    """The nodes of a structure. One whose static data cannot be saved is noted as such: it can be exported, but not called after loading."""
+    (nodes,) = tree.__getstate__()
+    rows: list[Any] = []
+    for kind, arity, type_, keys in nodes:
+        name = None if type_ is None else f"{type_.__module__}:{type_.__qualname__}"
+        try:
+            rows.append([kind, arity, name, _encoded(keys)])
+        except _UnsaveableError as error:
+            rows.append([kind, arity, name, {"lost": str(error)}])
+    return rows
+
+
+def _class(name: str) -> type:
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for word in path.split("."):
+        found = getattr(found, word, None)
+    if not isinstance(found, type):
+        raise MissingClassError(
+            f"the saved function takes or returns {name}, which this process does not have\n"
+            f"  import {module} before it is loaded, or what defines the class"
+        )
+    return found
+
+
+def tree_from_json(rows: Sequence[Any]) -> PyTreeDef:
+    """The structure again.
+
+    Raises:
+        MissingClassError: a class is not there, or its static data were not saved. CorruptFileError: it is none.
+    """
+    nodes = []
+    try:
+        for kind, arity, name, keys in rows:
+            if isinstance(keys, dict) and "lost" in keys:
+                raise MissingClassError(
+                    f"the saved function has {name} among its arguments, whose static data could not be saved: {keys['lost']}"
+                )
+            nodes.append((kind, arity, None if name is None else _class(name), _decoded(keys)))
+        tree = PyTreeDef.__new__(PyTreeDef)
+        tree.__setstate__((nodes,))
+    except (ValueError, KeyError, AttributeError, OverflowError) as error:
+        raise CorruptFileError(f"the structure of the arguments of a saved function is damaged: {error}") from None
+    return tree
+
+
+def _parts_to_json(parts: Sequence[Part]) -> list[Any]:
+    return [[part.name, part.count] for part in parts]
+
+
+def functions_to_json(functions: Mapping[str, Function]) -> list[dict[str, Any]]:
+    """What `library_file` keeps of functions beside their programs."""
+    return [
+        {
+            "name": name,
+            "title": function.name,
+            "constants": len(function.constants),
+            "in_tree": tree_to_json(function.in_tree),
+            "out_tree": tree_to_json(function.out_tree),
+            "arguments": _parts_to_json(function.arguments),
+            "results": _parts_to_json(function.results),
+            "in_place": sorted(function.in_place),
+        }
+        for name, function in functions.items()
+    ]
+
+
+def library_file(description: str, functions: Mapping[str, Function]) -> bytes:
+    """The bytes of NAME.ctir."""
+    sections = [
+        ("library", description.encode()),
+        ("functions", json.dumps(functions_to_json(functions), separators=(",", ":")).encode()),
+        *((f"graph {index}", _core.graph_section(f.graph)) for index, f in enumerate(functions.values())),
+    ]
+    return _core.save_sections(sections, [array for f in functions.values() for array in f.constants])
