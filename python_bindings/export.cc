@@ -78,7 +78,8 @@ void register_libraries(py::module_& module) {
       .def_property_readonly("may_stop", [](const CompiledFunction& self) { return self.function.may_stop; })
       .def_property_readonly("donations", [](const CompiledFunction& self) { return self.function.donations; })
       .def_readonly("nanoseconds", &CompiledFunction::nanoseconds)
-      .def_readonly("bounded", &CompiledFunction::bounded);
+      .def_readonly("bounded", &CompiledFunction::bounded)
+      .def_readonly("stack_bytes", &CompiledFunction::stack_bytes);
   module.def("library_targets", &library_target_names);
   module.def("check_library_target", [](const std::string& name) { target_named(name); });
   module.def("library_statuses", [] {

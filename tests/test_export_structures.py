@@ -425,3 +425,71 @@ int main(void) {
         ["valgrind", "--error-exitcode=9", "--leak-check=full", tmp_path / "main"], capture_output=True, text=True
     )
     assert checked.returncode == 0, checked.stderr
+
+
+STACK = """
+#include <pthread.h>
+#include <string.h>
+enum { SIZE = 1 << 20 };
+static unsigned char stack[SIZE] __attribute__((aligned(4096)));
+static void* nothing(void* unused) { return unused; }
+static long used_by(void* (*body)(void*)) {
+  memset(stack, 0xa5, SIZE);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack, SIZE);
+  if (pthread_create(&thread, &attributes, body, NULL) || pthread_join(thread, NULL)) return -1;
+  long untouched = 0;
+  while (untouched < SIZE && stack[untouched] == 0xa5) ++untouched;
+  return SIZE - untouched;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["step", "sort", "eigh", "fft", "leaves"])
+def test_a_call_takes_as_much_of_the_stack_as_is_said(name: str, tmp_path: Path) -> None:
+    """Measured by painting."""
+    a = np.random.default_rng(0).standard_normal((20, 20)).astype(np.float32)
+    functions: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        "step": (lambda a, b: ct.grad(lambda a: cnp.tanh(a @ b).sum())(a), (a, a)),
+        "sort": (lambda a: cnp.sort(a.ravel()), (a,)),
+        "eigh": (lambda a: cnp.linalg.eigh(a @ a.T), (a,)),
+        "fft": (lambda a: cnp.abs(cnp.fft.fft(a)), (a,)),
+        "leaves": (lambda *leaves: sum(leaf.sum() for leaf in leaves), (a,) * 25),
+    }
+    f, arguments = functions[name]
+    made = ct.export.compile(f, *arguments, name="f", target="x86-64-v3")
+    made.save(tmp_path)
+    said = Library(tmp_path, "f").function()
+    count = sum(part.count for part in made.functions["f"].arguments)
+    sizes = [int(np.prod(shape)) * 4 for shape, _ in made.functions["f"].out_avals]
+    program = (
+        '#define _GNU_SOURCE\n#include "f.h"\n'
+        + RUN
+        + STACK
+        + f"""
+static float in[400];
+static const void* inputs[{count}];
+static void* outputs[{len(sizes)}];
+static ct_run run;
+static int status;
+static void* call(void* unused) {{
+  status = f_leaves(inputs, outputs, &run);
+  return unused;
+}}
+int main(void) {{
+  run = make_run(F_WORKSPACE);
+  for (int i = 0; i < {count}; ++i) inputs[i] = in;
+  for (int i = 0; i < 400; ++i) in[i] = (float)(i % 7);
+  {"".join(f"outputs[{i}] = malloc({size});" for i, size in enumerate(sizes))}
+  const long before = used_by(nothing), with_it = used_by(call);
+  printf("%d %ld", status, with_it - before);
+  return 0;
+}}
+"""
+    )
+    status, used = (int(w) for w in build(tmp_path, COMPILERS[0], program, "f", "-pthread").split())
+    assert status == 0
+    assert 0 <= used <= said["stack_bytes"]
+    assert f"Stack: at most {said['stack_bytes']} bytes." in made.header()

@@ -9,6 +9,7 @@
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/cpu_words.h"
 #include "jit/llvm/link.h"
+#include "jit/llvm/stack_sizes.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -16,6 +17,14 @@ namespace {
 
 // Constants up to this size are in the code of every level; larger ones are in the library once.
 constexpr int64_t kInCode = 4096;
+// What a C function takes of the stack by itself, with what it calls to ask for the processor: numbers that are given
+// by value, and pointers to arrays. More than it is; make_library looks.
+int64_t stack_of_call(const jit::CFunction& function) {
+  const auto pointers =
+      static_cast<int64_t>(function.inputs.size() + function.constants.size() + function.outputs.size());
+  return 640 + 24 * static_cast<int64_t>(function.parameters.size()) +
+         (jit::CWorkspace(function).pointers < 0 ? 8 * pointers : 0);
+}
 
 struct NamedTarget {
   const char* name;
@@ -39,6 +48,10 @@ const std::vector<NamedTarget>& targets() {
 #endif
   };
   return known;
+}
+
+jit::TargetOptions options_of(const LibraryTarget& target, const std::string& cpu) {
+  return {.triple = target.triple, .cpu = cpu, .vector_bits = 0, .emulates_kernels = false, .tells_stack = true};
 }
 
 // Inputs whose values are known and small become constants of the program; the others' bytes are returned.
@@ -112,12 +125,15 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
     made.bounded = program.whiles.empty();
     for (size_t level = 0; level < target.cpus.size(); ++level) {
       c.entries.push_back(concat(function.symbol, "_entry_", level));
-      const auto plan = jit::emit_library_entry(program, c.entries.back(),
-                                                {.triple = target.triple, .cpu = target.cpus[level], .vector_bits = 0});
+      const auto plan = jit::emit_library_entry(program, c.entries.back(), options_of(target, target.cpus[level]));
       if (!plan.ok()) return plan.status();
+      const auto stack = jit::stack_sizes(plan->codes[0].bytes);
+      if (!stack.ok()) return stack.status();
+      made.stack_bytes = std::max(made.stack_bytes, stack->all);
       made.objects.push_back(plan->codes[0].bytes);
       c.arena_bytes = std::max(c.arena_bytes, plan->arena_bytes);
     }
+    made.stack_bytes += stack_of_call(c);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());
@@ -135,7 +151,7 @@ absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::ve
                         .levels = {},
                         .functions = {}};
   for (const std::string& cpu : target.cpus) {
-    const auto level = jit::borrow_target({.triple = target.triple, .cpu = cpu, .vector_bits = 0});
+    const auto level = jit::borrow_target(options_of(target, cpu));
     if (!level.ok()) return level.status();
     library.levels.push_back(jit::cpu_words(**level));
   }
@@ -146,8 +162,15 @@ absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::ve
       members.push_back({concat(function.function.entries[level], ".o"), function.objects[level]});
     }
   }
-  auto calls = jit::emit_c_functions(library, {.triple = target.triple, .cpu = target.least_cpu, .vector_bits = 0});
+  auto calls = jit::emit_c_functions(library, options_of(target, target.least_cpu));
   if (!calls.ok()) return calls.status();
+  const auto stack = jit::stack_sizes(*calls);
+  if (!stack.ok()) return stack.status();
+  int64_t most = 0;
+  for (const jit::CFunction& function : library.functions) most = std::max(most, stack_of_call(function));
+  if (stack->largest > most - 256) {
+    return absl::InternalError(concat("a function of ", name, " takes ", stack->largest, " bytes of stack"));
+  }
   members.insert(members.begin(), {concat(name, ".o"), *std::move(calls)});
   auto archive = jit::write_archive(members);
   if (!archive.ok()) return archive.status();

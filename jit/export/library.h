@@ -40,6 +40,7 @@ struct CompiledFunction {
   std::vector<std::string> objects;  // one for each level
   int64_t nanoseconds = 0;           // that a call takes, about
   bool bounded = true;               // no loop goes on by what is computed
+  int64_t stack_bytes = 0;           // that a call takes, at most
 };
 // Errors name the operation and the user's line.
 absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const LibraryFunction& function,

@@ -57,6 +57,27 @@ llvm::Value* CChecks::table(llvm::ArrayRef<uint64_t> numbers) {
                                   llvm::GlobalValue::PrivateLinkage, values, "table");
 }
 
+void CChecks::pointers_of_leaves(llvm::Value* pointers, absl::Span<const Aval> avals) {
+  if (avals.empty()) return;
+  // The bits of an address that must be zero: none where there is nothing to point to.
+  std::vector<uint64_t> odd_bits, needed;
+  for (const Aval& aval : avals) {
+    const int64_t alignment = dtype_size(aval.dtype()) / (is_complex(aval.dtype()) ? 2 : 1);
+    odd_bits.push_back(aval.bytes() == 0 ? 0 : static_cast<uint64_t>(alignment - 1));
+    needed.push_back(aval.bytes() == 0 ? 0 : 1);
+  }
+  llvm::Type* i64 = b_.getInt64Ty();
+  llvm::Value* odd = table(odd_bits);
+  llvm::Value* is_needed = table(needed);
+  repeat(b_.getInt64(avals.size()), [&](llvm::Value* i) {
+    const auto number = [&](llvm::Value* numbers) { return b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, numbers, i)); };
+    llvm::Value* place = address(b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), pointers, i)));
+    require_(b_.CreateOr(b_.CreateICmpEQ(number(is_needed), b_.getInt64(0)), b_.CreateICmpNE(place, b_.getInt64(0))),
+             kCNull);
+    require_(b_.CreateICmpEQ(b_.CreateAnd(place, number(odd)), b_.getInt64(0)), kCAlignment);
+  });
+}
+
 void CChecks::overlaps_of_leaves(llvm::Value* inputs, llvm::Value* outputs, absl::Span<const Aval> input_avals,
                                  absl::Span<const Aval> output_avals, absl::Span<const int> pairs) {
   if (output_avals.empty()) return;

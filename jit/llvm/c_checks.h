@@ -28,7 +28,9 @@ class CChecks {
   void pointers(absl::Span<const Range> ranges);
   // That nothing which is written overlaps any other.
   void overlaps(absl::Span<const Range> ranges);
-  // The same of arrays whose pointers are in memory; an output may be the whole input that it is paired with.
+  // The same of arrays whose pointers are in memory.
+  void pointers_of_leaves(llvm::Value* pointers, absl::Span<const Aval> avals);
+  // Likewise; an output may be the whole input that it is paired with.
   void overlaps_of_leaves(llvm::Value* inputs, llvm::Value* outputs, absl::Span<const Aval> input_avals,
                           absl::Span<const Aval> output_avals, absl::Span<const int> pairs);
   void length(llvm::Value* lengths, const BoundedInput& input);

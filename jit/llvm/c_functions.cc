@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "jit/llvm/c_checks.h"
 #include "jit/llvm/cpu_words.h"
@@ -185,9 +186,9 @@ class CFunctions {
   }
   void require(llvm::Value* condition, CStatus status) { return_if(b_.CreateNot(condition), b_.getInt32(status)); }
 
-  // Pointers to the arrays of a call.
+  // Pointers to the arrays of a call, made where they are asked for: what is known early is kept on the stack.
   struct Arrays {
-    std::vector<llvm::Value*> inputs, outputs;
+    std::function<llvm::Value*(size_t number)> input, output;
   };
 
   void add_call(const CFunction& function) {
@@ -212,9 +213,9 @@ class CFunctions {
     }
     std::vector<llvm::Value*> bases;
     for (unsigned i = 0; i < count; ++i) bases.push_back(base_of(function.parameters[i], made->getArg(i)));
-    Arrays arrays;
-    for (const CLeaf& leaf : function.inputs) arrays.inputs.push_back(at(bases[leaf.parameter], leaf.offset));
-    for (const CLeaf& leaf : function.outputs) arrays.outputs.push_back(at(bases[leaf.parameter], leaf.offset));
+    const auto place = [&](const CLeaf& leaf) { return at(bases[leaf.parameter], leaf.offset); };
+    const Arrays arrays{.input = [&](size_t i) { return place(function.inputs[i]); },
+                        .output = [&](size_t i) { return place(function.outputs[i]); }};
     finish_call(function, arrays, made->getArg(count));
   }
 
@@ -228,28 +229,15 @@ class CFunctions {
       if (!function.inputs.empty()) require(b_.CreateIsNotNull(inputs), kCNull);
       if (!function.outputs.empty()) require(b_.CreateIsNotNull(outputs), kCNull);
     }
-    Arrays arrays;
-    for (size_t i = 0; i < function.inputs.size(); ++i) {
-      arrays.inputs.push_back(b_.CreateLoad(pointer, slot(inputs, i)));
-    }
-    for (size_t i = 0; i < function.outputs.size(); ++i) {
-      arrays.outputs.push_back(b_.CreateLoad(pointer, slot(outputs, i)));
-    }
     if (library_.checks) {
-      std::vector<CChecks::Range> ranges;
-      const auto add = [&](llvm::Value* array, const Aval& aval, bool written) {
-        if (aval.bytes() == 0) return;
-        ranges.push_back({array, aval.bytes(), element_alignment(aval.dtype()), written});
-      };
-      for (size_t i = 0; i < arrays.inputs.size(); ++i) add(arrays.inputs[i], function.input_avals[i], false);
-      for (size_t i = 0; i < arrays.outputs.size(); ++i) add(arrays.outputs[i], function.output_avals[i], true);
-      checks.pointers(ranges);
+      checks.pointers_of_leaves(inputs, function.input_avals);
+      checks.pointers_of_leaves(outputs, function.output_avals);
       checks.overlaps_of_leaves(inputs, outputs, function.input_avals, function.output_avals, function.pairs);
     }
+    const Arrays arrays{.input = [&](size_t i) { return b_.CreateLoad(pointer, slot(inputs, i)); },
+                        .output = [&](size_t i) { return b_.CreateLoad(pointer, slot(outputs, i)); }};
     finish_call(function, arrays, made->getArg(2));
   }
-
-  static int64_t element_alignment(DType dtype) { return dtype_size(dtype) / (is_complex(dtype) ? 2 : 1); }
 
   llvm::Type* value_type(DType dtype) {
     if (dtype == DType::kFloat32) return b_.getFloatTy();
@@ -272,23 +260,23 @@ class CFunctions {
     const CWorkspace places(function);
     if (library_.checks) check_run(run, places.bytes);
     CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
-    for (const BoundedInput& input : function.lengths) checks.length(arrays.inputs[input.input], input);
+    for (const BoundedInput& input : function.lengths) checks.length(arrays.input(input.input), input);
     llvm::Value* entry = chosen(function);
     if (fits_ != nullptr) require(b_.CreateIsNotNull(entry), kCCpu);
 
     llvm::Value* nothing = llvm::ConstantPointerNull::get(b_.getPtrTy());
     llvm::Value* workspace = places.bytes == 0 ? nothing : load_member(run, 1);
     const auto inputs = static_cast<uint64_t>(count_of_inputs(function));
-    llvm::Value* pointers = places.pointers < 0
-                                ? b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(inputs + arrays.outputs.size() + 1))
-                                : at(workspace, places.pointers);
-    for (size_t i = 0; i < arrays.inputs.size(); ++i) b_.CreateStore(arrays.inputs[i], slot(pointers, i));
+    const size_t arguments = function.inputs.size(), results = function.outputs.size();
+    llvm::Value* pointers = places.pointers < 0 ? b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(inputs + results + 1))
+                                                : at(workspace, places.pointers);
+    for (size_t i = 0; i < arguments; ++i) b_.CreateStore(arrays.input(i), slot(pointers, i));
     for (size_t i = 0; i < constants_.size(); ++i) {
-      b_.CreateStore(constants_[i], slot(pointers, arrays.inputs.size() + i));
+      b_.CreateStore(constants_[i], slot(pointers, arguments + i));
     }
-    for (size_t i = 0; i < arrays.outputs.size(); ++i) {
+    for (size_t i = 0; i < results; ++i) {
       const int64_t temporary = places.temporaries[i];
-      b_.CreateStore(temporary < 0 ? arrays.outputs[i] : at(workspace, temporary), slot(pointers, inputs + i));
+      b_.CreateStore(temporary < 0 ? arrays.output(i) : at(workspace, temporary), slot(pointers, inputs + i));
     }
     llvm::Value* arena = places.bytes == 0 ? nothing : at(workspace, places.arena);
     llvm::Value* question = nullptr;
@@ -304,9 +292,9 @@ class CFunctions {
       llvm::Value* told = b_.CreateLoad(b_.getInt32Ty(), b_.CreateStructGEP(question_, question, 2));
       return_if(b_.CreateIsNotNull(told), b_.getInt32(kCStopped));
     }
-    for (size_t i = 0; i < arrays.outputs.size(); ++i) {
+    for (size_t i = 0; i < results; ++i) {
       if (places.temporaries[i] < 0) continue;
-      b_.CreateMemCpy(arrays.outputs[i], llvm::Align(1), at(workspace, places.temporaries[i]), llvm::Align(kAlignment),
+      b_.CreateMemCpy(arrays.output(i), llvm::Align(1), at(workspace, places.temporaries[i]), llvm::Align(kAlignment),
                       static_cast<uint64_t>(function.output_avals[i].bytes()));
     }
     b_.CreateRet(b_.getInt32(kCOk));

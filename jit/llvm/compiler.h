@@ -43,6 +43,7 @@ struct TargetOptions {
   std::string cpu;  // empty: this machine's (or the triple's baseline). "x86-64-v2" is the least for x86, then -v3, -v4
   int vector_bits = 0;            // 0: what the cpu does best
   bool emulates_kernels = false;  // of a GPU, on this machine: programs are made as for that one
+  bool tells_stack = false;       // objects have a section of stack sizes (stack_sizes.h)
 };
 
 // The machines that programs are exported for (export_targets.cc), and the options for one of these that a user named

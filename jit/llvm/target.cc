@@ -175,6 +175,7 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
   llvm::TargetOptions machine_options;
   // A multiply and an add stay two roundings unless the program says fma: tiers agree, targets agree.
   machine_options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  machine_options.EmitStackSizeSection = options.tells_stack;
   auto target = std::make_unique<Target>();
   target->machine_.reset(description->createTargetMachine(registry_key(triple), cpu, features, machine_options,
                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
@@ -278,7 +279,7 @@ struct TargetPool {
   }
   static std::string key_of(const TargetOptions& options) {
     return options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits) +
-           (options.emulates_kernels ? "|kernels" : "");
+           (options.emulates_kernels ? "|kernels" : "") + (options.tells_stack ? "|stack" : "");
   }
 };
 

@@ -21,6 +21,7 @@ class Facts:
     arena_bytes: int
     may_stop: bool
     bounded: bool
+    stack_bytes: int
     nanoseconds: int
     donations: tuple[int, ...]
 
@@ -147,7 +148,7 @@ def function_text(signature: Signature, facts: Facts) -> str:
     if facts.copied_bytes:
         lines.append(f" * {facts.copied_bytes} bytes of what is updated in place pass through the workspace.")
     lines.append(f" * {'Time is bounded.' if facts.bounded else 'How long it takes depends on the values.'}")
-    lines[-1] += " */"
+    lines[-1] += f" Stack: at most {facts.stack_bytes} bytes. */"
     symbol = signature.symbol
     parameters = ", ".join([*map(parameter_text, signature.parameters), "const ct_run* run"])
     lines += [
@@ -231,6 +232,7 @@ def description(
                 "arena_bytes": found.arena_bytes,
                 "may_stop": found.may_stop,
                 "bounded": found.bounded,
+                "stack_bytes": found.stack_bytes,
                 "nanoseconds": found.nanoseconds,
                 "donations": list(found.donations),
             }

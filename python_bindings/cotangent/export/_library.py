@@ -55,6 +55,7 @@ class Exported:
                 made.arena_bytes,
                 made.may_stop,
                 made.bounded,
+                made.stack_bytes,
                 made.nanoseconds,
                 tuple(made.donations),
             )
