@@ -160,6 +160,19 @@ def test_donated_arguments_need_a_result_of_their_own() -> None:
         ct.export.function(lambda x: {"x": {"a": x["a"], "b": x["a"]}}, {"a": x, "b": y}, donate="x")
 
 
+@compilers
+def test_the_program_of_the_documentation(compiler: str, tmp_path: Path) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "export.md").read_text()
+    program = text.split("```c\n")[1].split("```")[0]
+    python = text.split("```pycon\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    code = "\n".join(line[4:] for line in python.splitlines() if line.startswith((">>> ", "... ")))
+    exec(code, names)
+    names["library"].save(tmp_path)
+    assert build(tmp_path, compiler, program, "model") == ""
+    names["folder"].cleanup()
+
+
 # ---- C programs ------------------------------------------------------------------------------------------------------
 
 RUN = """
