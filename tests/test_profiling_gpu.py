@@ -13,6 +13,8 @@ import pytest
 from cotangent._base.assembler import find_assembler
 from fake_cuda import FAKE_NVTX, run
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 X = np.ones((256, 256), np.float32)
 
 
