@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -38,3 +39,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def long_run(request: pytest.FixtureRequest) -> bool:
     """Whether fuzzers and repeated runs take their full number of cases: `./dev test --long`."""
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture
+def names_devices(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests that say themselves where each program runs: what names no device runs on the processor, here and in their processes, whatever CT_DEVICE is."""
+    if "CT_DEVICE" not in os.environ:
+        yield
+        return
+    import cotangent as ct
+
+    monkeypatch.delenv("CT_DEVICE")
+    of_the_environment = ct.config.read("default_device")
+    ct.config.update("default_device", "cpu")
+    yield
+    ct.config.update("default_device", of_the_environment)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from fake_cuda import run
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 # ---- without a driver ------------------------------------------------------------------------------------------------
 
 

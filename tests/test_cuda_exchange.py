@@ -8,6 +8,8 @@ import pytest
 from cotangent.numpy.exchange import _gathered
 from fake_cuda import run
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 # A library that offers what it has, and notes what it is asked for; a capsule's tensor, and the end of one.
 OTHER = """
 class Tensor(ctypes.Structure):

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from fake_cuda import FAKE, FAKE_CUBLASLT, run
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 rng = np.random.default_rng(7)
 RUNNER = FAKE.with_name("run_exported")
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion"]

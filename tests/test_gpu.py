@@ -17,6 +17,8 @@ from cotangent._base.assembler import find_assembler
 from op_records import RECORDS
 from record_checks import operands
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 TESTS = Path(__file__).resolve().parent
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 # Programs that are kernels of more registers than a thread has, by what they are made of.

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "benchmarks" / "gpu"
 

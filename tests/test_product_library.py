@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from fake_cuda import FAKE_CUBLASLT, run
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 PRELUDE = """
 import json
 import numpy as np

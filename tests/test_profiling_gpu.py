@@ -13,6 +13,8 @@ import pytest
 from cotangent._base.assembler import find_assembler
 from fake_cuda import FAKE_NVTX, run
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 X = np.ones((256, 256), np.float32)
 
 
@@ -170,3 +172,16 @@ def test_explain_says_why_registers_are_not_known(
     assert ct.explain(two_kernels)(X).unknown_registers == ""  # on the processor
     called = ct.explain(lambda x: ct.pure_callback(lambda v: v, x, x))(there())
     assert [step.registers for step in called.steps] == [None] * len(called.steps)
+
+
+def test_the_assembler_is_run_once_and_for_those_who_ask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It takes seconds for large programs, and what else a report says does not come from it."""
+    script, ran = tmp_path / "ptxas", tmp_path / "ran"
+    script.write_text(f"#!/bin/sh\necho once >> {ran}\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CT_PTXAS", str(script))
+    report = ct.explain(two_kernels)(there())
+    assert len(report.groups) == 2 and "dot_general" in report.loops
+    assert not ran.exists()
+    assert "fails" in report.unknown_registers and len(report.steps) >= 1 and "steps of the GPU" in str(report)
+    assert ran.read_text() == "once\n"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,15 +11,10 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("names_devices")
+
 DATA = np.arange(12, dtype=np.float32).reshape(3, 4)
 THERE = "cuda-emulated:0"
-
-
-@pytest.fixture(autouse=True)
-def processor_by_default(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever device the tests run on."""
-    with contextlib.nullcontext() if request.node.get_closest_marker("processor") else ct.default_device("cpu"):
-        yield
 
 
 def there(x: Any = DATA) -> Any:
@@ -247,7 +241,6 @@ def test_what_makes_itself_an_array_is_where_that_is() -> None:
         assert info.default_device() in info.devices() and info.devices()[0] == ct.devices("cpu")[0]
 
 
-@pytest.mark.processor("it is the default of the process")
 def test_the_default_device_is_the_threads_own_or_the_process() -> None:
     with ct.default_device("cuda-emulated"), ThreadPoolExecutor(1) as pool:
         assert str(pool.submit(cnp.zeros, 2).result().device) == "cpu:0"

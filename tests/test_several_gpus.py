@@ -5,8 +5,11 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+import pytest
 from fake_cuda import run
 from test_cuda_exchange import OTHER
+
+pytestmark = pytest.mark.usefixtures("names_devices")
 
 
 def run_on_two(program: str, **environment: str) -> Any:

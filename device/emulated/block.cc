@@ -94,7 +94,6 @@ class Fiber {
   void pause();
 
   bool done = true;
-  uint32_t thread = 0;  // that it runs
 
  private:
   static void begin();
@@ -120,14 +119,12 @@ class Block {
 
   void run(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32_t blocks, uint32_t threads,
            uint32_t shared_bytes);
+  // The current fiber, until all threads are at the barrier.
+  void wait();
 
   EmulatedKernel kernel = nullptr;
   void* const* arguments = nullptr;
-  uint32_t block = 0, blocks = 0, thread = 0, threads = 0;
-  uint32_t ended = 0;  // threads of the block
-  // Gives the fiber that runs a thread that has not begun; false: all have.
-  bool take_thread();
-  std::unique_ptr<std::byte[]> shared;
+  EmulatedBlock block;
   Fiber* current = nullptr;
   Races* races = nullptr;
 
@@ -140,7 +137,6 @@ class Block {
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<uint32_t> order_;  // of threads
-  uint32_t begun_ = 0;           // of these
   std::vector<Fiber*> waiting_;  // at a barrier
   std::byte* stacks_ = nullptr;
   size_t stack_bytes_ = 0;
@@ -148,26 +144,17 @@ class Block {
 };
 
 void Fiber::begin() {
-  Block* block = running;
-  Fiber* self = block->current;
+  Block* of = running;
+  Fiber* self = of->current;
 #if CT_ANNOTATE_FIBERS
   __sanitizer_finish_switch_fiber(nullptr, &self->scheduler_stack_, &self->scheduler_bytes_);
 #endif
   for (;;) {
-    while (block->take_thread()) {
-      block->kernel(block->arguments);
-      ++block->ended;
-    }
+    of->kernel(of->arguments, &of->block);
     self->done = true;
     self->pause();
-    block = running;
+    of = running;
   }
-}
-
-bool Block::take_thread() {
-  if (begun_ == threads) return false;
-  thread = current->thread = order_[begun_++];
-  return true;
 }
 
 void Fiber::resume() {
@@ -216,9 +203,14 @@ void Block::make_fibers(uint32_t count) {
   }
 }
 
+void Block::wait() {
+  const uint32_t thread = block.thread;
+  current->pause();
+  block.thread = thread;
+}
+
 void Block::run(Fiber* fiber) {
   current = fiber;
-  thread = fiber->thread;
   fiber->done = false;
   fiber->resume();
 }
@@ -227,16 +219,16 @@ bool Block::round() {
   const KeptCleanUps clean_ups;
   for (Fiber* fiber : waiting_) run(fiber);
   std::erase_if(waiting_, [](const Fiber* fiber) { return fiber->done; });
-  while (begun_ < threads) {
+  while (block.begun < block.threads) {
     Fiber* fiber = fibers_[waiting_.size()].get();
     run(fiber);
     if (!fiber->done) waiting_.push_back(fiber);
   }
-  if (ended != 0 && ended != threads) {
+  if (block.ended != 0 && block.ended != block.threads) {
     fibers_.clear();  // they are in the middle of something
     throw Error(ErrorKind::kInternal, "some threads of a block wait at a barrier that others never come to");
   }
-  return ended == threads;
+  return block.ended == block.threads;
 }
 
 void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_arguments, uint32_t given_blocks,
@@ -244,11 +236,10 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   if (running != nullptr) throw Error(ErrorKind::kInternal, "a kernel cannot launch another one");
   kernel = given_kernel;
   arguments = given_arguments.data();
-  blocks = given_blocks;
-  threads = given_threads;
-  shared = std::make_unique<std::byte[]>(shared_bytes);
-  make_fibers(threads);
-  order_.resize(threads);
+  const auto shared = std::make_unique<std::byte[]>(shared_bytes);
+  make_fibers(given_threads);
+  order_.resize(given_threads);
+  block = {.order = order_.data(), .shared = shared.get(), .threads = given_threads, .blocks = given_blocks};
   std::iota(order_.begin(), order_.end(), 0);
   const ThreadOrder wanted = thread_order.load();
   if (wanted == ThreadOrder::kReverse) std::ranges::reverse(order_);
@@ -258,9 +249,9 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   } const scope(this);
   Races found;
   races = &found;
-  for (block = 0; block < blocks; ++block) {
-    found.begin_block(block, shared.get(), shared_bytes);
-    ended = begun_ = 0;
+  for (; block.block < given_blocks; ++block.block) {
+    found.begin_block(block.block, shared.get(), shared_bytes);
+    block.ended = block.begun = 0;
     waiting_.clear();
     if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);
     for (bool is_over = false; !is_over;) {
@@ -289,15 +280,10 @@ void Block::report(const Races& races, absl::Span<void* const> given_arguments) 
 
 // ---- what kernels call ----------------------------------------------------------------------------------------------
 
-uint32_t thread_number() { return running->thread; }
-uint32_t thread_count() { return running->threads; }
-uint32_t block_number() { return running->block; }
-uint32_t block_count() { return running->blocks; }
-void* shared_memory() { return running->shared.get(); }
-void wait_at_barrier(uint32_t) { running->current->pause(); }
-void wait_for_all() { running->current->pause(); }
+void wait_at_barrier(uint32_t) { running->wait(); }
+void wait_for_all() { running->wait(); }
 void note_access(const void* address, uint64_t bytes, bool writes) {
-  running->races->access(address, bytes, writes, running->thread);
+  running->races->access(address, bytes, writes, running->block.thread);
 }
 
 }  // namespace
@@ -312,14 +298,9 @@ void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32
 
 const void* find_emulated(std::string_view name) {
   const auto known = [](auto* function) { return reinterpret_cast<const void*>(function); };
-  if (name == "ct_emulated.read.ptx.sreg.tid.x") return known(&thread_number);
-  if (name == "ct_emulated.read.ptx.sreg.ntid.x") return known(&thread_count);
-  if (name == "ct_emulated.read.ptx.sreg.ctaid.x") return known(&block_number);
-  if (name == "ct_emulated.read.ptx.sreg.nctaid.x") return known(&block_count);
   if (name == "ct_emulated.barrier.cta.sync.aligned.all") return known(&wait_at_barrier);
   if (name == "ct_emulated.barrier0") return known(&wait_for_all);
   if (name == kEmulatedAccess) return known(&note_access);
-  if (name == kEmulatedShared) return known(&shared_memory);
   return nullptr;
 }
 

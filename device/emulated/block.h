@@ -17,9 +17,21 @@ enum class ThreadOrder : uint8_t { kForward, kReverse, kRandom };
 // Of all blocks from now on; at first that of CT_THREAD_ORDER in the environment: forward, reverse or random.
 void set_thread_order(ThreadOrder order);
 
+// A block while it runs: what its threads ask the hardware for, and which of them have begun and ended. Generated code
+// reads and writes it.
+struct EmulatedBlock {
+  const uint32_t* order = nullptr;  // of threads
+  std::byte* shared = nullptr;      // memory
+  uint32_t threads = 0, block = 0, blocks = 0;
+  uint32_t begun = 0, ended = 0;  // threads
+  uint32_t thread = 0;            // that runs
+};
+
+// Runs those threads of a block that have not begun, one after the other. One that waits at a barrier stays in the
+// middle of it, and another call goes on with the next.
+using EmulatedKernel = void (*)(void* const* arguments, EmulatedBlock* block);
 // One kernel: all its blocks, one after the other. Throws Error(kInternal) when threads of a block wait at a barrier
 // that others never come to.
-using EmulatedKernel = void (*)(void* const* arguments);
 void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32_t blocks, uint32_t threads,
                 uint32_t shared_bytes);
 
@@ -27,7 +39,6 @@ void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32
 const void* find_emulated(std::string_view name);
 
 inline constexpr const char* kEmulatedPrefix = "ct_emulated.";
-inline constexpr const char* kEmulatedShared = "ct_emulated.shared_memory";
 inline constexpr const char* kEmulatedAccess = "ct_emulated.access";  // address, bytes, whether it writes
 inline constexpr const char* kKernelsSymbol = "ct_kernels";
 

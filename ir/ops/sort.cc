@@ -150,7 +150,7 @@ std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   return results;
 }
 
-// ---- A sorting network, for programs that leave this process ------------------------------------------------------
+// ---- A sorting network, for GPUs, and few elements in programs that leave this process ------------------------------
 
 // Keys as real arrays: parts of complex numbers one by one.
 Values real_keys(absl::Span<const Value> keys) {
@@ -168,17 +168,19 @@ Values real_keys(absl::Span<const Value> keys) {
 
 Value nan_positions(Value x) { return ne(x, x); }
 
-// What the network moves: whether an element is padding, the keys, the position, then the operands.
+// What the network moves: the keys, the position, then the operands that are no keys.
 struct Columns {
   Values values;
   size_t num_keys = 0;
   bool descending = false;
   bool keeps_padding = false;  // in its order
 
-  // Whether x comes before y, which differ in their positions.
-  Value before(const Values& x, const Values& y) const {
-    Value result = lt(x[num_keys + 1], y[num_keys + 1]);
-    for (size_t k = num_keys; k > 0; --k) {
+  // Whether x comes before y, which differ in their positions. What lies behind their line's length is padding, which
+  // comes last; a null length: there is none.
+  Value before(const Values& x, const Values& y, Value lengths) const {
+    const Value is_first = lt(x[num_keys], y[num_keys]);
+    Value result = is_first;
+    for (size_t k = num_keys; k-- > 0;) {
       const Value a = descending ? y[k] : x[k], b = descending ? x[k] : y[k];
       Value less = lt(a, b), same = eq(a, b);
       if (is_float(a.dtype())) {
@@ -187,31 +189,37 @@ struct Columns {
       }
       result = bit_or(less, bit_and(same, result));
     }
-    if (keeps_padding) result = select(x[0], lt(x[num_keys + 1], y[num_keys + 1]), result);
-    return bit_or(lt(x[0], y[0]), bit_and(eq(x[0], y[0]), result));
+    if (!lengths) return result;
+    const Value x_is_padding = ge(x[num_keys], lengths), y_is_padding = ge(y[num_keys], lengths);
+    if (keeps_padding) result = select(x_is_padding, is_first, result);
+    return bit_or(lt(x_is_padding, y_is_padding), bit_and(eq(x_is_padding, y_is_padding), result));
   }
 };
 
 // Bitonic: runs of doubling length, ascending and descending by turns, each merged by exchanges at halving distances.
-// The position as the last key makes it stable.
-void run_network(Builder& builder, Columns& columns, int axis, int64_t length) {
+// The position as the last key makes it stable. Here of few elements: each round is written out, by pairs, of many
+// lines side by side.
+void run_short_network(Builder& builder, Columns& columns, Value lengths) {
   const Shape shape(columns.values[0].shape().begin(), columns.values[0].shape().end());
-  for (int64_t run = 2; run <= length; run *= 2) {
+  const auto axis = static_cast<int>(shape.size()) - 1;
+  for (int64_t run = 2; run <= shape[axis]; run *= 2) {
     for (int64_t gap = run / 2; gap >= 1; gap /= 2) {
       Shape paired = shape;
-      paired[axis] = length / (2 * gap);
+      paired[axis] = shape[axis] / (2 * gap);
       paired.insert(paired.end(), {2, gap});
+      const auto half = [&](Value column, int64_t which) {
+        return slice_axis(reshape(column, paired), axis + 1, which, which + 1);
+      };
       Values x, y;
       for (const Value& column : columns.values) {
-        const Value pairs = reshape(column, paired);
-        x.push_back(slice_axis(pairs, axis + 1, 0, 1));
-        y.push_back(slice_axis(pairs, axis + 1, 1, 2));
+        x.push_back(half(column, 0));
+        y.push_back(half(column, 1));
       }
       const Aval block(DType::kInt32, x[0].shape());
       const Value run_of_block = div(iota(builder, block, axis), full_integer(builder, block, run / (2 * gap)));
       const Value two = full_integer(builder, block, 2);
       const Value is_descending = eq(rem(run_of_block, two), full_integer(builder, block, 1));
-      const Value exchanged = bit_xor(columns.before(y, x), is_descending);
+      const Value exchanged = bit_xor(columns.before(y, x, lengths ? half(lengths, 0) : lengths), is_descending);
       for (size_t i = 0; i < columns.values.size(); ++i) {
         const Value first = select(exchanged, y[i], x[i]), second = select(exchanged, x[i], y[i]);
         columns.values[i] = reshape(concatenate({first, second}, axis + 1), shape);
@@ -219,6 +227,70 @@ void run_network(Builder& builder, Columns& columns, int axis, int64_t length) {
     }
   }
 }
+
+// The same round of any number of elements, whose run and distance are int32 scalars: each element and the one that it
+// may change places with decide alike.
+void run_round(Builder& builder, Columns& columns, Value lengths, Value run, Value gap) {
+  const absl::Span<const int64_t> shape = columns.values[0].shape();
+  const auto axis = static_cast<int>(shape.size()) - 1;
+  const Value items = iota(builder, Aval(DType::kInt32, {shape[axis]}), 0);
+  const auto has_bit = [&](Value bit) {
+    return ne(bit_and(items, broadcast_scalar(bit, items.shape())), zeros_like(items));
+  };
+  const Value others = bit_xor(items, broadcast_scalar(gap, items.shape()));
+  Values moved;
+  for (const Value& column : columns.values) moved.push_back(gather(column, others, axis, 0));
+  const Value comes_first = eq(has_bit(gap), has_bit(run));
+  const Value stays = eq(columns.before(columns.values, moved, lengths), broadcast(comes_first, shape, {axis}));
+  for (size_t i = 0; i < moved.size(); ++i) columns.values[i] = select(stays, columns.values[i], moved[i]);
+}
+
+// A loop over rounds: two of them an iteration, after which arrays are where they were.
+void run_long_network(Builder& builder, Columns& columns, Value lengths) {
+  const int64_t length = columns.values[0].shape().back();
+  const auto scalar = [](Builder& of, int64_t value) { return full_integer(of, Aval(DType::kInt32, {}), value); };
+  // Distances halve; behind the last one comes a run of twice the length.
+  const auto next = [&](Builder& of, Value& run, Value& gap) {
+    const Value is_last = eq(gap, scalar(of, 1)), half = div(gap, scalar(of, 2));
+    gap = select(is_last, run, half);
+    run = select(is_last, mul(run, scalar(of, 2)), run);
+  };
+  int64_t rounds = 0, of_run = 0;
+  for (int64_t run = 2; run <= length; run *= 2) rounds += ++of_run;
+  Value run = scalar(builder, 2), gap = scalar(builder, 1);
+  if (rounds % 2 != 0) {
+    run_round(builder, columns, lengths, run, gap);
+    next(builder, run, gap);
+  }
+
+  Values operands;
+  if (lengths) operands.push_back(lengths);
+  const auto constants = static_cast<std::ptrdiff_t>(operands.size());
+  operands.insert(operands.end(), columns.values.begin(), columns.values.end());
+  operands.insert(operands.end(), {run, gap});
+  Avals avals;
+  for (const Value& operand : operands) avals.push_back(operand.aval().strong());
+  const GraphPtr two_rounds = build_graph(avals, [&](Builder& inner, const Values& inputs) {
+    Columns inside = columns;
+    inside.values.assign(inputs.begin() + constants, inputs.end() - 2);
+    Value inner_run = inputs[inputs.size() - 2], inner_gap = inputs.back();
+    for (int i = 0; i < 2; ++i) {
+      run_round(inner, inside, constants > 0 ? inputs[0] : Value(), inner_run, inner_gap);
+      next(inner, inner_run, inner_gap);
+    }
+    inside.values.insert(inside.values.end(), {inner_run, inner_gap});
+    return inside.values;
+  });
+  Values sorted = builder.bind(get_primitive("scan"), operands,
+                               Attrs::make({{"graph", two_rounds},
+                                            {"length", rounds / 2},
+                                            {"num_carries", static_cast<int64_t>(operands.size()) - constants},
+                                            {"num_constants", int64_t{constants}},
+                                            {"reverse", false}}));
+  columns.values.assign(sorted.begin(), sorted.end() - 2);
+}
+
+constexpr int64_t kShort = 32;
 
 Values sort_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
   const auto axis = static_cast<int>(attrs->integer("axis"));
@@ -236,26 +308,33 @@ Values sort_expand(Builder& builder, absl::Span<const Value> operands, const Att
     moved.push_back(pad(x, zeros(builder, Aval(x.dtype(), {})), none, high, none));
   }
   const Value positions = iota(builder, Aval(DType::kInt32, moved[0].shape()), last);
-  Value lengths = full_integer(builder, positions.aval(), size);
+  Value lengths;
   if (is_ragged(*attrs)) {
     const Value by_line = move_axis(operands.back(), axis, last);
     const Shape lines(by_line.shape().begin(), by_line.shape().end() - 1);
     Ints axes;
     for (int i = 0; i < last; ++i) axes.push_back(i);
     lengths = broadcast(reshape(by_line, lines), positions.shape(), axes);
+  } else if (size < length) {
+    lengths = full_integer(builder, positions.aval(), size);
   }
-  Columns columns{.values = {ge(positions, lengths)},
+  const absl::Span<const Value> keys = absl::MakeConstSpan(moved).subspan(0, num_keys);
+  Columns columns{.values = real_keys(keys),
                   .num_keys = 0,
                   .descending = is_descending(*attrs),
                   .keeps_padding = is_ragged(*attrs)};
-  const Values keys = real_keys(absl::MakeConstSpan(moved).subspan(0, num_keys));
-  columns.num_keys = keys.size();
-  columns.values.insert(columns.values.end(), keys.begin(), keys.end());
+  columns.num_keys = columns.values.size();
   columns.values.push_back(positions);
-  columns.values.insert(columns.values.end(), moved.begin(), moved.end());
-  run_network(builder, columns, last, length);
+  columns.values.insert(columns.values.end(), moved.begin() + static_cast<std::ptrdiff_t>(num_keys), moved.end());
+  (length <= kShort ? run_short_network : run_long_network)(builder, columns, lengths);
 
-  Values results(columns.values.end() - static_cast<std::ptrdiff_t>(moved.size()), columns.values.end());
+  Values results;
+  auto column = columns.values.begin();
+  for (const Value& key : keys) {
+    const Value first = *column++;
+    results.push_back(is_complex(key.dtype()) ? make_complex(first, *column++) : first);
+  }
+  results.insert(results.end(), column + 1, columns.values.end());
   for (Value& result : results) {
     result = move_axis(slice_axis(result, last, 0, count_of(*attrs, size)), last, axis);
   }

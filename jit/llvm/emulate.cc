@@ -6,8 +6,10 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/ReplaceConstant.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/emulated/block.h"
@@ -17,17 +19,17 @@ namespace ct::jit {
 
 namespace {
 
-constexpr const char* kIntrinsics = "llvm.nvvm.";
+constexpr std::string_view kIntrinsics = "llvm.nvvm.";
+constexpr std::string_view kRegisters = "llvm.nvvm.read.ptx.sreg.";
 
-// Calls of the same type, by the name that the runtime has for them.
+// Barriers: calls of the same type, by the name that the runtime has for them.
 void call_instead_of_intrinsics(llvm::Module& module) {
   std::vector<llvm::Function*> intrinsics;
   for (llvm::Function& function : module) {
     if (function.getName().starts_with(kIntrinsics)) intrinsics.push_back(&function);
   }
   for (llvm::Function* intrinsic : intrinsics) {
-    const std::string name =
-        kEmulatedPrefix + intrinsic->getName().drop_front(std::string_view(kIntrinsics).size()).str();
+    const std::string name = kEmulatedPrefix + intrinsic->getName().drop_front(kIntrinsics.size()).str();
     llvm::FunctionCallee call = module.getOrInsertFunction(name, intrinsic->getFunctionType());
     llvm::cast<llvm::Function>(call.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
     intrinsic->replaceAllUsesWith(call.getCallee());
@@ -35,21 +37,72 @@ void call_instead_of_intrinsics(llvm::Module& module) {
   }
 }
 
-// Each function asks once where its block's memory is.
-void ask_for_shared_memory(llvm::Module& module) {
+llvm::Value* load_member(llvm::IRBuilder<>& b, llvm::Type* type, llvm::Value* block, size_t offset) {
+  return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), block, offset));
+}
+
+// The kernel with two arguments behind its own: the thread's number, and its EmulatedBlock. What it asked the hardware
+// for, it has from these.
+llvm::Function* with_thread(llvm::Function& kernel) {
+  llvm::Module& module = *kernel.getParent();
+  llvm::IRBuilder<> b(module.getContext());
+  std::vector<llvm::Type*> types(kernel.getFunctionType()->params());
+  types.insert(types.end(), {b.getInt32Ty(), b.getPtrTy()});
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), types, false),
+                                          llvm::GlobalValue::InternalLinkage, "", module);
+  function->copyAttributesFrom(&kernel);
+  function->setCallingConv(llvm::CallingConv::C);
+  function->setLinkage(llvm::GlobalValue::InternalLinkage);
+  function->takeName(&kernel);
+  function->splice(function->begin(), &kernel);
+  function->setSubprogram(kernel.getSubprogram());
+  for (llvm::Argument& argument : kernel.args()) argument.replaceAllUsesWith(function->getArg(argument.getArgNo()));
+
+  llvm::Value *thread = function->getArg(kernel.arg_size()), *block = function->getArg(kernel.arg_size() + 1);
+  kernel.eraseFromParent();
+  b.SetInsertPoint(&*function->getEntryBlock().getFirstInsertionPt());
+  llvm::DenseMap<llvm::Function*, llvm::Value*> known;
+  std::vector<llvm::CallInst*> asked;
+  for (llvm::Instruction& instruction : llvm::instructions(*function)) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
+    if (callee != nullptr && callee->getName().starts_with(kRegisters)) asked.push_back(call);
+  }
+  for (llvm::CallInst* call : asked) {
+    llvm::Value*& found = known[call->getCalledFunction()];
+    const llvm::StringRef name = call->getCalledFunction()->getName().drop_front(kRegisters.size());
+    const auto member = [&](size_t offset) { return load_member(b, b.getInt32Ty(), block, offset); };
+    if (found == nullptr) {
+      if (name == "tid.x") found = thread;
+      if (name == "ntid.x") found = member(offsetof(EmulatedBlock, threads));
+      if (name == "ctaid.x") found = member(offsetof(EmulatedBlock, block));
+      if (name == "nctaid.x") found = member(offsetof(EmulatedBlock, blocks));
+    }
+    if (found == nullptr) continue;  // no function has its name, which is said when the code is loaded
+    call->replaceAllUsesWith(found);
+  }
+  for (llvm::CallInst* call : asked) {
+    if (call->use_empty()) call->eraseFromParent();
+  }
+  return function;
+}
+
+// The kernels' last argument knows where the block's memory is.
+void find_shared_memory(llvm::Module& module) {
   llvm::GlobalVariable* memory = module.getGlobalVariable(kSharedMemory);
   if (memory == nullptr) return;
   llvm::convertUsersOfConstantsToInstructions({memory});
-  llvm::FunctionCallee ask =
-      module.getOrInsertFunction(kEmulatedShared, llvm::PointerType::get(module.getContext(), 0));
   llvm::DenseMap<llvm::Function*, llvm::Value*> known;
   const std::vector<llvm::User*> users(memory->user_begin(), memory->user_end());
   for (llvm::User* user : users) {
     auto* instruction = llvm::cast<llvm::Instruction>(user);
-    llvm::Value*& found = known[instruction->getFunction()];
+    llvm::Function* function = instruction->getFunction();
+    llvm::Value*& found = known[function];
     if (found == nullptr) {
-      llvm::IRBuilder<> b(&*instruction->getFunction()->getEntryBlock().getFirstInsertionPt());
-      found = b.CreateAddrSpaceCast(b.CreateCall(ask), memory->getType());
+      llvm::IRBuilder<> b(&*function->getEntryBlock().getFirstInsertionPt());
+      llvm::Value* block = function->getArg(function->arg_size() - 1);
+      found = b.CreateAddrSpaceCast(load_member(b, b.getPtrTy(), block, offsetof(EmulatedBlock, shared)),
+                                    memory->getType());
     }
     instruction->replaceUsesOfWith(memory, found);
   }
@@ -93,18 +146,42 @@ void report_accesses(llvm::Module& module) {
   }
 }
 
-// From a list of arguments to arguments.
+// An EmulatedKernel: takes the arguments from a list, and runs one thread after the other as long as one has not begun.
 llvm::Function* with_list(llvm::Function& kernel) {
   llvm::Module& module = *kernel.getParent();
-  llvm::IRBuilder<> b(module.getContext());
-  auto* function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false),
+  llvm::LLVMContext& context = module.getContext();
+  llvm::IRBuilder<> b(context);
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy()}, false),
                                           llvm::GlobalValue::InternalLinkage, kernel.getName() + ".list", module);
-  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function));
+  llvm::Value *list = function->getArg(0), *block = function->getArg(1);
+  const auto add_block = [&](const char* name) { return llvm::BasicBlock::Create(context, name, function); };
+  llvm::BasicBlock *entry = add_block("entry"), *next = add_block("next"), *run = add_block("run");
+  llvm::BasicBlock* end = add_block("end");
+  llvm::Type* number = b.getInt32Ty();
+  const auto count = [&](llvm::Value* before, size_t offset) {
+    b.CreateStore(b.CreateAdd(before, b.getInt32(1)), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), block, offset));
+  };
+
+  b.SetInsertPoint(entry);
   std::vector<llvm::Value*> arguments;
-  for (unsigned i = 0; i < kernel.arg_size(); ++i) {
-    arguments.push_back(b.CreateLoad(b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), function->getArg(0), i)));
+  for (unsigned i = 0; i + 2 < kernel.arg_size(); ++i) {
+    arguments.push_back(b.CreateLoad(b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getPtrTy(), list, i)));
   }
+  llvm::Value* threads = load_member(b, number, block, offsetof(EmulatedBlock, threads));
+  llvm::Value* order = load_member(b, b.getPtrTy(), block, offsetof(EmulatedBlock, order));
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+  llvm::Value* begun = load_member(b, number, block, offsetof(EmulatedBlock, begun));
+  b.CreateCondBr(b.CreateICmpULT(begun, threads), run, end);
+  b.SetInsertPoint(run);
+  count(begun, offsetof(EmulatedBlock, begun));
+  llvm::Value* thread = b.CreateLoad(number, b.CreateGEP(number, order, b.CreateZExt(begun, b.getInt64Ty())));
+  b.CreateStore(thread, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), block, offsetof(EmulatedBlock, thread)));
+  arguments.insert(arguments.end(), {thread, block});
   b.CreateCall(&kernel, arguments);
+  count(load_member(b, number, block, offsetof(EmulatedBlock, ended)), offsetof(EmulatedBlock, ended));
+  b.CreateBr(next);
+  b.SetInsertPoint(end);
   b.CreateRetVoid();
   return function;
 }
@@ -129,15 +206,12 @@ void emulate(llvm::Module& module) {
   for (llvm::Function& function : module) {
     if (function.getCallingConv() == llvm::CallingConv::PTX_Kernel) kernels.push_back(&function);
   }
+  for (llvm::Function*& kernel : kernels) kernel = with_thread(*kernel);
   call_instead_of_intrinsics(module);
-  ask_for_shared_memory(module);
+  find_shared_memory(module);
   if (races_wanted()) report_accesses(module);
   std::vector<llvm::Function*> lists;
-  for (llvm::Function* kernel : kernels) {
-    kernel->setCallingConv(llvm::CallingConv::C);
-    kernel->setLinkage(llvm::GlobalValue::InternalLinkage);
-    lists.push_back(with_list(*kernel));
-  }
+  for (llvm::Function* kernel : kernels) lists.push_back(with_list(*kernel));
   hand_out(module, lists);
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from cotangent import _core
@@ -245,8 +246,6 @@ class Explanation:
         scratch_bytes: memory for temporaries, which share it where they are not wanted at once.
         contractions: sums of products in another order than they are written.
         loops: the program as loops, text.
-        steps: of a GPU, in order; none where the program runs on the processor.
-        unknown_registers: why the registers of kernels are not known, where they are not.
     """
 
     name: str
@@ -255,8 +254,21 @@ class Explanation:
     scratch_bytes: int
     contractions: tuple[Contraction, ...]
     loops: str
-    steps: tuple[Step, ...] = ()
-    unknown_registers: str = ""
+    _list_steps: Callable[[], tuple[tuple[Step, ...], str]] = field(default=lambda: ((), ""), repr=False, compare=False)
+
+    @cached_property
+    def _listed_steps(self) -> tuple[tuple[Step, ...], str]:
+        return self._list_steps()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Of a GPU, in order; none where the program runs on the processor. Who asks first waits for ``ptxas``, where that is installed."""
+        return self._listed_steps[0]
+
+    @property
+    def unknown_registers(self) -> str:
+        """Why the registers of kernels are not known, where they are not."""
+        return self._listed_steps[1]
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.groups)} groups, {_quantity(self.scratch_bytes, 'B')} of scratch memory"]
@@ -397,7 +409,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
             described["arena_bytes"],
             tuple(Contraction(*one) for one in described["contractions"]),
             compiled.loop_text(),
-            *_steps(graph, compiled),
+            partial(_steps, graph, compiled),
         )
 
     return explained
