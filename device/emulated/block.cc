@@ -81,34 +81,35 @@ thread_local Block* running = nullptr;
 // come to its end, so that a kernel without barriers needs a single one.
 class Fiber {
  public:
-  explicit Fiber(std::byte* stack) : stack_(stack) {
+  Fiber(Block* block, std::byte* stack, size_t bytes) : block_(block), stack_(stack), stack_bytes_(bytes) {
     getcontext(&context_);
-    context_.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = kStackBytes};
+    context_.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = bytes};
     context_.uc_link = nullptr;
     makecontext(&context_, &Fiber::begin, 0);
   }
 
-  // On the scheduler's stack.
+  // On the scheduler's stack: until the scheduler is to go on.
   void resume();
-  // On the fiber's.
+  // On the fiber's: the next one goes on, or the scheduler.
   void pause();
 
   bool done = true;
 
  private:
   static void begin();
+  [[noreturn]] void go_to(Fiber* next);
 
-  std::byte* stack_;
+  Block* const block_;
+  std::byte* const stack_;
+  const size_t stack_bytes_;
   ucontext_t context_;
   bool begun_ = false;
-  jmp_buf here_, scheduler_;
+  jmp_buf here_;
   void* fake_stack_ = nullptr;
-  const void* scheduler_stack_ = nullptr;
-  size_t scheduler_bytes_ = 0;
 };
 
 // The fibers of one thread of the host.
-class Block {
+class Block : public EmulatedBlock {
  public:
   Block() = default;
   ~Block() {
@@ -121,48 +122,53 @@ class Block {
            uint32_t shared_bytes);
   // The current fiber, until all threads are at the barrier.
   void wait();
+  // The fiber that goes on when the current one waits; null: it is the scheduler's turn.
+  Fiber* next();
 
   EmulatedKernel kernel = nullptr;
   void* const* arguments = nullptr;
-  EmulatedBlock block;
   Fiber* current = nullptr;
   Races* races = nullptr;
+  jmp_buf scheduler;
+  const void* scheduler_stack = nullptr;
+  size_t scheduler_bytes = 0;
 
  private:
   void make_fibers(uint32_t count);
   // Whether all threads came to their end; else all are at a barrier.
   bool round();
-  void run(Fiber* fiber);
   [[noreturn]] static void report(const Races& races, absl::Span<void* const> arguments);
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<uint32_t> order_;  // of threads
   std::vector<Fiber*> waiting_;  // at a barrier
+  size_t turn_ = 0;              // of these
   std::byte* stacks_ = nullptr;
   size_t stack_bytes_ = 0;
   std::minstd_rand random_;
 };
 
 void Fiber::begin() {
-  Block* of = running;
-  Fiber* self = of->current;
+  Block* block = running;
+  Fiber* self = block->current;
 #if CT_ANNOTATE_FIBERS
-  __sanitizer_finish_switch_fiber(nullptr, &self->scheduler_stack_, &self->scheduler_bytes_);
+  __sanitizer_finish_switch_fiber(nullptr, &block->scheduler_stack, &block->scheduler_bytes);
 #endif
   for (;;) {
-    of->kernel(of->arguments, &of->block);
+    block->kernel(block->arguments, block);
     self->done = true;
     self->pause();
-    of = running;
   }
 }
 
 void Fiber::resume() {
+  block_->current = this;
+  done = false;
 #if CT_ANNOTATE_FIBERS
   void* scheduler_fake = nullptr;
-  __sanitizer_start_switch_fiber(&scheduler_fake, stack_, kStackBytes);
+  __sanitizer_start_switch_fiber(&scheduler_fake, stack_, stack_bytes_);
 #endif
-  if (_setjmp(scheduler_) == 0) {
+  if (_setjmp(block_->scheduler) == 0) {
     if (!begun_) {
       begun_ = true;
       setcontext(&context_);
@@ -175,16 +181,25 @@ void Fiber::resume() {
 }
 
 void Fiber::pause() {
+  if (_setjmp(here_) == 0) go_to(block_->next());
 #if CT_ANNOTATE_FIBERS
-  __sanitizer_start_switch_fiber(&fake_stack_, scheduler_stack_, scheduler_bytes_);
-#endif
-  if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
-#if CT_ANNOTATE_FIBERS
-  __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_stack_, &scheduler_bytes_);
+  __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
 #endif
 }
 
-// Below each stack a page that nobody may touch.
+void Fiber::go_to(Fiber* next) {
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_start_switch_fiber(&fake_stack_, next != nullptr ? next->stack_ : block_->scheduler_stack,
+                                 next != nullptr ? next->stack_bytes_ : block_->scheduler_bytes);
+#endif
+  if (next == nullptr) _longjmp(block_->scheduler, 1);
+  block_->current = next;
+  next->done = false;
+  _longjmp(next->here_, 1);
+}
+
+// Below each stack a page that nobody may touch. The stacks begin at different lines of the cache, so that those of all
+// threads of a block find a place there.
 void Block::make_fibers(uint32_t count) {
   if (fibers_.size() >= count) return;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -199,36 +214,38 @@ void Block::make_fibers(uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     std::byte* stack = stacks_ + i * each;
     mprotect(stack, page, PROT_NONE);
-    fibers_.push_back(std::make_unique<Fiber>(stack + page));
+    const size_t left_out = size_t{64} * i % page;
+    fibers_.push_back(std::make_unique<Fiber>(this, stack + page, kStackBytes - left_out));
   }
 }
 
 void Block::wait() {
-  const uint32_t thread = block.thread;
+  const uint32_t own = thread;
   current->pause();
-  block.thread = thread;
+  thread = own;
 }
 
-void Block::run(Fiber* fiber) {
-  current = fiber;
-  fiber->done = false;
-  fiber->resume();
+Fiber* Block::next() {
+  if (turn_ >= waiting_.size()) return nullptr;
+  return waiting_[turn_++];
 }
 
 bool Block::round() {
   const KeptCleanUps clean_ups;
-  for (Fiber* fiber : waiting_) run(fiber);
-  std::erase_if(waiting_, [](const Fiber* fiber) { return fiber->done; });
-  while (block.begun < block.threads) {
+  turn_ = 0;
+  if (Fiber* first = next(); first != nullptr) first->resume();
+  if (ended != 0) std::erase_if(waiting_, [](const Fiber* fiber) { return fiber->done; });
+  while (begun < threads) {
     Fiber* fiber = fibers_[waiting_.size()].get();
-    run(fiber);
+    turn_ = waiting_.size();  // nobody's
+    fiber->resume();
     if (!fiber->done) waiting_.push_back(fiber);
   }
-  if (block.ended != 0 && block.ended != block.threads) {
+  if (ended != 0 && ended != threads) {
     fibers_.clear();  // they are in the middle of something
     throw Error(ErrorKind::kInternal, "some threads of a block wait at a barrier that others never come to");
   }
-  return block.ended == block.threads;
+  return ended == threads;
 }
 
 void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_arguments, uint32_t given_blocks,
@@ -236,10 +253,11 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   if (running != nullptr) throw Error(ErrorKind::kInternal, "a kernel cannot launch another one");
   kernel = given_kernel;
   arguments = given_arguments.data();
-  const auto shared = std::make_unique<std::byte[]>(shared_bytes);
+  const auto memory = std::make_unique<std::byte[]>(shared_bytes);
   make_fibers(given_threads);
   order_.resize(given_threads);
-  block = {.order = order_.data(), .shared = shared.get(), .threads = given_threads, .blocks = given_blocks};
+  static_cast<EmulatedBlock&>(*this) = {
+      .order = order_.data(), .shared = memory.get(), .threads = given_threads, .blocks = given_blocks};
   std::iota(order_.begin(), order_.end(), 0);
   const ThreadOrder wanted = thread_order.load();
   if (wanted == ThreadOrder::kReverse) std::ranges::reverse(order_);
@@ -249,9 +267,9 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   } const scope(this);
   Races found;
   races = &found;
-  for (; block.block < given_blocks; ++block.block) {
-    found.begin_block(block.block, shared.get(), shared_bytes);
-    block.ended = block.begun = 0;
+  for (; block < blocks; ++block) {
+    found.begin_block(block, shared, shared_bytes);
+    ended = begun = 0;
     waiting_.clear();
     if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(order_, random_);
     for (bool is_over = false; !is_over;) {
@@ -280,10 +298,9 @@ void Block::report(const Races& races, absl::Span<void* const> given_arguments) 
 
 // ---- what kernels call ----------------------------------------------------------------------------------------------
 
-void wait_at_barrier(uint32_t) { running->wait(); }
-void wait_for_all() { running->wait(); }
+void wait_at_barrier(EmulatedBlock* block) { static_cast<Block*>(block)->wait(); }
 void note_access(const void* address, uint64_t bytes, bool writes) {
-  running->races->access(address, bytes, writes, running->block.thread);
+  running->races->access(address, bytes, writes, running->thread);
 }
 
 }  // namespace
@@ -298,8 +315,7 @@ void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32
 
 const void* find_emulated(std::string_view name) {
   const auto known = [](auto* function) { return reinterpret_cast<const void*>(function); };
-  if (name == "ct_emulated.barrier.cta.sync.aligned.all") return known(&wait_at_barrier);
-  if (name == "ct_emulated.barrier0") return known(&wait_for_all);
+  if (name == kEmulatedBarrier) return known(&wait_at_barrier);
   if (name == kEmulatedAccess) return known(&note_access);
   return nullptr;
 }

@@ -38,8 +38,8 @@ void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32
 // Of the functions that emulated kernels call; null: none has that name.
 const void* find_emulated(std::string_view name);
 
-inline constexpr const char* kEmulatedPrefix = "ct_emulated.";
-inline constexpr const char* kEmulatedAccess = "ct_emulated.access";  // address, bytes, whether it writes
+inline constexpr const char* kEmulatedBarrier = "ct_emulated.barrier";  // an EmulatedBlock*
+inline constexpr const char* kEmulatedAccess = "ct_emulated.access";    // address, bytes, whether it writes
 inline constexpr const char* kKernelsSymbol = "ct_kernels";
 
 }  // namespace ct

@@ -14,35 +14,20 @@
 
 #include "device/emulated/block.h"
 #include "jit/llvm/block_scope.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 
 namespace {
 
 constexpr std::string_view kIntrinsics = "llvm.nvvm.";
-constexpr std::string_view kRegisters = "llvm.nvvm.read.ptx.sreg.";
-
-// Barriers: calls of the same type, by the name that the runtime has for them.
-void call_instead_of_intrinsics(llvm::Module& module) {
-  std::vector<llvm::Function*> intrinsics;
-  for (llvm::Function& function : module) {
-    if (function.getName().starts_with(kIntrinsics)) intrinsics.push_back(&function);
-  }
-  for (llvm::Function* intrinsic : intrinsics) {
-    const std::string name = kEmulatedPrefix + intrinsic->getName().drop_front(kIntrinsics.size()).str();
-    llvm::FunctionCallee call = module.getOrInsertFunction(name, intrinsic->getFunctionType());
-    llvm::cast<llvm::Function>(call.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
-    intrinsic->replaceAllUsesWith(call.getCallee());
-    intrinsic->eraseFromParent();
-  }
-}
 
 llvm::Value* load_member(llvm::IRBuilder<>& b, llvm::Type* type, llvm::Value* block, size_t offset) {
   return b.CreateLoad(type, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), block, offset));
 }
 
 // The kernel with two arguments behind its own: the thread's number, and its EmulatedBlock. What it asked the hardware
-// for, it has from these.
+// for, it has from these; a barrier is a call of the runtime.
 llvm::Function* with_thread(llvm::Function& kernel) {
   llvm::Module& module = *kernel.getParent();
   llvm::IRBuilder<> b(module.getContext());
@@ -60,30 +45,35 @@ llvm::Function* with_thread(llvm::Function& kernel) {
 
   llvm::Value *thread = function->getArg(kernel.arg_size()), *block = function->getArg(kernel.arg_size() + 1);
   kernel.eraseFromParent();
-  b.SetInsertPoint(&*function->getEntryBlock().getFirstInsertionPt());
-  llvm::DenseMap<llvm::Function*, llvm::Value*> known;
-  std::vector<llvm::CallInst*> asked;
+  std::vector<llvm::CallInst*> calls;
   for (llvm::Instruction& instruction : llvm::instructions(*function)) {
     auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     llvm::Function* callee = call == nullptr ? nullptr : call->getCalledFunction();
-    if (callee != nullptr && callee->getName().starts_with(kRegisters)) asked.push_back(call);
+    if (callee != nullptr && callee->getName().starts_with(kIntrinsics)) calls.push_back(call);
   }
-  for (llvm::CallInst* call : asked) {
+  llvm::FunctionCallee barrier = module.getOrInsertFunction(kEmulatedBarrier, b.getVoidTy(), b.getPtrTy());
+  llvm::Instruction* first = &*function->getEntryBlock().getFirstInsertionPt();
+  llvm::DenseMap<llvm::Function*, llvm::Value*> known;
+  const auto member = [&](llvm::CallInst* call, size_t offset) {
     llvm::Value*& found = known[call->getCalledFunction()];
-    const llvm::StringRef name = call->getCalledFunction()->getName().drop_front(kRegisters.size());
-    const auto member = [&](size_t offset) { return load_member(b, b.getInt32Ty(), block, offset); };
-    if (found == nullptr) {
-      if (name == "tid.x") found = thread;
-      if (name == "ntid.x") found = member(offsetof(EmulatedBlock, threads));
-      if (name == "ctaid.x") found = member(offsetof(EmulatedBlock, block));
-      if (name == "nctaid.x") found = member(offsetof(EmulatedBlock, blocks));
+    b.SetInsertPoint(first);
+    if (found == nullptr) found = load_member(b, b.getInt32Ty(), block, offset);
+    return found;
+  };
+  for (llvm::CallInst* call : calls) {
+    const llvm::StringRef name = call->getCalledFunction()->getName().drop_front(kIntrinsics.size());
+    if (name == "read.ptx.sreg.tid.x") call->replaceAllUsesWith(thread);
+    if (name == "read.ptx.sreg.ntid.x") call->replaceAllUsesWith(member(call, offsetof(EmulatedBlock, threads)));
+    if (name == "read.ptx.sreg.ctaid.x") call->replaceAllUsesWith(member(call, offsetof(EmulatedBlock, block)));
+    if (name == "read.ptx.sreg.nctaid.x") call->replaceAllUsesWith(member(call, offsetof(EmulatedBlock, blocks)));
+    if (name.starts_with("barrier")) {
+      b.SetInsertPoint(call);
+      b.CreateCall(barrier, {block})->setDoesNotThrow();
+    } else {
+      CT_CHECK(call->use_empty());  // else a kernel asks for something new
     }
-    if (found == nullptr) continue;  // no function has its name, which is said when the code is loaded
-    call->replaceAllUsesWith(found);
   }
-  for (llvm::CallInst* call : asked) {
-    if (call->use_empty()) call->eraseFromParent();
-  }
+  for (llvm::CallInst* call : calls) call->eraseFromParent();
   return function;
 }
 
@@ -207,7 +197,6 @@ void emulate(llvm::Module& module) {
     if (function.getCallingConv() == llvm::CallingConv::PTX_Kernel) kernels.push_back(&function);
   }
   for (llvm::Function*& kernel : kernels) kernel = with_thread(*kernel);
-  call_instead_of_intrinsics(module);
   find_shared_memory(module);
   if (races_wanted()) report_accesses(module);
   std::vector<llvm::Function*> lists;
