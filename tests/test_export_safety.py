@@ -92,8 +92,10 @@ def test_compiled_code_refuses_traced_arrays() -> None:
 
 def test_loaded_function_checks_its_arguments(tmp_path: Path) -> None:
     loaded = exported(lambda x, y: x + y, X, X, directory=tmp_path)
-    with pytest.raises(TypeError, match=r"step was exported for arguments .*, called with"):
+    with pytest.raises(TypeError, match="step was called without 'y'; it takes x, y"):
         loaded(X)
+    with pytest.raises(TypeError, match=r"step was exported for arguments .*, called with"):
+        loaded(X, [X])
     with pytest.raises(TypeError, match=r"y is float32\[5\], called with float64\[5\]"):
         loaded(X, X.astype(np.float64))
     with pytest.raises(TypeError, match=r"x is float32\[5\], called with float32\[4\]"):
@@ -210,7 +212,7 @@ def test_parameters_are_renamed_where_names_clash(tmp_path: Path) -> None:
 
     exported(f, *[X] * 8, directory=tmp_path)
     header = (tmp_path / "step.h").read_text()
-    names = ("int8_t_", "I_", "new_", "run_2", "step", "x5", "x6", "gr__e")
+    names = ("int8_t_", "I_", "new_", "run_2", "step_2", "x5", "x6", "gr__e")
     declared = ", ".join(f"const float* {n} /* [5] */" for n in names)
     assert f"int step({declared}, float* out /* [5] */, const ct_run* run);" in header
     for compiler, suffix in (("cc", "c"), ("c++", "cc")):

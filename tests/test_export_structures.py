@@ -128,6 +128,37 @@ def test_names_that_clash() -> None:
         ct.export.library("lib", {"f": one, "f_leaves": one})
 
 
+@compilers
+def test_names_of_headers_and_of_this_header(compiler: str, tmp_path: Path) -> None:
+    """Macros that C programs may have included before, types, and what the header defines itself."""
+    names = [
+        "errno",
+        "stdout",
+        "M_PI",
+        "M_2_SQRTPI",
+        "CT_ASSERT",
+        "CT_ABI_1",
+        "LIB_SIGNATURE",
+        "ct_run",
+        "run",
+        "lib_d",
+        "lib",
+        "size_t",
+    ]
+    x = cnp.zeros(2)
+    tree = dict.fromkeys(names, x)
+    arguments = {name: {"a": x} if name == "ct_run" else x for name in names}
+
+    def f(d: Any, **named: Any) -> Any:
+        return {"lib_d": d["errno"] + named["run"], "out": d}
+
+    ct.export.library("lib", {"d": ct.export.function(f, tree, **arguments)}).save(tmp_path)
+    for standard in ("c11", "c++17"):
+        program = '#define _GNU_SOURCE\n#include <errno.h>\n#include <math.h>\n#include <stdio.h>\n#include "lib.h"\n'
+        program += "int main(void) { puts(lib_error(lib_check())); return 0; }\n"
+        assert build(tmp_path, compiler, program, "lib", "-Wshadow", standard=standard) == "done\n"
+
+
 def test_results_are_named() -> None:
     x = cnp.zeros(2)
 

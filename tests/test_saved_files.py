@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import inspect
 import json
 import subprocess
 import sys
@@ -274,6 +276,42 @@ def test_numbers_for_numbers(tmp_path: Path) -> None:
         loaded(X, 0.5, 3.5)
     with pytest.raises(TypeError, match=r"lr is float32\[\], called with float64\[\]"):
         loaded(X, np.float64(0.5), 3)
+
+
+def test_arguments_by_position_and_by_name(tmp_path: Path) -> None:
+    def f(a: Any, b: Any, *, c: Any) -> Any:
+        return a + 10 * b + 100 * c
+
+    loaded = ct.export.load(save(f, 1.0, b=2.0, c=3.0, directory=tmp_path))
+    step = loaded.step
+    for call in (
+        lambda: step(1.0, 2.0, 3.0),
+        lambda: step(1.0, b=2.0, c=3.0),
+        lambda: step(c=3.0, b=2.0, a=1.0),
+        lambda: loaded(1.0, 2.0, c=3.0),
+    ):
+        assert float(call()) == 321
+    assert list(inspect.signature(step).parameters) == ["a", "b", "c"]
+    with pytest.raises(TypeError, match="step has no argument 'd'; it takes a, b, c"):
+        step(1.0, 2.0, d=3.0)
+    with pytest.raises(TypeError, match="step was called without 'b', 'c'; it takes a, b, c"):
+        step(1.0)
+    with pytest.raises(TypeError, match="step was given 'a' by position and by name"):
+        step(1.0, 2.0, a=3.0)
+    with pytest.raises(TypeError, match=r"step takes 3 arguments \(a, b, c\), called with 4"):
+        step(1.0, 2.0, 3.0, 4.0)
+
+
+def test_copies_and_libraries_for_other_machines(tmp_path: Path) -> None:
+    ct.export.compile(lambda x: x + 1, X, name="step").save(tmp_path, target="aarch64")
+    loaded = ct.export.load(tmp_path)
+    assert not loaded.native
+    assert copy.copy(loaded).step is loaded.step
+    assert not hasattr(loaded, "_repr_html_")
+    with pytest.raises(ValueError, match="it was made for aarch64, which this machine is not"):
+        ct.export.load(tmp_path, native=True)
+    with pytest.raises(TypeError, match="target must be a string or None; got 5"):
+        ct.export.compile(lambda x: x, X, target=5)
 
 
 if __name__ == "__main__":

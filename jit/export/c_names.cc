@@ -318,6 +318,9 @@ bool is_macro_by_form(std::string_view name) {
   };
   if (name.starts_with("E") && name.size() >= 4) return capitals(1);
   if (name.starts_with("SIG")) return capitals(3);
+  if (name.starts_with("M_")) {  // M_PI, M_2_SQRTPI of <math.h>
+    return std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; });
+  }
   return (name.starts_with("PRI") || name.starts_with("SCN")) && name.size() > 4 &&
          std::string_view("dioux").find(name[3]) != std::string_view::npos;
 }
@@ -341,6 +344,11 @@ bool is_namespace(std::string_view name) {
   const bool numbered = name.starts_with("std") &&
                         std::ranges::all_of(name.substr(3), [](unsigned char c) { return std::isdigit(c) != 0; });
   return numbered || words_of(kNamespaces).contains(name);
+}
+
+// Macros that are objects: they are among the library's names.
+bool is_object(std::string_view name) {
+  return name == "errno" || name == "stdin" || name == "stdout" || name == "stderr" || name == "math_errhandling";
 }
 
 bool is_reserved(std::string_view name) {
@@ -368,7 +376,7 @@ std::string problem_of_function_name(std::string_view name) {
 bool can_name_parameter(std::string_view name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) || is_reserved(name)) return false;
   return !words_of(kKeywords).contains(name) && !words_of(kTypes).contains(name) && !words_of(kMacros).contains(name) &&
-         !is_macro_by_form(name);
+         !is_macro_by_form(name) && !is_object(name);
 }
 
 }  // namespace ct::jit

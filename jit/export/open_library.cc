@@ -51,10 +51,14 @@ absl::StatusOr<std::shared_ptr<void>> open_file(const std::string& path) {
     ::close(file);
     return again;
   }
-  void* handle = dlopen(concat("/proc/self/fd/", file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string own = concat("/proc/self/fd/", file);
+  void* handle = dlopen(own.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     ::close(file);
-    return absl::UnavailableError(concat("cannot be opened: ", dlerror()));
+    std::string why = dlerror();
+    const size_t place = why.find(own);
+    if (place != std::string::npos) why.replace(place, own.size(), path);
+    return absl::UnavailableError(concat("cannot be opened: ", why));
   }
   std::shared_ptr<void> made(handle, [file](void* loaded) {
     dlclose(loaded);

@@ -22,7 +22,7 @@ from cotangent._transforms.staging import jit
 from cotangent.errors import CorruptFileError
 from cotangent.export._function import Function, function
 from cotangent.export._gpu import ExportedForGpu
-from cotangent.export._library import Exported, make
+from cotangent.export._library import Exported, default_target, make
 from cotangent.export._loading import Loaded, SavedFunction, read_functions, run_native
 from cotangent.export._saved import tree_to_json
 
@@ -166,6 +166,9 @@ def _use_library(
     shared: Path, file: Path, description: dict[str, Any], functions: Sequence[SavedFunction], *, must: bool
 ) -> bool:
     try:
+        here = default_target()
+        if description["target"] != "native" and description["target"].partition("-v")[0] != here:
+            raise ValueError(f"it was made for {description['target']}, which this machine is not")
         opened = _core.open_library(str(shared.resolve()), description["library"])
         if f"0x{opened.signature:016x}" != description["signature"] or opened.description.encode() != _description(
             file
@@ -211,6 +214,7 @@ def _load_program(file: Path) -> Loaded:
         "out_tree": tree_to_json(out_tree),
         "arguments": [[f"argument {index}", 1] for index in range(count)],
         "in_place": [],
+        "order": [f"argument {index}" for index in range(count)],
     }
     return Loaded(file.stem, {file.stem: _jitted(SavedFunction(saved, graph, constants))}, native=False)
 

@@ -41,6 +41,7 @@ class Function:
     arguments: tuple[Part, ...]
     results: tuple[Part, ...]
     in_place: frozenset[str]  # names of arguments whose place results of the same name take
+    order: tuple[str, ...]  # of the arguments, as the function declares them
 
     @property
     def in_avals(self) -> list[tuple[tuple[int, ...], Any]]:
@@ -96,11 +97,20 @@ def function(
         captured = capture_sized(lambda called: capture(called, leaves, in_tree, "jit", name=name), fun)
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(f"export of {name}: it closes over traced arrays; export outside of jit and other transforms")
-    arguments = _parts(in_tree, _argument_names(fun, len(specs), keyword_specs), flat=False)
+    names = _argument_names(fun, len(specs), keyword_specs)
+    arguments = _parts(in_tree, names, flat=False)
     outputs = _results(captured.structure, results, name)
     donated = [donate] if isinstance(donate, str) else list(donate)
     made = Function(
-        name, captured.graph, captured.closure, in_tree, captured.structure, arguments, outputs, frozenset(donated)
+        name,
+        captured.graph,
+        captured.closure,
+        in_tree,
+        captured.structure,
+        arguments,
+        outputs,
+        frozenset(donated),
+        _order(fun, names),
     )
     _check_in_place(made, donated)
     return made
@@ -116,6 +126,16 @@ def _argument_names(fun: Callable[..., Any], count: int, keywords: Mapping[str, 
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             names[index] = parameter.name
     return [*names, *sorted(keywords)]
+
+
+def _order(fun: Callable[..., Any], names: Sequence[str]) -> tuple[str, ...]:
+    """The names in the order of the function's parameters, and those that it has no parameter for behind them."""
+    try:
+        declared = list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):
+        declared = []
+    places = {name: index for index, name in enumerate(declared)}
+    return tuple(sorted(names, key=lambda name: places.get(name, len(places))))
 
 
 def _parts(tree: PyTreeDef, names: Sequence[str], *, flat: bool) -> tuple[Part, ...]:

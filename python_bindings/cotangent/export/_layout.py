@@ -209,15 +209,15 @@ def is_item(key: str) -> bool:
     return re.fullmatch(r"\[\d+\]", key) is not None
 
 
-def identifier(word: str, otherwise: str) -> str:
-    """The word as far as C allows: other characters become underscores, keywords and macros get one behind."""
+def identifier(word: str, otherwise: str, macros: tuple[str, ...] = ()) -> str:
+    """The word as far as C allows: other characters become underscores; keywords and macros, which begin with one of these, get one behind."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", "".join(character for character in word))
     if not name:
         name = otherwise
     if name[0].isdigit():
         name = f"_{name}"
     for candidate in (name, f"{name}_", otherwise):
-        if _core.can_name_parameter(candidate):
+        if _core.can_name_parameter(candidate) and not (candidate.startswith(macros) and not candidate.endswith("_")):
             return candidate
     return f"{otherwise}_"
 
@@ -244,6 +244,11 @@ class Library:
         self.names: set[str] = set()
         self.structures: list[Structure] = []  # each after those that it holds
         self._known: dict[tuple[Any, ...], Structure] = {}
+        self._macros = ("CT_", "COTANGENT_", f"{name.upper()}_")
+
+    def identifier(self, word: str, otherwise: str) -> str:
+        """A name in C that is none of the header's macros."""
+        return identifier(word, otherwise, self._macros)
 
     def place(self, tree: PyTreeDef, avals: Sequence[tuple[tuple[int, ...], Any]], name: str) -> Placed:
         """The layout of a parameter whose leaves have these shapes and dtypes."""
@@ -262,12 +267,12 @@ class Library:
         items = all(is_item(key) for key, _ in node.children)
         for key, child in node.children:
             # Equal items of a sequence are one type, named after the sequence.
-            inner = words if items else (*words, identifier(key_text(key), "item"))
+            inner = words if items else (*words, self.identifier(key_text(key), "item"))
             placed = self._place(child, avals, inner, described + key)
             if placed.type is None or placed.type.bytes == 0:
                 parts.append(("", placed))
                 continue
-            parts.append((unique(identifier(key_text(key), "item"), taken), placed))
+            parts.append((unique(self.identifier(key_text(key), "item"), taken), placed))
         row = self._row([placed for _, placed in parts]) if items else None
         return row if row is not None else self._structure(parts, words, described)
 

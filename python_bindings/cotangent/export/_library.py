@@ -122,11 +122,14 @@ class Exported:
 
 
 def _target(name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"target={name!r} must be a text: one of {', '.join(_core.library_targets())}")
     _core.check_library_target(name)
     return name
 
 
-def _default_target() -> str:
+def default_target() -> str:
+    """The target of libraries for machines of this one's kind."""
     return "x86-64" if machine() in ("x86_64", "AMD64") else "aarch64"
 
 
@@ -147,4 +150,4 @@ def make(
             taken.add(made)
     library.names |= taken
     signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
-    return Exported(library, functions, signatures, _target(_default_target() if target is None else target), checks)
+    return Exported(library, functions, signatures, _target(default_target() if target is None else target), checks)

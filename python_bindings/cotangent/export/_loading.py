@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ class Loaded:
         return next(iter(self._functions.values()))(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # of a copy that has nothing yet, say
+            raise AttributeError(name)
         raise AttributeError(f"{self._name} has no function {name!r}; it has {', '.join(self._functions)}")
 
     def __dir__(self) -> list[str]:
@@ -54,7 +57,14 @@ class SavedFunction:
         self.out_tree: PyTreeDef = tree_from_json(saved["out_tree"])
         self.arguments = [(str(name), int(count)) for name, count in saved["arguments"]]
         self.in_place = set(saved["in_place"])
+        # As the function has them: those that were given by name when it was exported may have been anywhere.
+        self.order = [str(name) for name in saved["order"]]
+        if sorted(self.order) != sorted(name for name, _ in self.arguments):
+            raise CorruptFileError(f"the saved function {self.name} has other arguments in another order")
         self.__doc__ = f"{self.name}({', '.join(name for name, _ in self.arguments)}), a saved function."
+        if all(name.isidentifier() for name in self.order):
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.order])
         self.positional = len(self.in_tree.children()[0].children())
         counts = (self.in_tree.num_leaves, self.out_tree.num_leaves)
         if counts != (len(graph.in_avals) - len(constants), len(graph.out_avals)):
@@ -62,15 +72,26 @@ class SavedFunction:
         self.bounds = [(index, bound) for index, bound in _core.length_inputs(graph) if index < counts[0]]
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments as they were when it was exported: positional ones may be given by their names."""
+        """The arguments as they were given when it was exported: by position or by name, whichever way they come now."""
         names = [name for name, _ in self.arguments]
-        positional = list(args)
-        keywords = dict(kwargs)
-        for name in names[len(args) : self.positional]:
-            if name not in keywords:
-                break
-            positional.append(keywords.pop(name))
-        return tuple(positional), keywords
+        unknown = [name for name in kwargs if name not in names]
+        if unknown:
+            raise TypeError(f"{self.name} has no argument {unknown[0]!r}; it takes {', '.join(names) or 'none'}")
+        if len(args) > len(names):
+            raise TypeError(f"{self.name} takes {len(names)} arguments ({', '.join(names)}), called with {len(args)}")
+        given = dict(zip(self.order, args, strict=False))
+        twice = [name for name in given if name in kwargs]
+        if twice:
+            raise TypeError(f"{self.name} was given {twice[0]!r} by position and by name")
+        given.update(kwargs)
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise TypeError(
+                f"{self.name} was called without {', '.join(map(repr, missing))}; it takes {', '.join(names)}"
+            )
+        return tuple(given[name] for name in names[: self.positional]), {
+            name: given[name] for name in names[self.positional :]
+        }
 
     def path(self, index: int) -> str:
         """What a leaf of the arguments is called."""

@@ -120,6 +120,7 @@ def functions_to_json(functions: Mapping[str, Function]) -> list[dict[str, Any]]
             "arguments": _parts_to_json(function.arguments),
             "results": _parts_to_json(function.results),
             "in_place": sorted(function.in_place),
+            "order": list(function.order),
         }
         for name, function in functions.items()
     ]

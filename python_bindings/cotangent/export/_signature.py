@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
-from cotangent.export._function import Function, Part
-from cotangent.export._layout import ArrayType, Library, Row, Structure, Type, identifier, unique
+from cotangent.export._function import Function
+from cotangent.export._layout import ArrayType, Library, Row, Structure, Type, unique
 
 
 @dataclass(frozen=True)
@@ -80,34 +80,35 @@ def _is_number(kind: Type) -> bool:
 
 def sign(library: Library, name: str, symbol: str, function: Function) -> Signature:
     """The C function of a captured one."""
-    parameters: list[Parameter] = []
     inputs: dict[int, Place] = {}
     outputs: dict[int, Place] = {}
-    taken: set[str] = {"run"}
-    shared: dict[str, int] = {}  # of arguments that results take the place of
-
-    def add(part: Part, avals: Sequence[Any], places: dict[int, Place], role: str) -> None:
-        inside = [avals[leaf] for leaf in part.leaves]
-        c_name = identifier(part.name, f"x{len(parameters)}")
-        placed = library.place(part.tree, inside, c_name)
-        if placed.type is None:
-            return
+    # Types first: a parameter that is called like the type of one behind it would hide that.
+    placed = [
+        (
+            part,
+            library.place(part.tree, [avals[leaf] for leaf in part.leaves], library.identifier(part.name, "x")),
+            places,
+        )
+        for parts, avals, places in (
+            (function.arguments, function.in_avals, inputs),
+            ([part for part in function.results if part.name not in function.in_place], function.out_avals, outputs),
+        )
+        for part in parts
+    ]
+    parameters: list[Parameter] = []
+    taken = {"run", "ct_run", *library.names}
+    for part, layout, places in placed:
+        if layout.type is None:
+            continue
+        role = "out" if places is outputs else "inout" if part.name in function.in_place else "in"
         number = len(parameters)
-        by_value = role == "in" and _is_number(placed.type)
-        parameters.append(Parameter(unique(c_name, taken), part.name, placed.type, role, by_value))
-        if role == "inout":
-            shared[part.name] = number
-        for leaf in placed.leaves:
+        c_name = unique(library.identifier(part.name, f"x{number}"), taken)
+        parameters.append(Parameter(c_name, part.name, layout.type, role, role == "in" and _is_number(layout.type)))
+        for leaf in layout.leaves:
             places[part.first + leaf.index] = Place(part.name + leaf.path, number, leaf.offset)
-
-    for part in function.arguments:
-        add(part, function.in_avals, inputs, "inout" if part.name in function.in_place else "in")
-    pairs = function.pairs
-    for part in function.results:
-        if part.name in shared or (part.name in function.in_place and part.count == 0):
-            outputs.update((leaf, inputs[pairs[leaf]]) for leaf in part.leaves)
-        else:
-            add(part, function.out_avals, outputs, "out")
+    for output, pair in enumerate(function.pairs):
+        if pair >= 0:
+            outputs[output] = inputs[pair]
     return Signature(
         name,
         symbol,
