@@ -141,9 +141,12 @@ void register_libraries(py::module_& module) {
 
 void register_saved_files(py::module_& module) {
   module.attr("version") = std::string(library_version());
-  module.def("graph_section", [](const GraphHandle& handle) {
-    return py::bytes(serialize(*with_rules_captured(handle.graph), {.locations = true, .directories = false}));
-  });
+  module.def(
+      "graph_section",
+      [](const GraphHandle& handle, bool locations) {
+        return py::bytes(serialize(*with_rules_captured(handle.graph), {.locations = locations, .directories = false}));
+      },
+      py::arg("graph"), py::arg("locations") = true);
   // A file of these sections, and of arrays one behind the other; and where each array is among them.
   module.def("save_sections",
              [](const std::vector<std::pair<std::string, std::string>>& sections, const py::list& arrays) {

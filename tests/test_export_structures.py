@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,7 +158,9 @@ def test_names_of_headers_and_of_this_header(compiler: str, tmp_path: Path) -> N
     for standard in ("c11", "c++17"):
         program = '#define _GNU_SOURCE\n#include <errno.h>\n#include <math.h>\n#include <stdio.h>\n#include "lib.h"\n'
         program += "int main(void) { puts(lib_error(lib_check())); return 0; }\n"
-        assert build(tmp_path, compiler, program, "lib", "-Wshadow", standard=standard) == "done\n"
+        assert (
+            build(tmp_path, compiler, program, "lib", "-Wshadow", "-D_XOPEN_SOURCE=700", standard=standard) == "done\n"
+        )
 
 
 def test_results_are_named() -> None:
@@ -331,6 +335,48 @@ def test_checks_come_before_anything_is_written(tmp_path: Path) -> None:
     larger.size += 16
     assert library.call([x], [out], run=larger) == 0
     np.testing.assert_array_equal(out, np.sort(x * 2))
+
+
+def test_the_workspace_overlaps_nothing(tmp_path: Path) -> None:
+    x = np.linspace(0, 1, 3000, dtype=np.float32)
+    ct.export.compile(lambda x: cnp.sort(x * 2), x, name="f").save(tmp_path)
+    library = Library(tmp_path, "f")
+    run = library.run()
+    inside = run.kept[64 : 64 + 4 * 3000].view(np.float32)
+    out = np.full_like(x, 7)
+    assert library.call([inside], [out], run=run) == 3
+    assert library.call([x], [inside], run=run) == 3
+    assert (out == 7).all()
+    assert library.call([x], [out], run=run) == 0
+
+
+def test_many_parameters(tmp_path: Path) -> None:
+    """Each result is compared with all others: in loops, or compiling it would take minutes."""
+    arrays = [np.full(3, n, np.float32) for n in range(90)]
+    made = ct.export.compile(lambda *leaves: tuple(leaf + 1 for leaf in leaves), *arrays, name="f")
+    start = time.process_time()
+    made.save(tmp_path)
+    assert time.process_time() - start < 30
+    library = Library(tmp_path, "f")
+    outputs = [np.empty(3, np.float32) for _ in arrays]
+    assert library.call(arrays, outputs) == 0
+    assert [o[0] for o in outputs] == [n + 1 for n in range(90)]
+    run = library.run()
+
+    def call(given: list[np.ndarray], results: list[np.ndarray]) -> int:
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*given, *results)]
+        return int(library.c.f(*pointers, ctypes.byref(run)))
+
+    assert call(arrays, outputs) == 0
+    assert call(arrays, [*outputs[:-1], outputs[3][1:]]) == 3
+    assert call([*arrays[:-1], outputs[40]], outputs) == 3
+    assert call([*arrays[:-1], arrays[0]], outputs) == 0
+
+
+def test_names_of_libraries_of_the_system() -> None:
+    for name in ("m", "c", "pthread"):
+        with pytest.raises(ValueError, match=f"lib{name} is one of the system"):
+            ct.export.compile(lambda x: x, cnp.zeros(1), name=name)
 
 
 def test_without_checks_they_are_left_out(tmp_path: Path) -> None:

@@ -24,7 +24,9 @@ void CChecks::pointers(absl::Span<const Range> ranges) {
 }
 
 void CChecks::overlaps(absl::Span<const Range> ranges) {
+  constexpr size_t kMostPairs = 64;  // that are looked at one by one
   const auto bytes = [&](const Range& range) { return b_.getInt64(static_cast<uint64_t>(range.bytes)); };
+  if (ranges.size() * ranges.size() / 2 > kMostPairs) return overlaps_in_loops(ranges);
   for (size_t i = 0; i < ranges.size(); ++i) {
     for (size_t j = i + 1; j < ranges.size(); ++j) {
       if (!ranges[i].written && !ranges[j].written) continue;
@@ -32,6 +34,46 @@ void CChecks::overlaps(absl::Span<const Range> ranges) {
                kCOverlap);
     }
   }
+}
+
+void CChecks::overlaps_in_loops(absl::Span<const Range> ranges) {
+  llvm::Type* i64 = b_.getInt64Ty();
+  llvm::Value* addresses = b_.CreateAlloca(i64, b_.getInt64(ranges.size()));
+  std::vector<uint64_t> bytes, written;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    b_.CreateStore(address(ranges[i].pointer), b_.CreateConstInBoundsGEP1_64(i64, addresses, i));
+    bytes.push_back(static_cast<uint64_t>(ranges[i].bytes));
+    written.push_back(ranges[i].written ? 1 : 0);
+  }
+  llvm::Value* sizes = table(bytes);
+  llvm::Value* is_written = table(written);
+  const auto number = [&](llvm::Value* numbers, llvm::Value* i) {
+    return b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, numbers, i));
+  };
+  repeat(b_.getInt64(ranges.size()), [&](llvm::Value* i) {
+    llvm::Value* x = number(addresses, i);
+    llvm::Value* x_bytes = number(sizes, i);
+    llvm::Value* x_written = number(is_written, i);
+    repeat(i, [&](llvm::Value* j) {
+      llvm::Value* both_read = b_.CreateICmpEQ(b_.CreateOr(x_written, number(is_written, j)), b_.getInt64(0));
+      require_(b_.CreateOr(both_read, apart(x, x_bytes, number(addresses, j), number(sizes, j))), kCOverlap);
+    });
+  });
+}
+
+void CChecks::leaves_apart(llvm::Value* pointers, absl::Span<const Aval> avals, const Range& other) {
+  if (avals.empty()) return;
+  llvm::Type* i64 = b_.getInt64Ty();
+  std::vector<uint64_t> bytes;
+  for (const Aval& aval : avals) bytes.push_back(static_cast<uint64_t>(aval.bytes()));
+  llvm::Value* sizes = table(bytes);
+  llvm::Value* there = address(other.pointer);
+  repeat(b_.getInt64(avals.size()), [&](llvm::Value* i) {
+    llvm::Value* place = address(b_.CreateLoad(b_.getPtrTy(), b_.CreateInBoundsGEP(b_.getPtrTy(), pointers, i)));
+    llvm::Value* size = b_.CreateLoad(i64, b_.CreateInBoundsGEP(i64, sizes, i));
+    llvm::Value* empty = b_.CreateICmpEQ(size, b_.getInt64(0));
+    require_(b_.CreateOr(empty, apart(place, size, there, b_.getInt64(static_cast<uint64_t>(other.bytes)))), kCOverlap);
+  });
 }
 
 void CChecks::repeat(llvm::Value* count, const std::function<void(llvm::Value* i)>& body) {

@@ -201,6 +201,7 @@ class CFunctions {
     llvm::Function* made = begin(function.name, b_.getInt32Ty(), types);
     const auto count = static_cast<unsigned>(function.parameters.size());
     CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
+    const CWorkspace places(function);
     if (library_.checks) {
       std::vector<CChecks::Range> ranges;
       for (unsigned i = 0; i < count; ++i) {
@@ -209,6 +210,8 @@ class CFunctions {
         ranges.push_back({made->getArg(i), parameter.bytes, parameter.alignment, parameter.written});
       }
       checks.pointers(ranges);
+      check_run(made->getArg(count), places.bytes);
+      if (places.bytes > 0) ranges.push_back(workspace_of(made->getArg(count), places));
       checks.overlaps(ranges);
     }
     std::vector<llvm::Value*> bases;
@@ -224,6 +227,7 @@ class CFunctions {
     llvm::Function* made = begin(function.name + "_leaves", b_.getInt32Ty(), {pointer, pointer, pointer});
     llvm::Value* inputs = made->getArg(0);
     llvm::Value* outputs = made->getArg(1);
+    const CWorkspace places(function);
     CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
     if (library_.checks) {
       if (!function.inputs.empty()) require(b_.CreateIsNotNull(inputs), kCNull);
@@ -232,7 +236,13 @@ class CFunctions {
     if (library_.checks) {
       checks.pointers_of_leaves(inputs, function.input_avals);
       checks.pointers_of_leaves(outputs, function.output_avals);
+      check_run(made->getArg(2), places.bytes);
       checks.overlaps_of_leaves(inputs, outputs, function.input_avals, function.output_avals, function.pairs);
+      if (places.bytes > 0) {
+        const CChecks::Range workspace = workspace_of(made->getArg(2), places);
+        checks.leaves_apart(inputs, function.input_avals, workspace);
+        checks.leaves_apart(outputs, function.output_avals, workspace);
+      }
     }
     const Arrays arrays{.input = [&](size_t i) { return b_.CreateLoad(pointer, slot(inputs, i)); },
                         .output = [&](size_t i) { return b_.CreateLoad(pointer, slot(outputs, i)); }};
@@ -258,7 +268,6 @@ class CFunctions {
 
   void finish_call(const CFunction& function, const Arrays& arrays, llvm::Value* run) {
     const CWorkspace places(function);
-    if (library_.checks) check_run(run, places.bytes);
     CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
     for (const BoundedInput& input : function.lengths) checks.length(arrays.input(input.input), input);
     llvm::Value* entry = chosen(function);
@@ -298,6 +307,10 @@ class CFunctions {
                       static_cast<uint64_t>(function.output_avals[i].bytes()));
     }
     b_.CreateRet(b_.getInt32(kCOk));
+  }
+
+  CChecks::Range workspace_of(llvm::Value* run, const CWorkspace& places) {
+    return {load_member(run, 1), places.bytes, kAlignment, true};
   }
 
   void check_run(llvm::Value* run, int64_t bytes) {

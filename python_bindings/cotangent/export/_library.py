@@ -15,6 +15,34 @@ from cotangent.export._signature import Signature, interface, program_hash, sign
 from cotangent.export._write import write_files
 
 _FILES = ("h", "a", "so", "ctir")
+# What compilers link by these names.
+_SYSTEM_LIBRARIES = frozenset(
+    [
+        "c",
+        "m",
+        "pthread",
+        "dl",
+        "rt",
+        "util",
+        "gcc",
+        "gcc_s",
+        "gcc_eh",
+        "stdc++",
+        "c++",
+        "c++abi",
+        "unwind",
+        "atomic",
+        "crypt",
+        "resolv",
+        "anl",
+        "nsl",
+        "z",
+        "gomp",
+        "omp",
+        "quadmath",
+        "gfortran",
+    ]
+)
 _OF_LIBRARY = ("signature", "describe", "error", "check")
 
 
@@ -138,6 +166,10 @@ def make(
 ) -> Exported:
     """The library of these functions, whose symbols are given."""
     _core.check_export_name(name)
+    if name in _SYSTEM_LIBRARIES:
+        raise ValueError(
+            f"export: {name!r} cannot name a library: lib{name} is one of the system, whose place it would take"
+        )
     if not functions:
         raise ValueError(f"export of {name}: a library has at least one function")
     library = Library(name)

@@ -202,7 +202,7 @@ def program_hash(functions: Sequence[Function]) -> str:
     """What tells libraries of one signature apart: 128 bits of the SHA-256 of the programs and what they close over."""
     digest = hashlib.sha256()
     for function in functions:
-        digest.update(_core.graph_section(function.graph))
+        digest.update(_core.graph_section(function.graph, locations=False))
         for array in function.constants:
             digest.update(_core.to_numpy(array).tobytes())
     return digest.hexdigest()[:32]
