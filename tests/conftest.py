@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -39,6 +39,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def long_run(request: pytest.FixtureRequest) -> bool:
     """Whether fuzzers and repeated runs take their full number of cases: `./dev test --long`."""
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture(scope="session")
+def share(long_run: bool) -> Callable[[int, int], int]:
+    """How many of a test's random cases are run: some, with --long all; a fifth of some on the emulated GPU, which compiles each operation."""
+    emulated = os.environ.get("CT_DEVICE") == "cuda-emulated"
+    return lambda some, every: every if long_run else max(1, some // 5) if emulated else some
 
 
 @pytest.fixture

@@ -14,7 +14,10 @@ SIZE = (1 << 17) + 77
 RNG = np.random.default_rng(5)
 
 
-@pytest.fixture(params=[1, 0], ids=["one thread", "all threads"], autouse=True)
+ONE = pytest.param(1, id="one thread", marks=pytest.mark.processor("how many of its threads sort"))
+
+
+@pytest.fixture(params=[ONE, pytest.param(0, id="all threads")], autouse=True)
 def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     ct.config.update("threads", request.param)
     yield
