@@ -17,31 +17,25 @@ from cotangent.export._write import write_files
 _FILES = ("h", "a", "so", "ctir")
 # What compilers link by these names.
 _SYSTEM_LIBRARIES = frozenset(
-    [
-        "c",
-        "m",
-        "pthread",
-        "dl",
-        "rt",
-        "util",
-        "gcc",
-        "gcc_s",
-        "gcc_eh",
-        "stdc++",
-        "c++",
-        "c++abi",
-        "unwind",
-        "atomic",
-        "crypt",
-        "resolv",
-        "anl",
-        "nsl",
-        "z",
-        "gomp",
-        "omp",
-        "quadmath",
-        "gfortran",
-    ]
+    (
+        *(
+            "c",
+            "m",
+            "pthread",
+            "dl",
+            "rt",
+            "util",
+            "gcc",
+            "gcc_s",
+            "gcc_eh",
+            "stdc++",
+            "c++",
+            "c++abi",
+            "unwind",
+            "atomic",
+        ),
+        *("crypt", "resolv", "anl", "nsl", "z", "gomp", "omp", "quadmath", "gfortran"),
+    )
 )
 _OF_LIBRARY = ("signature", "describe", "error", "check")
 
