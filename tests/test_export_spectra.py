@@ -136,8 +136,10 @@ def test_schur_and_eig(n: int, dtype: str, tmp_path: Path) -> None:
     is_small(adjoint(left) @ wide - wide_w[..., :, None] * adjoint(left), a)
     for vectors in (left, right):
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), 1, rtol=20 * np.finfo(dtype).eps)
-        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(-2)[..., None, :], -2)
-        assert np.abs(largest.imag).max() < 4 * np.finfo(dtype).eps
+        # Several may be the largest but for rounding.
+        sizes = np.abs(vectors)
+        is_largest = sizes > sizes.max(-2, keepdims=True) * (1 - 20 * np.finfo(dtype).eps)
+        assert (is_largest & (np.abs(vectors.imag) < 4 * np.finfo(dtype).eps)).any(-2).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -251,6 +253,6 @@ def test_gpus_call_nothing_of_the_host(name: str) -> None:
         "lu": ct.lax.linalg.lu,
         "solve": lambda a: cnp.linalg.solve(a, a),
     }
-    explained = str(ct.explain(ct.jit(functions[name], backend="cuda-emulated"), a))
+    explained = str(ct.explain(ct.jit(functions[name], backend="cuda-emulated"))(a))
     assert "kernel" in explained
     assert "on the host, " not in explained, explained
