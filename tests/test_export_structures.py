@@ -141,6 +141,8 @@ def test_names_of_headers_and_of_this_header(compiler: str, tmp_path: Path) -> N
         "CT_ASSERT",
         "CT_ABI_1",
         "LIB_SIGNATURE",
+        "COTANGENT_lib_H",
+        "COTANGENT_lib_H_",
         "ct_run",
         "run",
         "lib_d",
@@ -370,6 +372,17 @@ def test_many_parameters(tmp_path: Path) -> None:
     assert call(arrays, [*outputs[:-1], outputs[3][1:]]) == 3
     assert call([*arrays[:-1], outputs[40]], outputs) == 3
     assert call([*arrays[:-1], arrays[0]], outputs) == 0
+
+
+@pytest.mark.parametrize("count", [20, 64, 160])
+def test_many_leaves_in_place(count: int, tmp_path: Path) -> None:
+    tree = {f"p{i}": np.full(3, i, np.float32) for i in range(count)}
+    double = ct.export.function(lambda d: {"d": {k: v * 2 for k, v in d.items()}}, tree, donate="d")
+    ct.export.library("q", {"f": double}).save(tmp_path)
+    arrays = [a.copy() for a in ct.tree.leaves(tree)]
+    assert Library(tmp_path, "q").call(arrays, arrays) == 0
+    for found, wanted in zip(arrays, ct.tree.leaves(tree), strict=True):
+        np.testing.assert_array_equal(found, 2 * wanted)
 
 
 def test_names_of_libraries_of_the_system() -> None:

@@ -302,6 +302,60 @@ def test_arguments_by_position_and_by_name(tmp_path: Path) -> None:
         step(1.0, 2.0, 3.0, 4.0)
 
 
+def test_libraries_that_are_cut_off_are_not_opened(tmp_path: Path) -> None:
+    """Opening one would end the process."""
+    ct.export.compile(lambda x: cnp.sort(x) + 1, X, name="step").save(tmp_path)
+    library = tmp_path / "libstep.so"
+    whole = library.read_bytes()
+    for part in (
+        b"",
+        whole[:100],
+        whole[: len(whole) // 2],
+        whole[:-1],
+        whole + b"x",
+        whole[:5000] + b"?" + whole[5001:],
+    ):
+        library.write_bytes(part)
+        loaded = ct.export.load(tmp_path)
+        assert not loaded.native
+        assert loaded(X).shape == (5,)
+        with pytest.raises(ValueError, match="not the one that was written with the file, or not all of it"):
+            ct.export.load(tmp_path, native=True)
+
+
+LOOP = """
+import signal, sys, threading, time
+import cotangent as ct, cotangent.numpy as cnp, numpy as np
+loop = ct.export.load(sys.argv[1], native=True).loop
+x = np.ones(4, np.float32)
+loop(x, 10)
+ticks = 0
+def tick():
+    global ticks
+    while True:
+        ticks += 1
+        time.sleep(0.001)
+threading.Thread(target=tick, daemon=True).start()
+threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    loop(x, 2**31 - 1)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start, ticks)
+"""
+
+
+def test_a_loaded_loop_is_interrupted_and_leaves_others_the_interpreter(tmp_path: Path) -> None:
+    def loop(x: Any, n: Any) -> Any:
+        return ct.lax.while_loop(lambda s: s[1] > 0, lambda s: (cnp.sin(s[0]) + 1, s[1] - 1), (x, n))[0]
+
+    ct.export.compile(loop, X[:4], 10, name="loop").save(tmp_path)
+    ran = subprocess.run([sys.executable, "-c", LOOP, tmp_path], capture_output=True, text=True, timeout=100)
+    word, seconds, ticks = ran.stdout.split()
+    assert word == "interrupted", ran.stderr
+    assert float(seconds) < 20 and int(ticks) > 50
+
+
 def test_copies_and_libraries_for_other_machines(tmp_path: Path) -> None:
     ct.export.compile(lambda x: x + 1, X, name="step").save(tmp_path, target="aarch64")
     loaded = ct.export.load(tmp_path)

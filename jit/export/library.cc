@@ -22,7 +22,7 @@ constexpr int64_t kInCode = 4096;
 int64_t stack_of_call(const jit::CFunction& function) {
   const auto pointers =
       static_cast<int64_t>(function.inputs.size() + function.constants.size() + function.outputs.size());
-  return 640 + 24 * static_cast<int64_t>(function.parameters.size()) +
+  return 1024 + 32 * static_cast<int64_t>(function.parameters.size()) + 2 * pointers +
          (jit::CWorkspace(function).pointers < 0 ? 8 * pointers : 0);
 }
 
@@ -123,6 +123,8 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
     c.may_stop = jit::may_take_long(program);
     made.nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(program).program(), 1e15));
     made.bounded = program.whiles.empty();
+    // Nobody knows how often such a loop goes round.
+    if (!made.bounded) made.nanoseconds = std::max(made.nanoseconds, kMayBeLong);
     for (size_t level = 0; level < target.cpus.size(); ++level) {
       c.entries.push_back(concat(function.symbol, "_entry_", level));
       const auto plan = jit::emit_library_entry(program, c.entries.back(), options_of(target, target.cpus[level]));

@@ -11,6 +11,8 @@ stream besides, and the library needs the driver, and cuBLASLt if the program ha
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import flatten_arguments
+from cotangent._core import SavedFile
 from cotangent._transforms.staging import jit
 from cotangent.errors import CorruptFileError
 from cotangent.export._function import Function, function
@@ -169,6 +172,8 @@ def _use_library(
         here = default_target()
         if description["target"] != "native" and description["target"].partition("-v")[0] != here:
             raise ValueError(f"it was made for {description['target']}, which this machine is not")
+        if not _is_whole(shared, _core.SavedFile(str(file))):
+            raise ValueError("it is not the one that was written with the file, or not all of it")
         opened = _core.open_library(str(shared.resolve()), description["library"])
         if f"0x{opened.signature:016x}" != description["signature"] or opened.description.encode() != _description(
             file
@@ -184,6 +189,24 @@ def _use_library(
             raise ValueError(f"load: {shared} cannot be used: {error}") from None
         return False
     return True
+
+
+def _is_whole(shared: Path, saved: SavedFile) -> bool:
+    """Whether the library is as long as it was, and begins and ends as it did: one that is cut off would end the process."""
+    if not saved.has("shared"):
+        return False
+    try:
+        described = json.loads(saved.section("shared"))
+        with shared.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            ends = file.read(1 << 20)
+            file.seek(max(size - (1 << 16), 0))
+            ends += file.read()
+        found = {"bytes": size, "ends": hashlib.sha256(ends).hexdigest()}
+    except ValueError:
+        return False
+    return bool(described == found)
 
 
 def _description(file: Path) -> bytes:

@@ -190,7 +190,7 @@ def header(
     """The text of NAME.h."""
     name = library.name
     version = _core.version
-    guard = f"COTANGENT_{name}_H_"
+    guard = f"COTANGENT_{name}_H"
     needs_workspace = any(f.workspace_bytes for f in facts.values())
     parts = [
         f"/* {name}: made by cotangent {version} for {target}. Link with lib{name}.a or lib{name}.so; needs memcpy, memmove and memset.\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from platform import machine
 
@@ -96,9 +96,7 @@ class Exported:
         program = {**self._interface, "program": program_hash(list(self.functions.values()))}
         return description(program, facts, self._number, chosen, self._checks)
 
-    def save(
-        self, directory: str | Path, *, target: str | None = None, files: tuple[str, ...] | list[str] = _FILES
-    ) -> Path:
+    def save(self, directory: str | Path, *, target: str | None = None, files: str | Sequence[str] = _FILES) -> Path:
         """Writes the library's files and returns their folder.
 
         Arrays that the functions close over are built into the libraries, and saved with the programs. The files are written beside the old ones
@@ -116,6 +114,7 @@ class Exported:
             NotImplementedError: an operation runs in this process only (a Python callback, say).
             OSError: the files cannot be written.
         """
+        files = (files,) if isinstance(files, str) else files
         unknown = [kind for kind in files if kind not in _FILES]
         if unknown:
             raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_FILES)}")
@@ -123,6 +122,7 @@ class Exported:
         path = Path(directory)
         described = self.describe(target=chosen)
         contents: dict[str, bytes] = {}
+        shared: bytes | None = None
         if "h" in files:
             contents[f"{self.name}.h"] = self.header(target=chosen).encode()
         if "a" in files or "so" in files:
@@ -134,7 +134,7 @@ class Exported:
             if "so" in files:
                 contents[f"lib{self.name}.so"] = shared
         if "ctir" in files:
-            contents[f"{self.name}.ctir"] = library_file(described, self.functions)
+            contents[f"{self.name}.ctir"] = library_file(described, self.functions, shared if "so" in files else None)
         path.mkdir(parents=True, exist_ok=True)
         write_files(path, contents)
         return path

@@ -170,7 +170,7 @@ def read_functions(file: SavedFile, path: Path) -> tuple[dict[str, Any], list[Sa
         names = [function["name"] for function in description["functions"]]
         if names != [function.name for function in functions]:
             raise CorruptFileError(f"{path} is not a valid saved file: it describes other functions than it holds")
-    except MissingClassError:
+    except (MissingClassError, CorruptFileError):
         raise
     except (KeyError, ValueError, AttributeError, IndexError, TypeError) as error:
         raise CorruptFileError(f"{path} is not a valid saved file: {error!r}") from None

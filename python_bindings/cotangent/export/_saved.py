@@ -6,6 +6,7 @@ process has, and their static data are texts, numbers and tuples of these.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -126,10 +127,17 @@ def functions_to_json(functions: Mapping[str, Function]) -> list[dict[str, Any]]
     ]
 
 
-def library_file(description: str, functions: Mapping[str, Function]) -> bytes:
-    """The bytes of NAME.ctir."""
+def shared_to_json(shared: bytes) -> dict[str, Any]:
+    """What tells a whole library from one that was cut off or damaged, without reading all of a large one."""
+    ends = shared[: 1 << 20] + shared[-(1 << 16) :]
+    return {"bytes": len(shared), "ends": hashlib.sha256(ends).hexdigest()}
+
+
+def library_file(description: str, functions: Mapping[str, Function], shared: bytes | None) -> bytes:
+    """The bytes of NAME.ctir. ``shared``: the library that is written beside it."""
     sections = [
         ("library", description.encode()),
+        *([] if shared is None else [("shared", json.dumps(shared_to_json(shared)).encode())]),
         ("functions", json.dumps(functions_to_json(functions), separators=(",", ":")).encode()),
         *((f"graph {index}", _core.graph_section(f.graph)) for index, f in enumerate(functions.values())),
     ]
