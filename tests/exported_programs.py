@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import cotangent as ct
@@ -51,6 +52,7 @@ def _recurrent(x: Any) -> Any:
     return ct.lax.scan(step, cnp.zeros(33, np.float32), x)
 
 
+@cache
 def models() -> dict[str, Program]:
     """Larger ones."""
     _, params, batch, labels = mlp(32)

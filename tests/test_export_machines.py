@@ -125,7 +125,7 @@ def test_portable_numerics_have_no_fused_products(tmp_path: Path) -> None:
     if lacks("aarch64"):
         pytest.skip(str(lacks("aarch64")))
     x = np.float32(1 + 2**-12)
-    program = (lambda a, b: a @ b, (np.array([[x, 1]], np.float32), np.array([[x], [-1 - 2**-11]], np.float32)))
+    program = (lambda a, b: a @ b, (np.array([[1, x]], np.float32), np.array([[-1 - 2**-11], [x]], np.float32)))
     (fast,), (portable,) = run([program], tmp_path, "aarch64"), run([program], tmp_path, "aarch64", "portable")
     assert (fast[0][0, 0], portable[0][0, 0]) == (2.0**-24, 0.0)
 

@@ -46,9 +46,9 @@ const std::vector<NamedTarget>& targets() {
       {"riscv64-v", "riscv64-unknown-linux-gnu", {"generic-rv64"}, "generic-rv64", "+m,+a,+f,+d,+c,+v"},
       // NEON flushes subnormal numbers.
       {"armv7", "armv7-unknown-linux-gnueabihf", {"generic"}, "generic", "-neon,-d32,+vfp4d16"},
-      {"cortex-m4f", "thumbv7em-none-eabihf", {"cortex-m4"}, "cortex-m4", "", LibraryTarget::Kind::kBare},
-      {"cortex-m7", "thumbv7em-none-eabihf", {"cortex-m7"}, "cortex-m7", "", LibraryTarget::Kind::kBare},
-      {"cortex-m33", "thumbv8m.main-none-eabihf", {"cortex-m33"}, "cortex-m33", "", LibraryTarget::Kind::kBare},
+      {"cortex-m4f", "thumbv7em-unknown-none-eabihf", {"cortex-m4"}, "cortex-m4", "", LibraryTarget::Kind::kBare},
+      {"cortex-m7", "thumbv7em-unknown-none-eabihf", {"cortex-m7"}, "cortex-m7", "", LibraryTarget::Kind::kBare},
+      {"cortex-m33", "thumbv8m.main-unknown-none-eabihf", {"cortex-m33"}, "cortex-m33", "", LibraryTarget::Kind::kBare},
       {"wasm32",
        "wasm32-unknown-unknown",
        {"generic"},

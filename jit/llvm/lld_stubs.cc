@@ -62,6 +62,21 @@ void BitcodeCompiler::add(BitcodeFile&) {}
 llvm::SmallVector<std::unique_ptr<Nothing>, 0> BitcodeCompiler::compile() { return {}; }
 }  // namespace lld::elf
 
+namespace lld::wasm {
+class BitcodeFile;
+class BitcodeCompiler {
+ public:
+  BitcodeCompiler();
+  ~BitcodeCompiler();
+  void add(BitcodeFile& file);
+  llvm::SmallVector<void*, 0> compile();
+};
+BitcodeCompiler::BitcodeCompiler() = default;
+BitcodeCompiler::~BitcodeCompiler() = default;
+void BitcodeCompiler::add(BitcodeFile&) {}
+llvm::SmallVector<void*, 0> BitcodeCompiler::compile() { return {}; }
+}  // namespace lld::wasm
+
 namespace llvm::lto {
 Expected<std::unique_ptr<InputFile>> InputFile::create(MemoryBufferRef) {
   return createStringError("bitcode cannot be linked");

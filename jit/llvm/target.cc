@@ -220,7 +220,8 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
   machine_options.EmitStackSizeSection = options.tells_stack;
   if (triple.isRISCV64()) machine_options.MCOptions.ABIName = "lp64d";
   // What runs without an operating system, or is a module of its own, is nowhere else than where it is linked.
-  const bool fixed = triple.isWasm() || triple.getOS() == llvm::Triple::NoneOS || triple.getOSName() == "none";
+  const bool is_arm = triple.isARM() || triple.isThumb();
+  const bool fixed = triple.isWasm() || (is_arm && triple.getOS() == llvm::Triple::UnknownOS);
   auto target = std::make_unique<Target>();
   target->machine_.reset(description->createTargetMachine(registry_key(triple), cpu, features, machine_options,
                                                           fixed ? llvm::Reloc::Static : llvm::Reloc::PIC_,

@@ -9,7 +9,7 @@ _LOADER = """// %(name)s: made by cotangent. Runs %(name)s.wasm in a browser, no
 //   import { load } from "./%(name)s.mjs";
 //   const { functions } = await load();             // or load(bytes), load(await fetch(url)), load(module)
 //   const call = functions.%(first)s.allocate();    // its parameters and results: numbers, and views of the module's memory
-//   call.%(parameter)s = ...;                       // a number; an array: copied from a list or typed array
+//   call.%(parameter)s = ...;                       // a number; an array: copied from a list or typed array, or filled with a number
 //   functions.%(first)s(call);                      // throws an Error for what C calls a status
 //
 // Arrays are typed arrays, the last index first, complex numbers pairs, float16 and bfloat16 their 16 bits, keys and 64-bit integers BigInt;
@@ -64,7 +64,9 @@ export async function load(source) {
     const structure = structures[type.type];
     const count = product(type.dimensions);
     if (structure === undefined) {
-      object.define(name, { enumerable: true, get: () => array(type.dtype, count, at), set: (values) => array(type.dtype, count, at).set(values) });
+      const get = () => array(type.dtype, count, at);
+      const set = (values) => (typeof values === "object" ? get().set(values) : get().fill(values));
+      object.define(name, { enumerable: true, get, set });
     } else {
       const whole = build(structure, type.dimensions, at);
       object.define(name, { enumerable: true, get: () => whole, set: (values) => copy(values, whole) });
