@@ -106,17 +106,18 @@ void reset(void) {
 }
 extern char top[];
 __attribute__((section(".vectors"), used)) static const void* const vectors[] = {top, (void*)reset};
-/* Those of libgcc for Linux use arithmetic in float64. */
+/* Those of libgcc for Linux use arithmetic in float64. Numbers are in integer registers. */
+#define SOFT __attribute__((pcs("aapcs")))
 static uint64_t whole(double x) {
   union { double x; uint64_t bits; } u = {x};
   const int e = (int)(u.bits >> 52 & 2047) - 1075;
   const uint64_t m = (u.bits & 0xfffffffffffff) | 0x10000000000000;
   return e < -52 ? 0 : e < 0 ? m >> -e : e > 11 ? 0 : m << e;
 }
-uint64_t __aeabi_d2ulz(double x) { return x < 0 ? 0 : whole(x); }
-int64_t __aeabi_d2lz(double x) { return x < 0 ? -(int64_t)whole(-x) : (int64_t)whole(x); }
-uint64_t __aeabi_f2ulz(float x) { return __aeabi_d2ulz(x); }
-int64_t __aeabi_f2lz(float x) { return __aeabi_d2lz(x); }
+SOFT uint64_t __aeabi_d2ulz(double x) { return x < 0 ? 0 : whole(x); }
+SOFT int64_t __aeabi_d2lz(double x) { return x < 0 ? -(int64_t)whole(-x) : (int64_t)whole(x); }
+SOFT uint64_t __aeabi_f2ulz(float x) { return x < 0 ? 0 : whole(x); }
+SOFT int64_t __aeabi_f2lz(float x) { return x < 0 ? -(int64_t)whole(-x) : (int64_t)whole(x); }
 """
 
 
@@ -225,7 +226,12 @@ def lacks(target: str) -> str | None:
     """Why programs for a target cannot run here."""
     if target == "wasm32":
         return None if shutil.which("node") else "needs node"
-    return MACHINES[target].lacks()
+    return machine_of(target).lacks()
+
+
+def machine_of(target: str) -> Machine:
+    """All levels of x86-64 are this machine."""
+    return MACHINES["x86-64" if target.startswith("x86-64") else target]
 
 
 def export(programs: Sequence[Program], target: str, numerics: str = "fast") -> ct.export.Exported:
@@ -255,7 +261,7 @@ def run(programs: Sequence[Program], directory: Path, target: str, numerics: str
         output = _run_module(directory, inputs, avals)
     else:
         described = json.loads(made.describe())
-        output = _run_program(directory, MACHINES[target], inputs, avals, described["functions"])
+        output = _run_program(directory, machine_of(target), inputs, avals, described["functions"])
     results, at = [], 0
     for of_program in avals:
         leaves = []
