@@ -96,10 +96,10 @@ def models() -> dict[str, Program]:
                 a.astype(cnp.int64),
                 (a * 1e17).astype(cnp.int64),
                 cnp.abs(a * 1e18).astype(cnp.uint64),
-                (x * 1e3).astype(cnp.int8),
             ),
             (X, A),
         ),
+        "narrow integers of floats": (lambda x: ((x * 1e3).astype(cnp.int8), x.astype(cnp.uint16)), (X,)),
         "floats of integers": (
             lambda n: (n.astype(cnp.float32), n.astype(cnp.float64), n.astype(cnp.uint64).astype(cnp.float32)),
             (rng.integers(-(2**62), 2**62, 100),),

@@ -21,6 +21,10 @@ NEW = ("riscv64", "riscv64-v", "armv7", "cortex-m4f", "cortex-m7", "cortex-m33",
 TARGETS = ("x86-64-v2", "x86-64-v3", "x86-64", "aarch64", *NEW)
 
 
+# qemu-riscv64 7.2 ends with a failed assertion of its own at vfncvt.rtz.x.f.w.
+CRASHES = {"riscv64-v": {"narrow integers of floats"}}
+
+
 def needs(target: str) -> None:
     reason = lacks(target)
     if reason is not None:
@@ -28,9 +32,18 @@ def needs(target: str) -> None:
 
 
 @cache
-def expected(kind: str) -> list[list[np.ndarray]]:
+def expected(kind: str) -> dict[str, list[np.ndarray]]:
     programs = {"recorded": recorded, "models": models}[kind]()
-    return [[np.asarray(x) for x in ct.tree_util.tree_flatten(ct.jit(f)(*a))[0]] for f, a in programs.values()]
+    return {
+        name: [np.asarray(x) for x in ct.tree_util.tree_flatten(ct.jit(f)(*arguments))[0]]
+        for name, (f, arguments) in programs.items()
+    }
+
+
+def possible(kind: str, target: str) -> dict[str, Any]:
+    """The programs of a kind; where an emulator has none of an instruction, without those of it."""
+    programs = {"recorded": recorded, "models": models}[kind]()
+    return {name: program for name, program in programs.items() if name not in CRASHES.get(target, ())}
 
 
 def on(target: str, programs: dict[str, Any], directory: Path, numerics: str = "fast") -> list[list[np.ndarray]]:
@@ -57,9 +70,10 @@ def test_results(kind: str, target: str, tmp_path: Path) -> None:
     if kind == "recorded" and target not in NEW:
         pytest.skip("test_ops.py runs them on this machine's code")
     needs(target)
-    programs = {"recorded": recorded, "models": models}[kind]()
+    programs = possible(kind, target)
     assert len(programs) > 40
-    compare(list(programs), on(target, programs, tmp_path), expected(kind))
+    wanted = expected(kind)
+    compare(list(programs), on(target, programs, tmp_path), [wanted[name] for name in programs])
 
 
 PORTABLE = (
@@ -87,26 +101,26 @@ def bits(array: np.ndarray) -> bytes:
 
 
 @cache
-def portable() -> list[list[np.ndarray]]:
+def portable() -> dict[str, list[np.ndarray]]:
     """Called in this process."""
     with TemporaryDirectory() as folder:
-        return [
-            call_exported(f, *arguments, directory=Path(folder), numerics="portable")
-            for f, arguments in models().values()
-        ]
+        return {
+            name: call_exported(f, *arguments, directory=Path(folder), numerics="portable")
+            for name, (f, arguments) in models().items()
+        }
 
 
 @pytest.mark.parametrize("target", PORTABLE)
 def test_portable_numerics_are_the_same_bits(target: str, tmp_path: Path) -> None:
     needs(target)
-    programs = models()
-    wanted = portable()
+    programs = possible("models", target)
+    wanted, close = portable(), expected("models")
     results = on(target, programs, tmp_path, "portable")
-    compare(list(programs), results, expected("models"))
+    compare(list(programs), results, [close[name] for name in programs])
     different = [
         name
-        for name, actual, there in zip(programs, results, wanted, strict=True)
-        if [bits(a) for a in actual] != [bits(w) for w in there]
+        for name, actual in zip(programs, results, strict=True)
+        if [bits(a) for a in actual] != [bits(w) for w in wanted[name]]
     ]
     assert different == []
 
