@@ -33,11 +33,11 @@ def predict(params, x):
 
 
 def step(params, number):
-    """One step of gradient descent on 32 random points of a wave."""
+    """One step of gradient descent on 32 random points of a curve."""
     x = ct.random.uniform(ct.random.key(number), (32, 1), minval=-2.0, maxval=2.0)
 
     def loss(params):
-        return cnp.mean((predict(params, x) - cnp.sin(2 * x)) ** 2)
+        return cnp.mean((predict(params, x) - 2 * x * cnp.exp(-(x**2))) ** 2)
 
     value, gradient = ct.value_and_grad(loss)(params)
     return {"params": ct.tree_util.tree_map(lambda p, g: p - 0.1 * g, params, gradient), "loss": value}
