@@ -71,7 +71,17 @@ def run(folder: Path) -> str:
     subprocess.run(["clang", *flags, "-c", str(HERE / "main.c"), "-o", "main.o"], cwd=folder, check=True)
     linked = ["main.o", "libwave.a", "-T", str(HERE / "link.ld"), "-o", "wave.elf"]
     subprocess.run(["ld.lld", *linked], cwd=folder, check=True)
-    board = ["qemu-system-arm", "-M", "mps2-an500", "-nographic", "-monitor", "none", "-serial", "stdio", "-semihosting"]
+    board = [
+        "qemu-system-arm",
+        "-M",
+        "mps2-an500",
+        "-nographic",
+        "-monitor",
+        "none",
+        "-serial",
+        "stdio",
+        "-semihosting",
+    ]
     return subprocess.run(
         [*board, "-kernel", "wave.elf"], cwd=folder, capture_output=True, text=True, check=True, timeout=120
     ).stdout
