@@ -147,6 +147,8 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
       c.arena_bytes = std::max(c.arena_bytes, plan->arena_bytes);
     }
     made.stack_bytes += stack_of_call(c);
+    // LLVM notes no sizes there.
+    if (target.kind == LibraryTarget::Kind::kWasm) made.stack_bytes = jit::kWasmStackBytes;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());

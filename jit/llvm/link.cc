@@ -101,8 +101,12 @@ absl::StatusOr<std::string> link_shared_library(absl::Span<const std::string> ob
 absl::StatusOr<std::string> link_wasm_module(absl::Span<const std::string> objects,
                                              absl::Span<const std::string> functions) {
   // The stack first: what outgrows it traps, instead of writing over the constants.
-  std::vector<std::string> arguments = {"wasm-ld", "--no-entry",       "--stack-first",
-                                        "-z",      "stack-size=65536", "--export=__heap_base"};
+  std::vector<std::string> arguments = {"wasm-ld",
+                                        "--no-entry",
+                                        "--stack-first",
+                                        "-z",
+                                        "stack-size=" + std::to_string(kWasmStackBytes),
+                                        "--export=__heap_base"};
   for (const std::string& function : functions) arguments.push_back("--export=" + function);
   return link(std::move(arguments), objects, {lld::Wasm, &lld::wasm::link});
 }
