@@ -62,8 +62,8 @@ std::vector<jit::CLeaf> leaves(const std::vector<LeafPair>& pairs) {
   return made;
 }
 
-LibraryTarget target_named(const std::string& name) {
-  auto target = library_target(name);
+LibraryTarget target_named(const std::string& name, bool portable = false) {
+  auto target = library_target(name, portable);
   if (!target.ok()) fail(target.status());
   return *std::move(target);
 }
@@ -81,7 +81,17 @@ void register_libraries(py::module_& module) {
       .def_readonly("bounded", &CompiledFunction::bounded)
       .def_readonly("stack_bytes", &CompiledFunction::stack_bytes);
   module.def("library_targets", &library_target_names);
-  module.def("check_library_target", [](const std::string& name) { target_named(name); });
+  // The files that hold code for a target.
+  module.def("library_code_files", [](const std::string& name) -> std::vector<std::string> {
+    switch (target_named(name).kind) {
+      case LibraryTarget::Kind::kBare:
+        return {"a"};
+      case LibraryTarget::Kind::kWasm:
+        return {"a", "wasm", "mjs"};
+      default:
+        return {"a", "so"};
+    }
+  });
   module.def("library_statuses", [] {
     std::vector<std::tuple<int, std::string, std::string>> statuses;
     for (const jit::CStatusText& status : jit::c_statuses()) {
@@ -93,7 +103,7 @@ void register_libraries(py::module_& module) {
       "compile_function",
       [](const GraphHandle& handle, const std::string& symbol, const std::vector<ParameterTuple>& parameters,
          const std::vector<LeafPair>& inputs, const std::vector<LeafPair>& outputs, const std::vector<int>& pairs,
-         const py::list& constants, const std::string& target) {
+         const py::list& constants, const std::string& target, bool portable) {
         LibraryFunction function{.symbol = symbol,
                                  .parameters = {},
                                  .inputs = leaves(inputs),
@@ -101,19 +111,19 @@ void register_libraries(py::module_& module) {
                                  .pairs = pairs,
                                  .constants = tensors(constants)};
         for (const ParameterTuple& each : parameters) function.parameters.push_back(parameter(each));
-        auto compiled = compile_function(handle.graph, function, target_named(target));
+        auto compiled = compile_function(handle.graph, function, target_named(target, portable));
         if (!compiled.ok()) fail(compiled.status());
         return *std::move(compiled);
       },
       py::arg("graph"), py::arg("symbol"), py::arg("parameters"), py::arg("inputs"), py::arg("outputs"),
-      py::arg("pairs"), py::arg("constants"), py::arg("target"));
-  // The static and the shared library.
+      py::arg("pairs"), py::arg("constants"), py::arg("target"), py::arg("portable"));
+  // The static library, and the shared one or the module.
   module.def("make_library",
              [](const std::string& name, const std::vector<CompiledFunction>& functions, const std::string& description,
                 uint64_t signature, bool checks, const std::string& target) {
                const auto files = make_library(name, functions, description, signature, checks, target_named(target));
                if (!files.ok()) fail(files.status());
-               return py::make_tuple(py::bytes(files->archive), py::bytes(files->shared));
+               return py::make_tuple(py::bytes(files->archive), py::bytes(files->linked));
              });
 
   py::class_<OpenLibrary, std::shared_ptr<OpenLibrary>>(module, "OpenLibrary", "An exported library in this process.")

@@ -6,7 +6,6 @@
 #include "jit/compile.h"
 #include "jit/cost/cost.h"
 #include "jit/export/lengths.h"
-#include "jit/llvm/compiler.h"
 #include "jit/llvm/cpu_words.h"
 #include "jit/llvm/link.h"
 #include "jit/llvm/stack_sizes.h"
@@ -31,6 +30,8 @@ struct NamedTarget {
   const char* triple;
   std::vector<std::string> cpus;
   const char* least_cpu;
+  const char* features = "";
+  LibraryTarget::Kind kind = LibraryTarget::Kind::kLinux;
 };
 
 // Those that the tests run: an untested target is one whose code may be silently wrong.
@@ -41,6 +42,19 @@ const std::vector<NamedTarget>& targets() {
       {"x86-64-v3", "x86_64-linux-gnu", {"x86-64-v3"}, "x86-64"},
       {"x86-64-v4", "x86_64-linux-gnu", {"x86-64-v4"}, "x86-64"},
       {"aarch64", "aarch64-linux-gnu", {"generic"}, "generic"},
+      {"riscv64", "riscv64-unknown-linux-gnu", {"generic-rv64"}, "generic-rv64", "+m,+a,+f,+d,+c"},
+      {"riscv64-v", "riscv64-unknown-linux-gnu", {"generic-rv64"}, "generic-rv64", "+m,+a,+f,+d,+c,+v"},
+      // NEON flushes subnormal numbers.
+      {"armv7", "armv7-unknown-linux-gnueabihf", {"generic"}, "generic", "-neon,-d32,+vfp4d16"},
+      {"cortex-m4f", "thumbv7em-unknown-none-eabihf", {"cortex-m4"}, "cortex-m4", "", LibraryTarget::Kind::kBare},
+      {"cortex-m7", "thumbv7em-unknown-none-eabihf", {"cortex-m7"}, "cortex-m7", "", LibraryTarget::Kind::kBare},
+      {"cortex-m33", "thumbv8m.main-unknown-none-eabihf", {"cortex-m33"}, "cortex-m33", "", LibraryTarget::Kind::kBare},
+      {"wasm32",
+       "wasm32-unknown-unknown",
+       {"generic"},
+       "generic",
+       "+simd128,+bulk-memory,+bulk-memory-opt,+nontrapping-fptoint,+sign-ext",
+       LibraryTarget::Kind::kWasm},
 #ifdef __x86_64__
       {"native", "", {""}, "x86-64"},
 #else
@@ -48,10 +62,6 @@ const std::vector<NamedTarget>& targets() {
 #endif
   };
   return known;
-}
-
-jit::TargetOptions options_of(const LibraryTarget& target, const std::string& cpu) {
-  return {.triple = target.triple, .cpu = cpu, .vector_bits = 0, .emulates_kernels = false, .tells_stack = true};
 }
 
 // Inputs whose values are known and small become constants of the program; the others' bytes are returned.
@@ -85,9 +95,12 @@ std::vector<std::string> library_target_names() {
 
 std::string_view library_version() { return CT_VERSION; }
 
-absl::StatusOr<LibraryTarget> library_target(std::string_view name) {
+absl::StatusOr<LibraryTarget> library_target(std::string_view name, bool portable) {
   for (const NamedTarget& target : targets()) {
-    if (name == target.name) return LibraryTarget{target.name, target.triple, target.cpus, target.least_cpu};
+    if (name == target.name) {
+      return LibraryTarget{target.name,     target.triple, target.cpus, target.least_cpu,
+                           target.features, target.kind,   portable};
+    }
   }
   return absl::InvalidArgumentError(concat("there is no tested code generation for the target '", name,
                                            "'; choose one of: ", join(library_target_names(), ", ")));
@@ -127,7 +140,7 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
     if (!made.bounded) made.nanoseconds = std::max(made.nanoseconds, kMayBeLong);
     for (size_t level = 0; level < target.cpus.size(); ++level) {
       c.entries.push_back(concat(function.symbol, "_entry_", level));
-      const auto plan = jit::emit_library_entry(program, c.entries.back(), options_of(target, target.cpus[level]));
+      const auto plan = jit::emit_library_entry(program, c.entries.back(), target.options(target.cpus[level]));
       if (!plan.ok()) return plan.status();
       const auto stack = jit::stack_sizes(plan->codes[0].bytes);
       if (!stack.ok()) return stack.status();
@@ -136,6 +149,8 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
       c.arena_bytes = std::max(c.arena_bytes, plan->arena_bytes);
     }
     made.stack_bytes += stack_of_call(c);
+    // LLVM notes no sizes there.
+    if (target.kind == LibraryTarget::Kind::kWasm) made.stack_bytes = jit::kWasmStackBytes;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());
@@ -153,7 +168,7 @@ absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::ve
                         .levels = {},
                         .functions = {}};
   for (const std::string& cpu : target.cpus) {
-    const auto level = jit::borrow_target(options_of(target, cpu));
+    const auto level = jit::borrow_target(target.options(cpu));
     if (!level.ok()) return level.status();
     library.levels.push_back(jit::cpu_words(**level));
   }
@@ -164,7 +179,7 @@ absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::ve
       members.push_back({concat(function.function.entries[level], ".o"), function.objects[level]});
     }
   }
-  auto calls = jit::emit_c_functions(library, options_of(target, target.least_cpu));
+  auto calls = jit::emit_c_functions(library, target.options(target.least_cpu));
   if (!calls.ok()) return calls.status();
   const auto stack = jit::stack_sizes(*calls);
   if (!stack.ok()) return stack.status();
@@ -179,9 +194,19 @@ absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::ve
   std::vector<std::string> codes;
   codes.reserve(members.size());
   for (jit::ArchiveMember& member : members) codes.push_back(std::move(member.bytes));
-  auto shared = jit::link_shared_library(codes, concat("lib", name, ".so"));
-  if (!shared.ok()) return shared.status();
-  return LibraryFiles{*std::move(archive), *std::move(shared)};
+  LibraryFiles files{*std::move(archive), ""};
+  if (target.kind == LibraryTarget::Kind::kBare) return files;
+  std::vector<std::string> shown = {concat(name, "_check"), concat(name, "_signature"), concat(name, "_describe"),
+                                    concat(name, "_error")};
+  for (const CompiledFunction& function : functions) {
+    shown.push_back(function.function.name);
+    shown.push_back(concat(function.function.name, "_leaves"));
+  }
+  auto linked = target.kind == LibraryTarget::Kind::kWasm ? jit::link_wasm_module(codes, shown)
+                                                          : jit::link_shared_library(codes, concat("lib", name, ".so"));
+  if (!linked.ok()) return linked.status();
+  files.linked = *std::move(linked);
+  return files;
 }
 
 }  // namespace ct

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
 #include "jit/llvm/c_functions.h"
+#include "jit/llvm/compiler.h"
 #include "runtime/tensor.h"
 
 namespace ct {
@@ -20,10 +21,27 @@ struct LibraryTarget {
   std::string triple;             // empty: this machine's
   std::vector<std::string> cpus;  // a level each, the best last. One that is empty: this machine's
   std::string least_cpu;          // what asks for the level runs on it
+  std::string features;           // besides those of the cpu, by LLVM's names
+  enum class Kind : uint8_t {
+    kLinux,  // a static and a shared library
+    kBare,   // without an operating system: a static one
+    kWasm,   // a module
+  } kind = Kind::kLinux;
+  bool portable = false;  // every target computes the same bits
+
+  jit::TargetOptions options(const std::string& cpu) const {
+    return {.triple = triple,
+            .cpu = cpu,
+            .vector_bits = 0,
+            .features = features,
+            .portable = portable,
+            .emulates_kernels = false,
+            .tells_stack = true};
+  }
 };
 std::vector<std::string> library_target_names();
 // "x86-64", for all from x86-64-v2 on, "aarch64", "native", ...; an error lists them.
-absl::StatusOr<LibraryTarget> library_target(std::string_view name);
+absl::StatusOr<LibraryTarget> library_target(std::string_view name, bool portable = false);
 
 std::string_view library_version();  // of cotangent
 
@@ -47,7 +65,8 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
                                                   const LibraryTarget& target);
 
 struct LibraryFiles {
-  std::string archive, shared;  // libNAME.a, libNAME.so
+  std::string archive;
+  std::string linked;  // the shared library, or NAME.wasm
 };
 absl::StatusOr<LibraryFiles> make_library(const std::string& name, const std::vector<CompiledFunction>& functions,
                                           const std::string& description, uint64_t signature, bool checks,

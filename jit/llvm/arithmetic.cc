@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "jit/llvm/soft_root.h"
 #include "runtime/error.h"
 #include "runtime/float_types.h"
 
@@ -141,6 +142,7 @@ llvm::Value* Arithmetic::apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b
                    : op == ScalarOp::kCeil ? llvm::Intrinsic::ceil
                                            : llvm::Intrinsic::roundeven);
     case ScalarOp::kSqrt:
+      if (!facts_.doubles && type->getScalarType()->isDoubleTy()) return root_without_instruction(a);
       return unary(llvm::Intrinsic::sqrt);
     case ScalarOp::kIsFinite:
       return b_.CreateFCmpONE(unary(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(type));
@@ -192,6 +194,17 @@ llvm::Value* Arithmetic::round_without_instruction(ScalarOp op, llvm::Value* a) 
   rounded = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rounded, a);
   // Larger numbers have no fraction; neither have infinities and NaN.
   return b_.CreateSelect(b_.CreateFCmpOLT(size, whole), rounded, a);
+}
+
+llvm::Value* Arithmetic::root_without_instruction(llvm::Value* a) {
+  llvm::Function* root = soft_root(*b_.GetInsertBlock()->getModule());
+  auto* shape = llvm::dyn_cast<llvm::FixedVectorType>(a->getType());
+  if (shape == nullptr) return b_.CreateCall(root, {a});
+  llvm::Value* roots = llvm::PoisonValue::get(shape);
+  for (uint64_t i = 0; i < shape->getNumElements(); ++i) {
+    roots = b_.CreateInsertElement(roots, b_.CreateCall(root, {b_.CreateExtractElement(a, i)}), i);
+  }
+  return roots;
 }
 
 llvm::Value* Arithmetic::apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
@@ -271,7 +284,8 @@ llvm::Value* Arithmetic::apply_integer(ScalarOp op, bool is_signed, llvm::Value*
 }
 
 llvm::Value* Arithmetic::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-  if (!facts_.fma) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
+  const bool is_instruction = facts_.fma && (facts_.doubles || !a->getType()->getScalarType()->isDoubleTy());
+  if (!is_instruction) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
 }
 
@@ -334,6 +348,16 @@ llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* exponent, llvm::Valu
 
 llvm::Value* Arithmetic::mul_high(llvm::Value* a, llvm::Value* b) {
   unsigned bits = a->getType()->getScalarSizeInBits();
+  if (bits == 64 && !facts_.wide_products) {
+    // By halves: LLVM would call a function of the compiler's library.
+    llvm::Value* low = llvm::ConstantInt::get(a->getType(), UINT32_MAX);
+    llvm::Value *a_low = b_.CreateAnd(a, low), *a_high = b_.CreateLShr(a, 32);
+    llvm::Value *b_low = b_.CreateAnd(b, low), *b_high = b_.CreateLShr(b, 32);
+    llvm::Value* middle = b_.CreateAdd(b_.CreateMul(a_high, b_low), b_.CreateLShr(b_.CreateMul(a_low, b_low), 32));
+    llvm::Value* other = b_.CreateAdd(b_.CreateMul(a_low, b_high), b_.CreateAnd(middle, low));
+    return b_.CreateAdd(b_.CreateMul(a_high, b_high),
+                        b_.CreateAdd(b_.CreateLShr(middle, 32), b_.CreateLShr(other, 32)));
+  }
   llvm::Type* wide = like(b_.getIntNTy(2 * bits), a);
   llvm::Value* product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
   return b_.CreateTrunc(b_.CreateLShr(product, llvm::ConstantInt::get(wide, bits)), a->getType());

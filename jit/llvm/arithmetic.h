@@ -40,6 +40,7 @@ class Arithmetic {
   llvm::Value* apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
   llvm::Value* apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* round_without_instruction(ScalarOp op, llvm::Value* a);
+  llvm::Value* root_without_instruction(llvm::Value* a);
 
   llvm::IRBuilder<>& b_;
   const TargetFacts& facts_;

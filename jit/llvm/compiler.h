@@ -42,6 +42,8 @@ struct TargetOptions {
   std::string triple;  // empty: this machine. "x86_64-linux-gnu", "aarch64-linux-gnu" for emit_object
   std::string cpu;  // empty: this machine's (or the triple's baseline). "x86-64-v2" is the least for x86, then -v3, -v4
   int vector_bits = 0;            // 0: what the cpu does best
+  std::string features = {};      // besides those of the cpu, by LLVM's names: "+simd128,-neon"
+  bool portable = false;          // 128-bit vectors, no multiply-add of one rounding: every target computes the same
   bool emulates_kernels = false;  // of a GPU, on this machine: programs are made as for that one
   bool tells_stack = false;       // objects have a section of stack sizes (stack_sizes.h)
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 LLD_HAS_DRIVER(elf)
+LLD_HAS_DRIVER(wasm)
 
 namespace ct::jit {
 
@@ -49,18 +50,15 @@ absl::Status write_file(const std::string& path, const std::string& bytes) {
   return error ? absl::UnavailableError("cannot write " + path + ": " + error.message()) : absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> link_shared_library(absl::Span<const std::string> objects, std::string_view soname) {
+// What lld makes of the objects. `arguments` are its name and options.
+absl::StatusOr<std::string> link(std::vector<std::string> arguments, absl::Span<const std::string> objects,
+                                 lld::DriverDef driver) {
   TemporaryDirectory directory;
   if (directory.error())
     return absl::UnavailableError("cannot make a temporary directory: " + directory.error().message());
-  std::string output = directory.file("linked.so");
-  std::vector<std::string> arguments = {
-      "ld.lld", "-shared", "-o", output, "-soname", std::string(soname), "-z", "noexecstack", "-z", "relro", "-z",
-      "now", "--hash-style=gnu", "--build-id=none", "--gc-sections",
-      // One thread: libraries are small, and the process may be one that must not start any.
-      "--threads=1"};
+  const std::string output = directory.file("linked");
+  // One thread: libraries are small, and the process may be one that must not start any.
+  arguments.insert(arguments.end(), {"--threads=1", "-o", output});
   for (size_t i = 0; i < objects.size(); ++i) {
     std::string path = directory.file(std::to_string(i) + ".o");
     if (absl::Status status = write_file(path, objects[i]); !status.ok()) return status;
@@ -75,7 +73,7 @@ absl::StatusOr<std::string> link_shared_library(absl::Span<const std::string> ob
     std::lock_guard lock(mutex);
     static bool usable = true;
     if (!usable) return absl::InternalError("the linker failed before and cannot run again in this process");
-    lld::Result result = lld::lldMain(pointers, output_stream, error_stream, {{lld::Gnu, &lld::elf::link}});
+    lld::Result result = lld::lldMain(pointers, output_stream, error_stream, {driver});
     usable = result.canRunAgain;
     if (result.retCode != 0) {
       // What the folder for temporary files has no room or leave for.
@@ -90,6 +88,27 @@ absl::StatusOr<std::string> link_shared_library(absl::Span<const std::string> ob
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> linked = llvm::MemoryBuffer::getFile(output);
   if (!linked) return absl::UnavailableError("cannot read what was linked: " + linked.getError().message());
   return (*linked)->getBuffer().str();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> link_shared_library(absl::Span<const std::string> objects, std::string_view soname) {
+  return link({"ld.lld", "-shared", "-soname", std::string(soname), "-z", "noexecstack", "-z", "relro", "-z", "now",
+               "--hash-style=gnu", "--build-id=none", "--gc-sections"},
+              objects, {lld::Gnu, &lld::elf::link});
+}
+
+absl::StatusOr<std::string> link_wasm_module(absl::Span<const std::string> objects,
+                                             absl::Span<const std::string> functions) {
+  // The stack first: what outgrows it traps, instead of writing over the constants.
+  std::vector<std::string> arguments = {"wasm-ld",
+                                        "--no-entry",
+                                        "--stack-first",
+                                        "-z",
+                                        "stack-size=" + std::to_string(kWasmStackBytes),
+                                        "--export=__heap_base"};
+  for (const std::string& function : functions) arguments.push_back("--export=" + function);
+  return link(std::move(arguments), objects, {lld::Wasm, &lld::wasm::link});
 }
 
 absl::StatusOr<std::string> write_archive(absl::Span<const ArchiveMember> members) {

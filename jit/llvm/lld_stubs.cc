@@ -3,7 +3,7 @@
 // extension module. The linker itself reads only ELF, so nothing is lost by it. With LLVM 22 the link-time optimiser
 // itself is left out, too, and with it all optimisation passes that code generation does not use.
 //
-// The targets that we do link (llvm_components in meson.build) are not in the list: X86, AArch64, NVPTX. Of those the
+// The targets that we do link (llvm_components in meson.build) are not in the list. Of those the
 // assemblers are left out: the emitter writes no inline assembly.
 #if __has_include(<llvm/Plugins/PassPlugin.h>)
 #include <llvm/Plugins/PassPlugin.h>
@@ -21,8 +21,8 @@ llvm::PassPluginLibraryInfo getPollyPluginInfo() { return {}; }
 
 // clang-format off
 #define CT_NOT_LINKED(X)                                                                     \
-  X(AMDGPU) X(ARM) X(AVR) X(BPF) X(Hexagon) X(Lanai) X(LoongArch) X(M68k) X(Mips) X(MSP430)  \
-  X(PowerPC) X(RISCV) X(Sparc) X(SPIRV) X(SystemZ) X(VE) X(WebAssembly) X(XCore) X(Xtensa)
+  X(AMDGPU) X(AVR) X(BPF) X(Hexagon) X(Lanai) X(LoongArch) X(M68k) X(Mips) X(MSP430)  \
+  X(PowerPC) X(Sparc) X(SPIRV) X(SystemZ) X(VE) X(XCore) X(Xtensa)
 // clang-format on
 
 extern "C" {
@@ -38,6 +38,9 @@ extern "C" {
   CT_EMPTY(LLVMInitialize##target##Disassembler)
 CT_NOT_LINKED(CT_STUBS)
 CT_EMPTY(LLVMInitializeAArch64AsmParser)
+CT_EMPTY(LLVMInitializeARMAsmParser)
+CT_EMPTY(LLVMInitializeRISCVAsmParser)
+CT_EMPTY(LLVMInitializeWebAssemblyAsmParser)
 }
 
 #if LLVM_VERSION_MAJOR >= 22
@@ -58,6 +61,21 @@ BitcodeCompiler::~BitcodeCompiler() = default;
 void BitcodeCompiler::add(BitcodeFile&) {}
 llvm::SmallVector<std::unique_ptr<Nothing>, 0> BitcodeCompiler::compile() { return {}; }
 }  // namespace lld::elf
+
+namespace lld::wasm {
+class BitcodeFile;
+class BitcodeCompiler {
+ public:
+  BitcodeCompiler();
+  ~BitcodeCompiler();
+  void add(BitcodeFile& file);
+  llvm::SmallVector<void*, 0> compile();
+};
+BitcodeCompiler::BitcodeCompiler() = default;
+BitcodeCompiler::~BitcodeCompiler() = default;
+void BitcodeCompiler::add(BitcodeFile&) {}
+llvm::SmallVector<void*, 0> BitcodeCompiler::compile() { return {}; }
+}  // namespace lld::wasm
 
 namespace llvm::lto {
 Expected<std::unique_ptr<InputFile>> InputFile::create(MemoryBufferRef) {

@@ -51,6 +51,33 @@ void initialize_llvm() {
   });
 }
 
+// Machines that libraries are exported for and nothing else: what LLVM registers of them takes time, too.
+void initialize_llvm_for(const llvm::Triple& triple) {
+  static std::once_flag arm, riscv, wasm;
+  if (triple.isARM() || triple.isThumb()) {
+    std::call_once(arm, [] {
+      LLVMInitializeARMTargetInfo();
+      LLVMInitializeARMTarget();
+      LLVMInitializeARMTargetMC();
+      LLVMInitializeARMAsmPrinter();
+    });
+  } else if (triple.isRISCV()) {
+    std::call_once(riscv, [] {
+      LLVMInitializeRISCVTargetInfo();
+      LLVMInitializeRISCVTarget();
+      LLVMInitializeRISCVTargetMC();
+      LLVMInitializeRISCVAsmPrinter();
+    });
+  } else if (triple.isWasm()) {
+    std::call_once(wasm, [] {
+      LLVMInitializeWebAssemblyTargetInfo();
+      LLVMInitializeWebAssemblyTarget();
+      LLVMInitializeWebAssemblyTargetMC();
+      LLVMInitializeWebAssemblyAsmPrinter();
+    });
+  }
+}
+
 // Asking the processor is slow on virtual machines, so it is asked once.
 const llvm::StringMap<bool>& host_features() {
   static const auto& features = *new llvm::StringMap<bool>(llvm::sys::getHostCPUFeatures());
@@ -86,6 +113,15 @@ TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& 
     facts = kKernelFacts;
   } else if (triple.isAArch64()) {
     facts = {TargetFacts::Arch::kAArch64, 128, 32, false, false, true, true, true};
+  } else if (triple.isRISCV()) {
+    facts = {TargetFacts::Arch::kRiscv, 128, 16, false, false, true, false, false};
+  } else if (triple.isARM() || triple.isThumb()) {
+    facts = {TargetFacts::Arch::kArm, 128, 16, false, false, true, false, false};
+    facts.doubles = has_feature(machine, "fp64");
+    facts.wide_products = false;
+  } else if (triple.isWasm()) {
+    facts = {TargetFacts::Arch::kWasm, 128, 16, false, false, false, false, true};
+    facts.wide_products = false;
   } else {
     bool avx = has_feature(machine, "avx"), avx2 = has_feature(machine, "avx2");
     bool avx512 = has_feature(machine, "avx512f") && has_feature(machine, "avx512bw") &&
@@ -100,7 +136,12 @@ TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& 
     facts.rounds = has_feature(machine, "sse4.1");
     facts.half_conversions = has_feature(machine, "f16c") || avx512;
   }
-  if (options.triple.empty()) {
+  if (options.portable) {
+    // What decides about the order of sums is the same everywhere.
+    facts.vector_bits = 128;
+    facts.vector_registers = 16;
+    facts.masks_any_size = facts.masks_words = facts.fma = false;
+  } else if (options.triple.empty()) {
     if (long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0) facts.l1_bytes = bytes;
     if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) facts.l2_bytes = bytes;
   }
@@ -148,7 +189,8 @@ std::string kernel_architecture(int capability, int ptx) {
 absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& options) {
   initialize_llvm();
   llvm::Triple triple(options.triple.empty() ? llvm::sys::getDefaultTargetTriple() : options.triple);
-  std::string cpu = options.cpu, features, error;
+  initialize_llvm_for(triple);
+  std::string cpu = options.cpu, features = options.features, error;
   const llvm::Target* description = llvm::TargetRegistry::lookupTarget(registry_key(triple), error);
   if (description == nullptr) {
     return absl::InvalidArgumentError("cannot compile for \"" + triple.str() + "\": " + error);
@@ -176,10 +218,14 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
   // A multiply and an add stay two roundings unless the program says fma: tiers agree, targets agree.
   machine_options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   machine_options.EmitStackSizeSection = options.tells_stack;
+  if (triple.isRISCV64()) machine_options.MCOptions.ABIName = "lp64d";
+  // What runs without an operating system, or is a module of its own, is nowhere else than where it is linked.
+  const bool is_arm = triple.isARM() || triple.isThumb();
+  const bool fixed = triple.isWasm() || (is_arm && triple.getOS() == llvm::Triple::UnknownOS);
   auto target = std::make_unique<Target>();
   target->machine_.reset(description->createTargetMachine(registry_key(triple), cpu, features, machine_options,
-                                                          llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                          llvm::CodeGenOptLevel::Default));
+                                                          fixed ? llvm::Reloc::Static : llvm::Reloc::PIC_,
+                                                          llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (target->machine_ == nullptr) return absl::InvalidArgumentError("cannot generate code for " + triple.str());
   target->new_context();
   target->machine_facts_ = target->facts_ = find_facts(*target->machine_, options);
@@ -212,7 +258,10 @@ std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
   auto module = std::make_unique<llvm::Module>(llvm::StringRef(name.data(), name.size()), *context_);
   module->setTargetTriple(registry_key(machine_->getTargetTriple()));
   module->setDataLayout(machine_->createDataLayout());
-  module->setPICLevel(llvm::PICLevel::BigPIC);
+  if (machine_->isPositionIndependent()) module->setPICLevel(llvm::PICLevel::BigPIC);
+  if (machine_->getTargetTriple().isRISCV64()) {
+    module->addModuleFlag(llvm::Module::Error, "target-abi", llvm::MDString::get(*context_, "lp64d"));
+  }
   if (facts_.arch == TargetFacts::Arch::kX86) {
     // Between the levels a multiply-add may be rounded once where the level below rounds twice.
     const bool v3 = has_feature("avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe");
@@ -278,8 +327,9 @@ struct TargetPool {
     return pool;
   }
   static std::string key_of(const TargetOptions& options) {
-    return options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits) +
-           (options.emulates_kernels ? "|kernels" : "") + (options.tells_stack ? "|stack" : "");
+    return options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits) + "|" + options.features +
+           (options.portable ? "|portable" : "") + (options.emulates_kernels ? "|kernels" : "") +
+           (options.tells_stack ? "|stack" : "");
   }
 };
 

@@ -33,7 +33,12 @@ __all__ = ["Exported", "Function", "Loaded", "compile", "function", "library", "
 
 
 def library(
-    name: str, functions: Mapping[str, Function], *, target: str | None = None, checks: bool = True
+    name: str,
+    functions: Mapping[str, Function],
+    *,
+    target: str | None = None,
+    numerics: str = "fast",
+    checks: bool = True,
 ) -> Exported:
     """One C library of several functions, which share structures.
 
@@ -42,7 +47,12 @@ def library(
         functions: by the names that they get in C, behind the library's: ``{"step": …}`` of ``"mlp"`` is ``mlp_step``.
         target: ``"x86-64"``, the default on such machines, has code for three levels of these processors (x86-64-v2, -v3, -v4) and takes the
             best that it finds itself on; ``"x86-64-v2"``, ``"x86-64-v3"``, ``"x86-64-v4"`` have one of them; ``"aarch64"``;
-            ``"native"`` is for processors that have what this one has. Libraries refuse other processors by an error code.
+            ``"native"`` is for processors that have what this one has. Libraries for these refuse other processors by an error code.
+            ``"riscv64"`` (rv64gc) and ``"riscv64-v"`` (with vectors of at least 128 bits); ``"armv7"`` (VFPv4, hard floats);
+            ``"cortex-m4f"``, ``"cortex-m7"``, ``"cortex-m33"``, without an operating system: a static library; and ``"wasm32"``, a WebAssembly
+            module (with SIMD) that imports nothing.
+        numerics: ``"fast"`` uses what each target has. With ``"portable"``, programs compute the same bits on all of them, but for the sign
+            and payload of NaN: vectors of 128 bits, each multiplication and addition rounded.
         checks: whether C functions look at pointers (NULL, alignment, overlaps) and at the workspace; some 10 ns a call. Lengths of ragged arrays
             are looked at in any case.
 
@@ -57,7 +67,7 @@ def library(
     >>> [line for line in header.splitlines() if line.startswith("int model_predict(")]
     ['int model_predict(const model_params* params, const float* x /* [2] */, float* y /* [3] */, const ct_run* run);']
     """
-    return make(name, functions, {key: f"{name}_{key}" for key in functions}, target, checks)
+    return make(name, functions, {key: f"{name}_{key}" for key in functions}, target, checks, numerics)
 
 
 def compile(  # noqa: A001
@@ -67,6 +77,7 @@ def compile(  # noqa: A001
     donate: str | Sequence[str] = (),
     results: str | Sequence[str] | None = None,
     target: str | None = None,
+    numerics: str = "fast",
     checks: bool = True,
     cublaslt: bool = True,
     **keyword_specs: Any,
@@ -81,6 +92,7 @@ def compile(  # noqa: A001
         results: names of the results, see `function`.
         target: as of `library`; or ``"cuda"`` for all GPUs of NVIDIA from compute capability 8.0 on, or one like ``"cuda:sm_90"`` for those
             from 9.0 on.
+        numerics: as of `library`; for processors.
         checks: as of `library`.
         cublaslt: for GPUs, whether large products of matrices are cuBLASLt's, which the library needs then.
         keyword_specs: its keyword arguments.
@@ -104,7 +116,7 @@ def compile(  # noqa: A001
     captured = function(fun, *specs, donate=donate, results=results, **keyword_specs)
     if target is not None and target.partition(":")[0] == "cuda":
         return ExportedForGpu(captured, name, target, cublaslt)
-    return make(name, {name: captured}, {name: name}, target, checks)
+    return make(name, {name: captured}, {name: name}, target, checks, numerics)
 
 
 def load(path: str | Path, name: str | None = None, *, native: bool | None = None, verify: str = "structure") -> Loaded:

@@ -184,6 +184,12 @@ def _assertions(library: Library) -> str:
     )
 
 
+def _linked(name: str, target: str) -> str:
+    kinds = _core.library_code_files(target)
+    other = f" or lib{name}.so" if "so" in kinds else ""
+    return f"In {name}.wasm or lib{name}.a" if "wasm" in kinds else f"Link with lib{name}.a{other}"
+
+
 def header(
     library: Library, signatures: Sequence[Signature], facts: Mapping[str, Facts], number: int, target: str
 ) -> str:
@@ -193,7 +199,7 @@ def header(
     guard = f"COTANGENT_{name}_H"
     needs_workspace = any(f.workspace_bytes for f in facts.values())
     parts = [
-        f"/* {name}: made by cotangent {version} for {target}. Link with lib{name}.a or lib{name}.so; needs memcpy, memmove and memset.\n"
+        f"/* {name}: made by cotangent {version} for {target}. {_linked(name, target)}; needs memcpy, memmove and memset.\n"
         " *\n"
         " * Arrays are contiguous, the last index first. What is not aligned to 64 bytes is slower. Inputs may overlap each other; what is\n"
         " * written overlaps nothing. No function allocates, locks, prints, or keeps state: calls may run at the same time. They return\n"
@@ -218,7 +224,7 @@ def header(
 
 
 def description(
-    interface: Mapping[str, Any], facts: Mapping[str, Facts], number: int, target: str, checks: bool
+    interface: Mapping[str, Any], facts: Mapping[str, Facts], number: int, target: str, checks: bool, numerics: str
 ) -> str:
     """The JSON that NAME_describe returns: the interface, and what compiling found out."""
     functions = []
@@ -242,6 +248,7 @@ def description(
         "cotangent": _core.version,
         "target": target,
         "checks": checks,
+        "numerics": numerics,
         "signature": f"0x{number:016x}",
         "functions": functions,
     }

@@ -9,12 +9,13 @@ from platform import machine
 from cotangent import _core
 from cotangent.export._function import Function
 from cotangent.export._header import Facts, description, header
+from cotangent.export._javascript import loader
 from cotangent.export._layout import Library
 from cotangent.export._saved import library_file
 from cotangent.export._signature import Signature, interface, program_hash, sign, signature_number
 from cotangent.export._write import write_files
 
-_FILES = ("h", "a", "so", "ctir")
+_FILES = ("h", "a", "so", "wasm", "mjs", "ctir")
 # What compilers link by these names.
 _SYSTEM_LIBRARIES = frozenset(
     (
@@ -50,10 +51,12 @@ class Exported:
         signatures: list[Signature],
         target: str,
         checks: bool,
+        numerics: str,
     ) -> None:
         self.name = library.name
         self.functions = dict(functions)
         self.target = target
+        self.numerics = numerics
         self._library = library
         self._signatures = signatures
         self._checks = checks
@@ -64,7 +67,13 @@ class Exported:
     def _compile(self, target: str) -> list[_core.CompiledFunction]:
         if target not in self._compiled:
             self._compiled[target] = [
-                _core.compile_function(s.function.graph, **s.for_core(), constants=s.function.constants, target=target)
+                _core.compile_function(
+                    s.function.graph,
+                    **s.for_core(),
+                    constants=s.function.constants,
+                    target=target,
+                    portable=self.numerics == "portable",
+                )
                 for s in self._signatures
             ]
         return self._compiled[target]
@@ -94,9 +103,11 @@ class Exported:
         chosen = _target(self.target if target is None else target)
         facts = self._facts(chosen)  # what no library can hold is an error here, with the user's line
         program = {**self._interface, "program": program_hash(list(self.functions.values()))}
-        return description(program, facts, self._number, chosen, self._checks)
+        return description(program, facts, self._number, chosen, self._checks, self.numerics)
 
-    def save(self, directory: str | Path, *, target: str | None = None, files: str | Sequence[str] = _FILES) -> Path:
+    def save(
+        self, directory: str | Path, *, target: str | None = None, files: str | Sequence[str] | None = None
+    ) -> Path:
         """Writes the library's files and returns their folder.
 
         Arrays that the functions close over are built into the libraries, and saved with the programs. The files are written beside the old ones
@@ -106,35 +117,46 @@ class Exported:
         Args:
             directory: made if it is missing.
             target: another one than the library was made for, see `library`.
-            files: which: ``"h"``, the header; ``"a"``, the static library; ``"so"``, the shared one; ``"ctir"``, the saved programs, which
-                `load` reads.
+            files: which: ``"h"``, the header; ``"a"``, the static library; ``"so"``, the shared one, on Linux; ``"wasm"``, the module, and
+                ``"mjs"``, a JavaScript module that calls it, for ``"wasm32"``; ``"ctir"``, the saved programs, which `load` reads. By
+                default all that there are for the target, but no static library of WebAssembly.
 
         Raises:
-            ValueError: a target or a kind of file that is none.
+            ValueError: a target or a kind of file that is none, or one that there is not for this target.
             NotImplementedError: an operation runs in this process only (a Python callback, say).
             OSError: the files cannot be written.
         """
         files = (files,) if isinstance(files, str) else files
-        unknown = [kind for kind in files if kind not in _FILES]
+        unknown = [kind for kind in files or () if kind not in _FILES]
         if unknown:
             raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_FILES)}")
         chosen = _target(self.target if target is None else target)
+        possible = ("h", *_core.library_code_files(chosen), "ctir")
+        if files is None:
+            files = tuple(kind for kind in possible if kind != "a" or "wasm" not in possible)
+        missing = [kind for kind in files if kind not in possible]
+        if missing:
+            raise ValueError(f"save: there is no file {missing[0]!r} for {chosen}; there are {', '.join(possible)}")
         path = Path(directory)
         described = self.describe(target=chosen)
         contents: dict[str, bytes] = {}
-        shared: bytes | None = None
+        linked: bytes | None = None
         if "h" in files:
             contents[f"{self.name}.h"] = self.header(target=chosen).encode()
-        if "a" in files or "so" in files:
-            archive, shared = _core.make_library(
+        if {"a", "so", "wasm"} & set(files):
+            archive, linked = _core.make_library(
                 self.name, self._compile(chosen), described, self._number, self._checks, chosen
             )
             if "a" in files:
                 contents[f"lib{self.name}.a"] = archive
             if "so" in files:
-                contents[f"lib{self.name}.so"] = shared
+                contents[f"lib{self.name}.so"] = linked
+            if "wasm" in files:
+                contents[f"{self.name}.wasm"] = linked
+        if "mjs" in files:
+            contents[f"{self.name}.mjs"] = loader(self.name, described).encode()
         if "ctir" in files:
-            contents[f"{self.name}.ctir"] = library_file(described, self.functions, shared if "so" in files else None)
+            contents[f"{self.name}.ctir"] = library_file(described, self.functions, linked if "so" in files else None)
         path.mkdir(parents=True, exist_ok=True)
         write_files(path, contents)
         return path
@@ -146,7 +168,7 @@ class Exported:
 def _target(name: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"target={name!r} must be a text: one of {', '.join(_core.library_targets())}")
-    _core.check_library_target(name)
+    _core.library_code_files(name)
     return name
 
 
@@ -156,7 +178,12 @@ def default_target() -> str:
 
 
 def make(
-    name: str, functions: Mapping[str, Function], symbols: Mapping[str, str], target: str | None, checks: bool
+    name: str,
+    functions: Mapping[str, Function],
+    symbols: Mapping[str, str],
+    target: str | None,
+    checks: bool,
+    numerics: str,
 ) -> Exported:
     """The library of these functions, whose symbols are given."""
     _core.check_export_name(name)
@@ -164,6 +191,8 @@ def make(
         raise ValueError(
             f"export: {name!r} cannot name a library: lib{name} is one of the system, whose place it would take"
         )
+    if numerics not in ("fast", "portable"):
+        raise ValueError(f"export of {name}: numerics={numerics!r} is neither 'fast' nor 'portable'")
     if not functions:
         raise ValueError(f"export of {name}: a library has at least one function")
     library = Library(name)
@@ -176,4 +205,5 @@ def make(
             taken.add(made)
     library.names |= taken
     signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
-    return Exported(library, functions, signatures, _target(default_target() if target is None else target), checks)
+    chosen = _target(default_target() if target is None else target)
+    return Exported(library, functions, signatures, chosen, checks, numerics)
