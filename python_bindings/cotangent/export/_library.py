@@ -7,6 +7,7 @@ from pathlib import Path
 from platform import machine
 
 from cotangent import _core
+from cotangent.export._cmake import cmake_text, pkg_config_text
 from cotangent.export._function import Function
 from cotangent.export._header import Facts, description, header
 from cotangent.export._layout import Library
@@ -15,6 +16,7 @@ from cotangent.export._signature import Signature, interface, program_hash, sign
 from cotangent.export._write import write_files
 
 _FILES = ("h", "a", "so", "ctir")
+_KINDS = (*_FILES, "cmake", "pc")
 # What compilers link by these names.
 _SYSTEM_LIBRARIES = frozenset(
     (
@@ -109,16 +111,17 @@ class Exported:
             directory: made if it is missing.
             target: another one than the library was made for, see `library`.
             files: which: ``"h"``, the header; ``"a"``, the static library; ``"so"``, the shared one; ``"ctir"``, the saved programs, which
-                `load` reads.
+                `load` reads; ``"cmake"``, ``NAMEConfig.cmake`` for ``find_package``; ``"pc"``, ``NAME.pc`` for pkg-config. The last two are
+                written only if they are named, and find the libraries beside them, wherever the folder is moved.
 
         Raises:
             ValueError: a target or a kind of file that is none.
             NotImplementedError: an operation runs in this process only (a Python callback, say).
             OSError: the files cannot be written.
         """
-        unknown = [kind for kind in files if kind not in _FILES]
+        unknown = [kind for kind in files if kind not in _KINDS]
         if unknown:
-            raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_FILES)}")
+            raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_KINDS)}")
         chosen = _target(self.target if target is None else target)
         path = Path(directory)
         described = self.describe(target=chosen)
@@ -135,6 +138,10 @@ class Exported:
                 contents[f"lib{self.name}.so"] = shared
         if "ctir" in files:
             contents[f"{self.name}.ctir"] = library_file(described, self.functions)
+        if "cmake" in files:
+            contents[f"{self.name}Config.cmake"] = cmake_text(self.name).encode()
+        if "pc" in files:
+            contents[f"{self.name}.pc"] = pkg_config_text(self.name, f"{self._number:016x}").encode()
         path.mkdir(parents=True, exist_ok=True)
         write_files(path, contents)
         return path
