@@ -41,7 +41,7 @@ def pkg_config_text(name: str, version: str) -> str:
 Name: {name}
 Description: functions exported by cotangent
 Version: {version}
-Cflags: -I"${{pcfiledir}}"
-Libs: -L"${{pcfiledir}}" -l{name}
+Cflags: -I${{pcfiledir}}
+Libs: -L${{pcfiledir}} -l{name}
 Libs.private: -lm
 """
