@@ -57,7 +57,7 @@ def test_cmake_finds_a_moved_library(tmp_path: Path) -> None:
 def test_pkg_config_finds_a_moved_library(tmp_path: Path) -> None:
     folder = saved_and_moved(tmp_path)
     (tmp_path / "main.c").write_text(PROGRAM)
-    flags = output("pkg-config", "--cflags", "--libs", folder / "demo.pc")
+    flags = output("env", f"PKG_CONFIG_PATH={folder}", "pkg-config", "--cflags", "--libs", "demo")
     output("sh", "-c", f"cc '{tmp_path}/main.c' {flags.strip()} -lm -o '{tmp_path}/run' -Wl,-rpath,'{folder}'")
     assert output(tmp_path / "run") == "0 3 5 7\n"
 
