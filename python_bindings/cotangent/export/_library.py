@@ -7,6 +7,7 @@ from pathlib import Path
 from platform import machine
 
 from cotangent import _core
+from cotangent.export._cmake import cmake_text, pkg_config_text
 from cotangent.export._function import Function
 from cotangent.export._header import Facts, description, header
 from cotangent.export._javascript import loader
@@ -15,7 +16,8 @@ from cotangent.export._saved import library_file
 from cotangent.export._signature import Signature, interface, program_hash, sign, signature_number
 from cotangent.export._write import write_files
 
-_FILES = ("h", "a", "so", "wasm", "mjs", "ctir")
+_OF_BUILDS = ("cmake", "pc")
+_FILES = ("h", "a", "so", "wasm", "mjs", "ctir", *_OF_BUILDS)
 # What compilers link by these names.
 _SYSTEM_LIBRARIES = frozenset(
     (
@@ -119,7 +121,9 @@ class Exported:
             target: another one than the library was made for, see `library`.
             files: which: ``"h"``, the header; ``"a"``, the static library; ``"so"``, the shared one, on Linux; ``"wasm"``, the module, and
                 ``"mjs"``, a JavaScript module that calls it, for ``"wasm32"``; ``"ctir"``, the saved programs, which `load` reads. By
-                default all that there are for the target, but no static library of WebAssembly.
+                default all of these that there are for the target, but no static library of WebAssembly. Besides ``"cmake"``,
+                ``NAMEConfig.cmake`` for ``find_package``, and ``"pc"``, ``NAME.pc`` for pkg-config: they find the libraries beside
+                them, wherever the folder is moved.
 
         Raises:
             ValueError: a target or a kind of file that is none, or one that there is not for this target.
@@ -134,6 +138,7 @@ class Exported:
         possible = ("h", *_core.library_code_files(chosen), "ctir")
         if files is None:
             files = tuple(kind for kind in possible if kind != "a" or "wasm" not in possible)
+        possible += _OF_BUILDS if "wasm" not in possible else ()
         missing = [kind for kind in files if kind not in possible]
         if missing:
             raise ValueError(f"save: there is no file {missing[0]!r} for {chosen}; there are {', '.join(possible)}")
@@ -157,6 +162,10 @@ class Exported:
             contents[f"{self.name}.mjs"] = loader(self.name, described).encode()
         if "ctir" in files:
             contents[f"{self.name}.ctir"] = library_file(described, self.functions, linked if "so" in files else None)
+        if "cmake" in files:
+            contents[f"{self.name}Config.cmake"] = cmake_text(self.name).encode()
+        if "pc" in files:
+            contents[f"{self.name}.pc"] = pkg_config_text(self.name, f"{self._number:016x}").encode()
         path.mkdir(parents=True, exist_ok=True)
         write_files(path, contents)
         return path
