@@ -13,6 +13,16 @@ from cotangent import _core
 from exported_calls import call_exported
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+@pytest.fixture
+def by_turns(request: pytest.FixtureRequest, long_run: bool) -> None:
+    """Of cases that are compiled one by one a half, each dtype with other sizes, unless all are asked for."""
+    indices = dict(request.node.callspec.indices)
+    if not long_run and (indices.pop("dtype") + next(iter(indices.values()))) % 2:
+        pytest.skip("the other half: with --long")
+
+
 # Backward errors, in units of the precision times the norm.
 ALLOWED = 60
 
@@ -80,6 +90,7 @@ def check_svd(a: np.ndarray, s: np.ndarray, u: np.ndarray, vh: np.ndarray) -> No
     assert (np.diff(s, axis=-1) <= 0).all() and (s >= 0).all()
 
 
+@pytest.mark.usefixtures("by_turns")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(2, 1, 1), (2, 2), (3, 2, 5), (1, 5, 2), (1, 4), (4, 1), (2, 9, 9), (40, 25)])
 def test_svd(shape: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
@@ -101,6 +112,7 @@ def test_svd_of_ill_conditioned_matrices(dtype: str, tmp_path: Path) -> None:
     check_svd(a, s, u, vh)
 
 
+@pytest.mark.usefixtures("by_turns")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 24])
 def test_schur_and_eig(n: int, dtype: str, tmp_path: Path) -> None:
@@ -142,6 +154,7 @@ def test_schur_and_eig(n: int, dtype: str, tmp_path: Path) -> None:
         assert (is_largest & (np.abs(vectors.imag) < 4 * np.finfo(dtype).eps)).any(-2).all()
 
 
+@pytest.mark.usefixtures("by_turns")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 3), (4, 2), (12, 15)])
 def test_sylvester(m: int, n: int, dtype: str, tmp_path: Path) -> None:
@@ -156,6 +169,7 @@ def test_sylvester(m: int, n: int, dtype: str, tmp_path: Path) -> None:
     assert np.abs(error).max() < ALLOWED * np.finfo(dtype).eps * scale
 
 
+@pytest.mark.usefixtures("by_turns")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 6, 4), (2, 4, 6), (3, 7, 7)])
 def test_qr_with_pivoting(shape: tuple[int, ...], dtype: str, tmp_path: Path) -> None:
