@@ -466,7 +466,7 @@ TEST(CompilePrograms, ExportedLibraryRuns) {
     const auto directory = std::filesystem::temp_directory_path() / ("ct_export_test_" + std::to_string(getpid()));
     std::filesystem::create_directories(directory);
     const std::string path = directory / "libscale.so";
-    std::ofstream(path, std::ios::binary) << files->shared;
+    std::ofstream(path, std::ios::binary) << files->linked;
     const auto library = OpenLibrary::open(path, "scale");
     ASSERT_TRUE(library.ok()) << library.status().message();
     EXPECT_EQ((*library)->signature(), 42);
@@ -518,11 +518,10 @@ TEST(CompilePrograms, ExportForAnotherMachine) {
   ASSERT_TRUE(compiled.ok()) << compiled.status().message();
   const auto files = make_library("add", {*compiled}, "{}", 1, true, target);
   ASSERT_TRUE(files.ok()) << files.status().message();
-  EXPECT_EQ(files->shared.substr(1, 3), "ELF");
-  EXPECT_EQ(files->shared.substr(18, 2), std::string("\xb7\0", 2));  // e_machine
-  EXPECT_EQ(library_target("vax").status().message(),
-            "there is no tested code generation for the target 'vax'; choose one of: x86-64, x86-64-v2, x86-64-v3, "
-            "x86-64-v4, aarch64, native");
+  EXPECT_EQ(files->linked.substr(1, 3), "ELF");
+  EXPECT_EQ(files->linked.substr(18, 2), std::string("\xb7\0", 2));  // e_machine
+  EXPECT_THAT(std::string(library_target("vax").status().message()),
+              testing::HasSubstr("for the target 'vax'; choose one of: x86-64, x86-64-v2, "));
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
