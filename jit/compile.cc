@@ -32,7 +32,6 @@
 #include "runtime/process.h"
 #include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
-#include "transforms/higher_order/primitives.h"
 #include "transforms/transforms.h"
 #include "transforms/windows.h"
 
@@ -412,7 +411,7 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
 const GraphPtr& only_called(const GraphPtr& graph) {
   if (graph->equations().size() != 1) return graph;
   const Equation& call = graph->equations()[0];
-  if (call.primitive != &kCall) return graph;
+  if (call.primitive->region != Region::kCall) return graph;
   const GraphPtr& called = graph->attrs(call).graph("graph");
   const absl::Span<const Var> operands = graph->operands(call);
   const absl::Span<const Var> outputs = graph->outputs();
