@@ -78,7 +78,7 @@ def test_a_folder_runs_its_library_and_a_file_its_program(tmp_path: Path) -> Non
         np.testing.assert_array_equal(loaded(params=PARAMS, x=X)[0], value)
     (tmp_path / "libstep.so").unlink()
     assert not ct.export.load(tmp_path).native
-    with pytest.raises(ValueError, match=r"libstep\.so cannot be used: .*cannot be opened"):
+    with pytest.raises(ValueError, match=r"libstep\.so cannot be used: .*No such file"):
         ct.export.load(tmp_path, native=True)
 
 
@@ -90,7 +90,7 @@ def test_a_library_of_another_program_is_not_run(tmp_path: Path) -> None:
     loaded = ct.export.load(tmp_path / "2")
     assert not loaded.native
     np.testing.assert_array_equal(loaded(X), 2 * X)
-    with pytest.raises(ValueError, match="is another library than"):
+    with pytest.raises(ValueError, match="it is not the one that was written with the file, or not all of it"):
         ct.export.load(tmp_path / "2", native=True)
 
 

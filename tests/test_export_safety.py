@@ -21,7 +21,7 @@ from op_records import RECORDS
 from records import Constant
 
 X = np.arange(1, 6, dtype=np.float32)
-TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "native"]
+TARGETS = _core.library_targets()
 LIBC = {"memcpy", "memset", "memmove"}
 nm = pytest.mark.skipif(not shutil.which("nm"), reason="needs nm of binutils")
 
