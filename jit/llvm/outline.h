@@ -73,7 +73,7 @@ struct Outline {
   absl::flat_hash_map<loop::Value, int64_t> slots;
   absl::flat_hash_map<loop::BufferId, int64_t> pointer_slots;
   std::vector<loop::BufferId> swapped;
-  int64_t arena_bytes = 0;  // the program's, and the slots
+  int64_t arena_bytes = 0;   // the program's, and the slots
   bool asks_caller = false;  // of a library: before the arena is a CallerQuestion (device/loaded.h)
   uint32_t modules = 1;
 
