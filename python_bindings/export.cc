@@ -35,18 +35,17 @@ std::vector<Tensor> tensors(const py::list& arrays) {
   return made;
 }
 
-// (kind, dtype, bytes, alignment, written), kind "arrays", "value" or "key".
-using ParameterTuple = std::tuple<std::string, std::string, int64_t, int64_t, bool>;
+// (dtype of a number that is given by value, or "", bytes, alignment, written).
+using ParameterTuple = std::tuple<std::string, int64_t, int64_t, bool>;
 
 jit::CParameter parameter(const ParameterTuple& given) {
-  const auto& [kind, dtype, bytes, alignment, written] = given;
+  const auto& [dtype, bytes, alignment, written] = given;
   jit::CParameter made{.kind = jit::CParameter::Kind::kArrays,
                        .dtype = DType::kFloat32,
                        .bytes = bytes,
                        .alignment = alignment,
                        .written = written};
-  if (kind == "key") made.kind = jit::CParameter::Kind::kKey;
-  if (kind == "value") {
+  if (!dtype.empty()) {
     made.kind = jit::CParameter::Kind::kValue;
     made.dtype = dtype_from_name(dtype).value_or(DType::kFloat32);
   }
@@ -157,20 +156,13 @@ void register_saved_files(py::module_& module) {
         return py::bytes(serialize(*with_rules_captured(handle.graph), {.locations = locations, .directories = false}));
       },
       py::arg("graph"), py::arg("locations") = true);
-  // A file of these sections, and of arrays one behind the other; and where each array is among them.
+  // A file of these sections, and of arrays one behind the other.
   module.def("save_sections",
              [](const std::vector<std::pair<std::string, std::string>>& sections, const py::list& arrays) {
-               constexpr size_t kLine = 64;
                std::vector<SavedSection> made;
                made.reserve(sections.size() + 1);
                for (const auto& [name, bytes] : sections) made.push_back({name, bytes});
-               SavedSection weights{std::string(kWeights), {}};
-               for (const Tensor& array : tensors(arrays)) {
-                 weights.bytes.resize((weights.bytes.size() + kLine - 1) / kLine * kLine);
-                 weights.bytes.append(array.as<char>(), static_cast<size_t>(array.aval().bytes()));
-               }
-               if (!weights.bytes.empty()) made.push_back(std::move(weights));
-               return py::bytes(save_sections(made));
+               return py::bytes(save_sections(std::move(made), tensors(arrays)));
              });
   module.def("has_sections", [](const py::bytes& bytes) { return has_sections(std::string_view(bytes)); });
   py::class_<SavedFile, std::shared_ptr<SavedFile>>(module, "SavedFile", "A file of sections, mapped.")
@@ -180,19 +172,15 @@ void register_saved_files(py::module_& module) {
            [](const SavedFile& self, const std::string& name) { return py::bytes(std::string(self.section(name))); })
       .def("graph",
            [](const SavedFile& self, const std::string& name) { return GraphHandle{deserialize(self.section(name))}; })
-      // The last inputs of the graph, one behind the other from an offset on; and where they end.
+      // The last inputs of the graph, from an offset on; and where they end.
       .def("weights", [](const SavedFile& self, const GraphHandle& handle, uint32_t count, int64_t offset) {
-        constexpr int64_t kLine = 64;
-        py::list arrays;
-        const uint32_t inputs = handle.graph->num_inputs();
-        if (count > inputs)
+        const auto avals = handle.graph->input_avals();
+        if (count > avals.size()) {
           throw Error(ErrorKind::kCorruptFile, "a saved function has fewer arrays than are saved with it");
-        for (uint32_t i = inputs - count; i < inputs; ++i) {
-          offset = (offset + kLine - 1) / kLine * kLine;
-          const Aval& aval = handle.graph->aval(i);
-          // Of an empty array there may be no section.
-          arrays.append(array_object(aval.bytes() == 0 ? Tensor(aval) : self.weights(aval, offset)));
-          offset += aval.bytes();
+        }
+        py::list arrays;
+        for (Tensor& array : self.weights(avals.last(count), offset)) {
+          arrays.append(array_object(std::move(array)));
         }
         return py::make_tuple(arrays, offset);
       });

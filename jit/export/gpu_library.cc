@@ -18,16 +18,6 @@
 namespace ct {
 namespace {
 
-std::vector<jit::BoundedInput> bounded_inputs(const Graph& graph, const GpuLibraryOptions& options) {
-  std::vector<jit::BoundedInput> lengths;
-  for (const jit::LengthInput& length : jit::find_length_inputs(graph)) {
-    if (length.input + options.constants.size() >= graph.num_inputs()) continue;
-    const Aval& aval = graph.aval(length.input);
-    lengths.push_back({length.input, aval.dtype(), aval.size(), length.bound});
-  }
-  return lengths;
-}
-
 // The header, the libraries of these objects, and the graph.
 absl::StatusOr<std::vector<ExportedFile>> files(const GraphPtr& graph, const GpuLibraryOptions& options,
                                                 std::string header, const std::vector<jit::ArchiveMember>& objects) {
@@ -48,10 +38,11 @@ absl::StatusOr<std::vector<ExportedFile>> files(const GraphPtr& graph, const Gpu
 
 constexpr std::string_view kCuda = "cuda";
 constexpr int kLeastCapability = 80, kAnyPtx = 1000;
+// What loads and launches runs on a processor of the kind of this one, on any of its systems.
 #ifdef __x86_64__
-constexpr std::string_view kProcessor = "x86_64";
+constexpr const char *kHostTriple = "x86_64-linux-gnu", *kHostCpu = "x86-64-v2";
 #else
-constexpr std::string_view kProcessor = "aarch64";
+constexpr const char *kHostTriple = "aarch64-linux-gnu", *kHostCpu = "generic";
 #endif
 
 // "cuda": the oldest; "cuda:sm_90".
@@ -71,38 +62,24 @@ absl::StatusOr<std::string> gpu_architecture(std::string_view target) {
              "'cuda:sm_90', for those from 9.0 on"));
 }
 
-// What loads and launches runs on a processor of the kind of this one, on any of its systems.
-absl::StatusOr<jit::TargetOptions> gpu_host(const GpuLibraryOptions& options) {
-  const std::string triple = options.triple.empty() ? concat(kProcessor, "-linux-gnu") : options.triple;
-  auto target = jit::export_target({.triple = triple, .cpu = options.cpu, .vector_bits = 0});
-  if (target.ok() && !target->triple.starts_with(kProcessor)) {
-    return absl::InvalidArgumentError(concat("programs for GPUs are exported for machines with this one's processor, ",
-                                             kProcessor, ", not for ", target->triple));
-  }
-  return target;
-}
-
 absl::StatusOr<std::vector<ExportedFile>> make_files(const GraphPtr& graph, const GpuLibraryOptions& options) {
   const auto architecture = gpu_architecture(options.target);
   if (!architecture.ok()) return architecture.status();
-  const auto host = gpu_host(options);
-  if (!host.ok()) return host.status();
   Machine machine = kGpu;
   machine.has_product_library = options.product_library;
   const auto plan = compile_kernels(graph, *architecture, machine);
   if (!plan.ok()) return plan.status();
   const auto program = gpu_program(*plan, options.constants);
   if (!program.ok()) return program.status();
-  auto object = jit::emit_gpu_object(*program, options.name, *host);
+  auto object = jit::emit_gpu_object(*program, options.name, {.triple = kHostTriple, .cpu = kHostCpu});
   if (!object.ok()) return object.status();
   const bool has_products = !program->products.empty();
   int64_t workspace_bytes = has_products ? program->workspace_bytes : plan->arena_bytes;
   if (has_products) workspace_bytes += static_cast<int64_t>(cuda::cublas::kMostWorkspaceBytes);
-  return files(
-      graph, options,
-      gpu_header(*graph, options, workspace_bytes, has_products, *architecture, bounded_inputs(*graph, options)),
-      {{concat(options.name, ".o"), *std::move(object)},
-       {"cotangent_cuda.o", std::string(cuda::exported::runtime_object())}});
+  const auto lengths = jit::bounded_inputs(*graph, graph->num_inputs() - options.constants.size());
+  return files(graph, options, gpu_header(*graph, options, workspace_bytes, has_products, *architecture, lengths),
+               {{concat(options.name, ".o"), *std::move(object)},
+                {"cotangent_cuda.o", std::string(cuda::exported::runtime_object())}});
 }
 
 }  // namespace

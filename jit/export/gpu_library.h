@@ -18,8 +18,6 @@ struct GpuLibraryOptions {
   std::vector<std::string> input_names = {};   // of parameters; may be shorter than the inputs: theirs, or x0, x1, ...
   std::vector<std::string> output_names = {};  // out0, out1, ...
   std::vector<Tensor> constants = {};          // values of the last inputs, built into the library
-  std::string triple = {};                     // of the machine that has the GPU; empty: this one's
-  std::string cpu = {};                        // likewise, or the triple's least
   std::string target = "cuda";                 // or "cuda:sm_90"
   bool product_library = true;                 // large products are left to cuBLASLt
 };

@@ -61,4 +61,14 @@ std::vector<LengthInput> find_length_inputs(const Graph& graph) {
   return inputs;
 }
 
+std::vector<BoundedInput> bounded_inputs(const Graph& graph, size_t count) {
+  std::vector<BoundedInput> inputs;
+  for (const LengthInput& length : find_length_inputs(graph)) {
+    if (length.input >= count) continue;
+    const Aval& aval = graph.aval(length.input);
+    inputs.push_back({length.input, aval.dtype(), aval.size(), length.bound});
+  }
+  return inputs;
+}
+
 }  // namespace ct::jit

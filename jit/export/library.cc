@@ -119,11 +119,7 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
   c.pairs = function.pairs;
   for (uint32_t i = 0; i < num_arguments; ++i) c.input_avals.push_back(graph->aval(i));
   c.output_avals = graph->output_avals();
-  for (const jit::LengthInput& length : jit::find_length_inputs(*graph)) {
-    if (length.input >= num_arguments) continue;
-    const Aval& aval = graph->aval(length.input);
-    c.lengths.push_back({length.input, aval.dtype(), aval.size(), length.bound});
-  }
+  c.lengths = jit::bounded_inputs(*graph, num_arguments);
   try {
     jit::Donated donated{std::vector<bool>(graph->num_inputs()), function.pairs};
     for (const int input : function.pairs) {

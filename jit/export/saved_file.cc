@@ -60,7 +60,13 @@ class Descriptor {
 
 }  // namespace
 
-std::string save_sections(const std::vector<SavedSection>& sections) {
+std::string save_sections(std::vector<SavedSection> sections, const std::vector<Tensor>& arrays) {
+  SavedSection weights{std::string(kWeights), {}};
+  for (const Tensor& array : arrays) {
+    weights.bytes.resize(aligned(weights.bytes.size(), kLine));
+    weights.bytes.append(array.as<char>(), static_cast<size_t>(array.aval().bytes()));
+  }
+  if (!weights.bytes.empty()) sections.push_back(std::move(weights));
   std::string table;
   uint64_t end = kRow + kRow * sections.size();
   for (const SavedSection& section : sections) {
@@ -156,11 +162,21 @@ std::string_view SavedFile::section(std::string_view name) const {
   return bytes;
 }
 
-Tensor SavedFile::weights(Aval aval, int64_t offset) const {
+std::vector<Tensor> SavedFile::weights(absl::Span<const Aval> avals, int64_t& offset) const {
+  std::vector<Tensor> arrays;
+  for (const Aval& aval : avals) {
+    offset = static_cast<int64_t>(aligned(static_cast<uint64_t>(offset), kLine));
+    // Of an empty array there may be no section.
+    arrays.push_back(aval.bytes() == 0 ? Tensor(aval) : array_at(aval, static_cast<uint64_t>(offset)));
+    offset += aval.bytes();
+  }
+  return arrays;
+}
+
+Tensor SavedFile::array_at(Aval aval, uint64_t offset) const {
   const Place& place = place_of(kWeights);
   const auto bytes = static_cast<uint64_t>(aval.bytes());
-  if (offset < 0 || static_cast<uint64_t>(offset) % kLine != 0 || static_cast<uint64_t>(offset) > place.bytes ||
-      bytes > place.bytes - static_cast<uint64_t>(offset)) {
+  if (offset > place.bytes || bytes > place.bytes - offset) {
     corrupt(path_, "an array is not inside of its weights");
   }
   // Nobody writes to borrowed memory.

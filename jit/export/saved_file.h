@@ -26,7 +26,8 @@ struct SavedSection {
   std::string name;  // up to 39 bytes
   std::string bytes;
 };
-std::string save_sections(const std::vector<SavedSection>& sections);
+// With the arrays behind the sections, each from a multiple of 64 on.
+std::string save_sections(std::vector<SavedSection> sections, const std::vector<Tensor>& arrays);
 // Whether the file begins like one; older ones do not.
 bool has_sections(std::string_view bytes);
 
@@ -41,8 +42,9 @@ class SavedFile : public std::enable_shared_from_this<SavedFile> {
   bool has(std::string_view name) const;
   // Compared with its checksum.
   std::string_view section(std::string_view name) const;
-  // An array in the file's memory, which it keeps. The checksum is not looked at, so that nothing is read.
-  Tensor weights(Aval aval, int64_t offset) const;
+  // Arrays in the file's memory, which they keep, one behind the other from `offset` on, which becomes where they end.
+  // The checksum is not looked at, so that nothing is read.
+  std::vector<Tensor> weights(absl::Span<const Aval> avals, int64_t& offset) const;
 
  private:
   struct Place {
@@ -51,6 +53,7 @@ class SavedFile : public std::enable_shared_from_this<SavedFile> {
   };
   SavedFile() = default;
   const Place& place_of(std::string_view name) const;
+  Tensor array_at(Aval aval, uint64_t offset) const;
 
   std::string path_;
   const char* data_ = nullptr;

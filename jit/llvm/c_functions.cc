@@ -200,7 +200,6 @@ class CFunctions {
     types.push_back(b_.getPtrTy());
     llvm::Function* made = begin(function.name, b_.getInt32Ty(), types);
     const auto count = static_cast<unsigned>(function.parameters.size());
-    CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
     const CWorkspace places(function);
     if (library_.checks) {
       std::vector<CChecks::Range> ranges;
@@ -209,17 +208,17 @@ class CFunctions {
         if (parameter.kind == CParameter::Kind::kValue || parameter.bytes == 0) continue;
         ranges.push_back({made->getArg(i), parameter.bytes, parameter.alignment, parameter.written});
       }
-      checks.pointers(ranges);
+      checks_.pointers(ranges);
       check_run(made->getArg(count), places.bytes);
       if (places.bytes > 0) ranges.push_back(workspace_of(made->getArg(count), places));
-      checks.overlaps(ranges);
+      checks_.overlaps(ranges);
     }
     std::vector<llvm::Value*> bases;
     for (unsigned i = 0; i < count; ++i) bases.push_back(base_of(function.parameters[i], made->getArg(i)));
     const auto place = [&](const CLeaf& leaf) { return at(bases[leaf.parameter], leaf.offset); };
     const Arrays arrays{.input = [&](size_t i) { return place(function.inputs[i]); },
                         .output = [&](size_t i) { return place(function.outputs[i]); }};
-    finish_call(function, arrays, made->getArg(count));
+    finish_call(function, places, arrays, made->getArg(count));
   }
 
   void add_call_of_leaves(const CFunction& function) {
@@ -228,25 +227,22 @@ class CFunctions {
     llvm::Value* inputs = made->getArg(0);
     llvm::Value* outputs = made->getArg(1);
     const CWorkspace places(function);
-    CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
     if (library_.checks) {
       if (!function.inputs.empty()) require(b_.CreateIsNotNull(inputs), kCNull);
       if (!function.outputs.empty()) require(b_.CreateIsNotNull(outputs), kCNull);
-    }
-    if (library_.checks) {
-      checks.pointers_of_leaves(inputs, function.input_avals);
-      checks.pointers_of_leaves(outputs, function.output_avals);
+      checks_.pointers_of_leaves(inputs, function.input_avals);
+      checks_.pointers_of_leaves(outputs, function.output_avals);
       check_run(made->getArg(2), places.bytes);
-      checks.overlaps_of_leaves(inputs, outputs, function.input_avals, function.output_avals, function.pairs);
+      checks_.overlaps_of_leaves(inputs, outputs, function.input_avals, function.output_avals, function.pairs);
       if (places.bytes > 0) {
         const CChecks::Range workspace = workspace_of(made->getArg(2), places);
-        checks.leaves_apart(inputs, function.input_avals, workspace);
-        checks.leaves_apart(outputs, function.output_avals, workspace);
+        checks_.leaves_apart(inputs, function.input_avals, workspace);
+        checks_.leaves_apart(outputs, function.output_avals, workspace);
       }
     }
     const Arrays arrays{.input = [&](size_t i) { return b_.CreateLoad(pointer, slot(inputs, i)); },
                         .output = [&](size_t i) { return b_.CreateLoad(pointer, slot(outputs, i)); }};
-    finish_call(function, arrays, made->getArg(2));
+    finish_call(function, places, arrays, made->getArg(2));
   }
 
   llvm::Type* value_type(DType dtype) {
@@ -258,18 +254,12 @@ class CFunctions {
   llvm::Value* base_of(const CParameter& parameter, llvm::Value* argument) {
     if (parameter.kind == CParameter::Kind::kArrays) return argument;
     llvm::AllocaInst* place = b_.CreateAlloca(b_.getInt64Ty());
-    if (parameter.kind == CParameter::Kind::kValue) {
-      b_.CreateStore(argument, place);
-    } else {
-      b_.CreateMemCpy(place, llvm::Align(8), argument, llvm::Align(4), 8);
-    }
+    b_.CreateStore(argument, place);
     return place;
   }
 
-  void finish_call(const CFunction& function, const Arrays& arrays, llvm::Value* run) {
-    const CWorkspace places(function);
-    CChecks checks(b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); });
-    for (const BoundedInput& input : function.lengths) checks.length(arrays.input(input.input), input);
+  void finish_call(const CFunction& function, const CWorkspace& places, const Arrays& arrays, llvm::Value* run) {
+    for (const BoundedInput& input : function.lengths) checks_.length(arrays.input(input.input), input);
     llvm::Value* entry = chosen(function);
     if (fits_ != nullptr) require(b_.CreateIsNotNull(entry), kCCpu);
 
@@ -358,6 +348,7 @@ class CFunctions {
   llvm::Module& module_;
   const Target& target_;
   llvm::IRBuilder<> b_;
+  CChecks checks_{b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); }};
   const CLibrary& library_;
   llvm::StructType* run_;  // ct_run
   llvm::StructType* question_;

@@ -49,7 +49,6 @@ struct CParameter {
   enum class Kind : uint8_t {
     kArrays,  // a pointer to one array or several
     kValue,   // a number
-    kKey,     // a pointer to the two words of a random key
   };
   Kind kind = Kind::kArrays;
   DType dtype = DType::kFloat32;  // kValue

@@ -48,11 +48,6 @@ struct TargetOptions {
   bool tells_stack = false;       // objects have a section of stack sizes (stack_sizes.h)
 };
 
-// The machines that programs are exported for (export_targets.cc), and the options for one of these that a user named
-// by its triple; an error lists them.
-std::vector<std::string> export_target_names();
-absl::StatusOr<TargetOptions> export_target(const TargetOptions& options);
-
 // A large program is several objects, compiled on all cores that the process may use; the code does not depend on their
 // number. To be loaded where host_cpu_features() are the same.
 absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view symbol,

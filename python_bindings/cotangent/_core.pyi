@@ -526,7 +526,7 @@ def library_statuses() -> list[tuple[int, str, str]]: ...
 def compile_function(
     graph: Graph,
     symbol: str,
-    parameters: Sequence[tuple[str, str, int, int, bool]],
+    parameters: Sequence[tuple[str, int, int, bool]],
     inputs: Sequence[tuple[int, int]],
     outputs: Sequence[tuple[int, int]],
     pairs: Sequence[int],

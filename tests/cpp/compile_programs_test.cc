@@ -14,6 +14,7 @@
 #include "jit/store/disk_cache.h"
 #include "runtime/error.h"
 #include "tests/cpp/compile_testing.h"
+#include "tests/cpp/exported_run.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
 
@@ -432,15 +433,6 @@ TEST(CompilePrograms, DonatedInputsAreUpdatedInPlace) {
 
 // ---- export ---------------------------------------------------------------------------------------------------------
 
-struct CRun {  // ct_run
-  size_t size = sizeof(CRun);
-  void* workspace = nullptr;
-  size_t workspace_bytes = 0;
-  const volatile int* stop = nullptr;
-  void* parallel = nullptr;
-  void* pool = nullptr;
-};
-
 TEST(CompilePrograms, ExportedLibraryRuns) {
   const Aval x(DType::kFloat32, {200, 200});
   for (bool large : {false, true}) {
@@ -479,11 +471,11 @@ TEST(CompilePrograms, ExportedLibraryRuns) {
 
     void* handle = dlopen(path.c_str(), RTLD_NOW);
     ASSERT_NE(handle, nullptr) << dlerror();
-    auto* scale = reinterpret_cast<int (*)(const void*, float, void*, const CRun*)>(dlsym(handle, "scale"));
+    auto* scale = reinterpret_cast<int (*)(const void*, float, void*, const ExportedRun*)>(dlsym(handle, "scale"));
     ASSERT_NE(scale, nullptr);
     Tensor out(x);
     const Tensor workspace(Aval(DType::kUInt8, {1 << 20}));
-    CRun run{.workspace = workspace.data(), .workspace_bytes = 1 << 20};
+    ExportedRun run{.workspace = workspace.data(), .workspace_bytes = 1 << 20};
     EXPECT_EQ(scale(inputs[0].data(), 2.0F, out.data(), &run), jit::kCOk);
     EXPECT_EQ(std::memcmp(out.data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
     EXPECT_EQ(scale(nullptr, 2.0F, out.data(), &run), jit::kCNull);

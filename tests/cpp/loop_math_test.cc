@@ -11,6 +11,7 @@
 #include "jit/llvm/c_functions.h"
 #include "jit/llvm/link.h"
 #include "jit/llvm/tiles.h"
+#include "tests/cpp/exported_run.h"
 #include "tests/cpp/loop_testing.h"
 
 namespace ct::loop {
@@ -400,17 +401,9 @@ std::vector<T> product_by(const Program& program, const jit::TargetOptions& targ
   std::filesystem::remove(path);
   EXPECT_NE(handle, nullptr) << dlerror();
   if (handle == nullptr) return {};
-  struct Run {  // ct_run
-    size_t size = sizeof(Run);
-    void* workspace = nullptr;
-    size_t workspace_bytes = 0;
-    const volatile int* stop = nullptr;
-    void* parallel = nullptr;
-    void* pool = nullptr;
-  };
-  using Product = int (*)(const T*, const T*, T*, const Run*);
+  using Product = int (*)(const T*, const T*, T*, const ExportedRun*);
   const auto product = reinterpret_cast<Product>(dlsym(handle, "product"));
-  Run run;
+  ExportedRun run;
   run.workspace = std::aligned_alloc(64, std::max<size_t>(workspace_bytes, 64));
   run.workspace_bytes = workspace_bytes;
   EXPECT_EQ(product(arrays[0].data(), arrays[1].data(), arrays[2].data(), &run), jit::kCOk);

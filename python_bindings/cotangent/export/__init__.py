@@ -11,7 +11,6 @@ stream besides, and the library needs the driver, and cuBLASLt if the program ha
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from cotangent.export._function import Function, function
 from cotangent.export._gpu import ExportedForGpu
 from cotangent.export._library import Exported, default_target, make
 from cotangent.export._loading import Loaded, SavedFunction, read_functions, run_native
-from cotangent.export._saved import tree_to_json
+from cotangent.export._saved import shared_to_json, tree_to_json
 
 __all__ = ["Exported", "Function", "Loaded", "compile", "function", "library", "load"]
 
@@ -162,7 +161,7 @@ def load(path: str | Path, name: str | None = None, *, native: bool | None = Non
     shared = file.parent / f"lib{file.stem}.so"
     runs_native = native is True or (native is None and Path(path).is_dir() and shared.exists())
     if runs_native:
-        runs_native = _use_library(shared, file, description, functions, must=native is True)
+        runs_native = _use_library(shared, file, saved, description, functions, must=native is True)
     return Loaded(file.stem, {each.name: _jitted(each) for each in functions}, runs_native)
 
 
@@ -178,18 +177,23 @@ def _find(path: Path, name: str | None) -> Path:
 
 
 def _use_library(
-    shared: Path, file: Path, description: dict[str, Any], functions: Sequence[SavedFunction], *, must: bool
+    shared: Path,
+    file: Path,
+    saved: SavedFile,
+    description: dict[str, Any],
+    functions: Sequence[SavedFunction],
+    *,
+    must: bool,
 ) -> bool:
     try:
         here = default_target()
         if description["target"] != "native" and description["target"].partition("-v")[0] != here:
             raise ValueError(f"it was made for {description['target']}, which this machine is not")
-        if not _is_whole(shared, _core.SavedFile(str(file))):
+        if not _is_whole(shared, saved):
             raise ValueError("it is not the one that was written with the file, or not all of it")
         opened = _core.open_library(str(shared.resolve()), description["library"])
-        if f"0x{opened.signature:016x}" != description["signature"] or opened.description.encode() != _description(
-            file
-        ):
+        same_text = opened.description.encode() == saved.section("library")
+        if not same_text or f"0x{opened.signature:016x}" != description["signature"]:
             raise ValueError(f"load: {shared} is another library than {file} describes")
         if opened.check() != 0:
             raise ValueError(
@@ -207,22 +211,8 @@ def _is_whole(shared: Path, saved: SavedFile) -> bool:
     """Whether the library is as long as it was, and begins and ends as it did: one that is cut off would end the process."""
     if not saved.has("shared"):
         return False
-    try:
-        described = json.loads(saved.section("shared"))
-        with shared.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(0)
-            ends = file.read(1 << 20)
-            file.seek(max(size - (1 << 16), 0))
-            ends += file.read()
-        found = {"bytes": size, "ends": hashlib.sha256(ends).hexdigest()}
-    except ValueError:
-        return False
-    return bool(described == found)
-
-
-def _description(file: Path) -> bytes:
-    return _core.SavedFile(str(file)).section("library")
+    with shared.open("rb") as file:
+        return bool(json.loads(saved.section("shared")) == shared_to_json(file))
 
 
 def _jitted(saved: SavedFunction) -> Callable[..., Any]:

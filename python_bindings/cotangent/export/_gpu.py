@@ -38,7 +38,6 @@ class ExportedForGpu:
         """
         files = self._files()
         path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
         write_files(path, files)
         return path
 

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
+from cotangent._core import CompiledFunction
 from cotangent.export._layout import ArrayType, Library, Member, Row, Structure, unique
 from cotangent.export._signature import Parameter, Signature, type_name
 
-
-@dataclass(frozen=True)
-class Facts:
-    """What compiling found out about a function."""
-
-    workspace_bytes: int
-    copied_bytes: int
-    arena_bytes: int
-    may_stop: bool
-    bounded: bool
-    stack_bytes: int
-    nanoseconds: int
-    donations: tuple[int, ...]
+# What compiling finds out about a function, as `NAME_describe` says it.
+_FACTS = (
+    "workspace_bytes",
+    "copied_bytes",
+    "arena_bytes",
+    "may_stop",
+    "bounded",
+    "stack_bytes",
+    "nanoseconds",
+    "donations",
+)
+Facts = Mapping[str, CompiledFunction]  # by the function's name
 
 
 _ABI = """/* What the libraries that cotangent exports share. */
@@ -139,7 +138,7 @@ def workspace_name(symbol: str) -> str:
     return f"{symbol.upper()}_WORKSPACE"
 
 
-def function_text(signature: Signature, facts: Facts) -> str:
+def function_text(signature: Signature, facts: CompiledFunction) -> str:
     """Its declarations, with what there is to know."""
     lines = [f"/* {call_text(signature)}"]
     for parameter in signature.parameters:
@@ -190,9 +189,7 @@ def _linked(name: str, target: str) -> str:
     return f"In {name}.wasm or lib{name}.a" if "wasm" in kinds else f"Link with lib{name}.a{other}"
 
 
-def header(
-    library: Library, signatures: Sequence[Signature], facts: Mapping[str, Facts], number: int, target: str
-) -> str:
+def header(library: Library, signatures: Sequence[Signature], facts: Facts, number: int, target: str) -> str:
     """The text of NAME.h."""
     name = library.name
     version = _core.version
@@ -224,25 +221,13 @@ def header(
 
 
 def description(
-    interface: Mapping[str, Any], facts: Mapping[str, Facts], number: int, target: str, checks: bool, numerics: str
+    interface: Mapping[str, Any], facts: Facts, number: int, target: str, checks: bool, numerics: str
 ) -> str:
     """The JSON that NAME_describe returns: the interface, and what compiling found out."""
-    functions = []
-    for function in interface["functions"]:
-        found = facts[function["name"]]
-        functions.append(
-            {
-                **function,
-                "workspace_bytes": found.workspace_bytes,
-                "copied_bytes": found.copied_bytes,
-                "arena_bytes": found.arena_bytes,
-                "may_stop": found.may_stop,
-                "bounded": found.bounded,
-                "stack_bytes": found.stack_bytes,
-                "nanoseconds": found.nanoseconds,
-                "donations": list(found.donations),
-            }
-        )
+    functions = [
+        {**function, **{fact: getattr(facts[function["name"]], fact) for fact in _FACTS}}
+        for function in interface["functions"]
+    ]
     document = {
         **interface,
         "cotangent": _core.version,

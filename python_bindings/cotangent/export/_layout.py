@@ -211,7 +211,7 @@ def is_item(key: str) -> bool:
 
 def identifier(word: str, otherwise: str, macros: tuple[str, ...] = ()) -> str:
     """The word as far as C allows: other characters become underscores; keywords and macros, which begin with one of these, get one behind."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", "".join(character for character in word))
+    name = re.sub(r"[^A-Za-z0-9_]", "_", word)
     if not name:
         name = otherwise
     if name[0].isdigit():

@@ -80,20 +80,8 @@ class Exported:
             ]
         return self._compiled[target]
 
-    def _facts(self, target: str) -> dict[str, Facts]:
-        return {
-            signature.name: Facts(
-                made.workspace_bytes,
-                made.copied_bytes,
-                made.arena_bytes,
-                made.may_stop,
-                made.bounded,
-                made.stack_bytes,
-                made.nanoseconds,
-                tuple(made.donations),
-            )
-            for signature, made in zip(self._signatures, self._compile(target), strict=True)
-        }
+    def _facts(self, target: str) -> Facts:
+        return {s.name: made for s, made in zip(self._signatures, self._compile(target), strict=True)}
 
     def header(self, *, target: str | None = None) -> str:
         """The text of ``NAME.h``."""
@@ -166,7 +154,6 @@ class Exported:
             contents[f"{self.name}Config.cmake"] = cmake_text(self.name).encode()
         if "pc" in files:
             contents[f"{self.name}.pc"] = pkg_config_text(self.name, f"{self._number:016x}").encode()
-        path.mkdir(parents=True, exist_ok=True)
         write_files(path, contents)
         return path
 

@@ -112,22 +112,16 @@ class SavedFunction:
             raise TypeError(f"{self.name} was exported for arguments {self.in_tree}, called with {tree}{same}")
         operands = []
         for index, (leaf, (shape, dtype, weak)) in enumerate(zip(leaves, self.graph.in_avals, strict=False)):
-            has = aval_of(leaf)
-            if tuple(has[0]) != tuple(shape) or (has[1] != dtype and not has[2]):
+            given_shape, given_dtype, given_weak = aval_of(leaf)
+            if tuple(given_shape) != tuple(shape) or (given_dtype != dtype and not given_weak):
                 raise TypeError(
-                    f"{self.name}: {self.path(index)} is {dtype}{list(shape)}, called with {has[1]}{list(has[0])}"
+                    f"{self.name}: {self.path(index)} is {dtype}{list(shape)}, called with {given_dtype}{list(given_shape)}"
                 )
-            if has[1] != dtype and _core.dtype_kind(has[1]) != _core.dtype_kind(dtype):
-                wanted, found = _core.dtype_kind(dtype), _core.dtype_kind(has[1])
-                if (found, wanted) not in (
-                    ("signed", "unsigned"),
-                    ("signed", "float"),
-                    ("unsigned", "float"),
-                    ("float", "complex"),
-                    ("signed", "complex"),
-                ):
-                    raise TypeError(f"{self.name}: {self.path(index)} is {dtype}, called with a {found} number")
-            operands.append(leaf if has[1] == dtype and has[2] == weak else _core.convert(leaf, dtype))
+            # A number without a dtype of its own takes the array's, unless it would be cut off.
+            if _core.promote_types([(given_dtype, given_weak), (dtype, False)])[0] != dtype:
+                kind = _core.dtype_kind(given_dtype)
+                raise TypeError(f"{self.name}: {self.path(index)} is {dtype}, called with a {kind} number")
+            operands.append(leaf if given_dtype == dtype and given_weak == weak else _core.convert(leaf, dtype))
         for index, bound in self.bounds:
             self.check_length(operands[index], index, bound)
         return operands

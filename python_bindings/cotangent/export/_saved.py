@@ -7,10 +7,11 @@ process has, and their static data are texts, numbers and tuples of these.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -127,17 +128,20 @@ def functions_to_json(functions: Mapping[str, Function]) -> list[dict[str, Any]]
     ]
 
 
-def shared_to_json(shared: bytes) -> dict[str, Any]:
+def shared_to_json(file: BinaryIO) -> dict[str, Any]:
     """What tells a whole library from one that was cut off or damaged, without reading all of a large one."""
-    ends = shared[: 1 << 20] + shared[-(1 << 16) :]
-    return {"bytes": len(shared), "ends": hashlib.sha256(ends).hexdigest()}
+    ends = hashlib.sha256(file.read(1 << 20))
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(size - (1 << 16), 0))
+    ends.update(file.read())
+    return {"bytes": size, "ends": ends.hexdigest()}
 
 
 def library_file(description: str, functions: Mapping[str, Function], shared: bytes | None) -> bytes:
     """The bytes of NAME.ctir. ``shared``: the library that is written beside it."""
     sections = [
         ("library", description.encode()),
-        *([] if shared is None else [("shared", json.dumps(shared_to_json(shared)).encode())]),
+        *([] if shared is None else [("shared", json.dumps(shared_to_json(io.BytesIO(shared))).encode())]),
         ("functions", json.dumps(functions_to_json(functions), separators=(",", ":")).encode()),
         *((f"graph {index}", _core.graph_section(f.graph)) for index, f in enumerate(functions.values())),
     ]

@@ -54,7 +54,6 @@ class Signature:
             "symbol": self.symbol,
             "parameters": [
                 (
-                    "value" if p.by_value else "arrays",
                     _value_dtype(p.type) if p.by_value else "",
                     p.type.bytes,
                     p.type.alignment,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 
 def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
-    """All of the files, or on an error none of them: the old ones are as they were."""
+    """All of the files into the directory, which is made; or on an error none of them: the old ones are as they were."""
+    directory.mkdir(parents=True, exist_ok=True)
     written: list[tuple[Path, Path]] = []
     try:
         for index, (name, data) in enumerate(files.items()):
