@@ -47,7 +47,7 @@ Expression Emission::combined(ScalarOp op, DType dtype, std::string a, std::stri
     case ScalarOp::kOr:
       return bitwise("|");
     case ScalarOp::kXor:
-      return is_bool(dtype) ? Expression{concat(a, " != ", b), kEquality} : bitwise("^");
+      return bitwise("^");
     default:
       return {concat(helpers.scalar(op, dtype), "(", a, ", ", b, ")")};
   }
@@ -65,6 +65,11 @@ Expression Emission::scalar(const Statement& s) {
   };
   const auto atoms = [&](std::string_view sign, Binding binding) { return binary(sign, binding, kUnary, kUnary); };
   if (is_comparison(s.op)) {
+    // Of what is equal to itself compilers want to know why.
+    if (s.operands[0] == s.operands[1] && !is_float(dtype)) {
+      const bool holds = s.op == ScalarOp::kEq || s.op == ScalarOp::kLe || s.op == ScalarOp::kGe;
+      return {holds ? "true" : "false"};
+    }
     constexpr std::string_view kSigns[] = {"==", "!=", "<", "<=", ">", ">="};
     return atoms(kSigns[static_cast<int>(s.op) - static_cast<int>(ScalarOp::kEq)],
                  s.op <= ScalarOp::kNe ? kEquality : kRelation);
@@ -95,7 +100,7 @@ Expression Emission::scalar(const Statement& s) {
     case ScalarOp::kSub:
     case ScalarOp::kNeg:
       // Of bools, as of any numbers of one bit.
-      if (is_bool(dtype) && s.op == ScalarOp::kSub) return atoms("!=", kEquality);
+      if (is_bool(dtype) && s.op == ScalarOp::kSub) return atoms("^", kBitwise);
       if (is_bool(dtype)) return {value(s.operands[0], kAtom)};
       return call(helpers.scalar(s.op, dtype));
     case ScalarOp::kAbs:

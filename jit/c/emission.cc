@@ -37,37 +37,53 @@ Emission::Emission(const loop::Program& program, const Names& names, Helpers& he
   count_uses();
 }
 
+// Until nothing more turns out to be unused: what only such values are made from is unused, too.
 void Emission::count_uses() {
-  const auto use = [&](Value value, BlockId block, size_t position, uint32_t times = 1) {
+  std::vector<bool> unused(program.values.size(), false);
+  const auto use = [&](Value value, BlockId block, size_t position, uint32_t times) {
     uses_[value].count += times;
     uses_[value].block = block;
     uses_[value].position = static_cast<uint32_t>(position);
   };
+  const auto count = [&](const Statement& s, BlockId block, size_t position) {
+    if (loop::is_instruction(s) && unused[s.result]) return;
+    // What is read in each iteration is a variable; so is what is written out more than once.
+    const uint32_t times =
+        s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
+    loop::visit_inputs(program, s, [&](Value value) { use(value, block, position, times); });
+    const auto yield = [&](Value value, BlockId from) { use(value, from, program.blocks[from].statements.size(), 1); };
+    if (s.kind == StatementKind::kFor) {
+      for (const loop::Carry& carry : program.fors[s.detail].carries) yield(carry.next, program.fors[s.detail].body);
+    } else if (s.kind == StatementKind::kWhile) {
+      const loop::While& inner = program.whiles[s.detail];
+      yield(inner.condition, inner.condition_block);
+      for (const loop::Carry& carry : inner.carries) yield(carry.next, inner.body);
+    } else if (s.kind == StatementKind::kIf) {
+      const loop::If& inner = program.ifs[s.detail];
+      for (const loop::If::Merge& merge : inner.merges) {
+        if (unused[merge.result]) continue;
+        yield(merge.then_value, inner.then_block);
+        yield(merge.else_value, inner.else_block);
+      }
+    }
+  };
+  for (bool found = true; found;) {
+    std::ranges::fill(uses_, Uses{});
+    for (BlockId block = 0; block < program.blocks.size(); ++block) {
+      const std::vector<Statement>& statements = program.blocks[block].statements;
+      for (size_t i = 0; i < statements.size(); ++i) count(statements[i], block, i);
+    }
+    found = false;
+    for (Value value = 0; value < uses_.size(); ++value) {
+      if (uses_[value].count > 0 || unused[value]) continue;
+      unused[value] = found = true;
+    }
+  }
   for (BlockId block = 0; block < program.blocks.size(); ++block) {
-    const std::vector<Statement>& statements = program.blocks[block].statements;
     uint32_t writes = 0;
-    for (size_t i = 0; i < statements.size(); ++i) {
-      const Statement& s = statements[i];
+    for (const Statement& s : program.blocks[block].statements) {
       writes_before_[block].push_back(writes);
       if (!loop::is_instruction(s)) ++writes;
-      // What is read in each iteration is a variable; so is what is written out more than once.
-      const uint32_t times =
-          s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
-      loop::visit_inputs(program, s, [&](Value value) { use(value, block, i, times); });
-      const auto yield = [&](Value value, BlockId from) { use(value, from, program.blocks[from].statements.size()); };
-      if (s.kind == StatementKind::kFor) {
-        for (const loop::Carry& carry : program.fors[s.detail].carries) yield(carry.next, program.fors[s.detail].body);
-      } else if (s.kind == StatementKind::kWhile) {
-        const loop::While& inner = program.whiles[s.detail];
-        yield(inner.condition, inner.condition_block);
-        for (const loop::Carry& carry : inner.carries) yield(carry.next, inner.body);
-      } else if (s.kind == StatementKind::kIf) {
-        const loop::If& inner = program.ifs[s.detail];
-        for (const loop::If::Merge& merge : inner.merges) {
-          yield(merge.then_value, inner.then_block);
-          yield(merge.else_value, inner.else_block);
-        }
-      }
     }
     writes_before_[block].push_back(writes);
   }
@@ -172,7 +188,6 @@ std::string Emission::pointer(BufferId id, const Index& index) {
 
 void Emission::define_at(Value value, Expression expression, BlockId block, uint32_t position) {
   const Uses& used = uses_[value];
-  if (used.count == 0) return define(value, std::move(expression));  // nothing writes it
   bool inlines = used.count == 1 && used.block == block && expression.text.size() <= kLongest;
   if (inlines && expression.reads) {
     // Nothing may be written before it is read.
@@ -259,6 +274,7 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
     case StatementKind::kConstant:
       return define(s.result, instruction(s));
     default:
+      if (uses_[s.result].count == 0) return;
       return define_at(s.result, instruction(s), id, position);
   }
 }

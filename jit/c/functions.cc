@@ -25,7 +25,9 @@ struct Run {
   bool only_computes = true;
 };
 
-void add(const loop::Program& program, const Statement& s, Run& run) {
+template <typename IsUsed>
+void add(const loop::Program& program, const Statement& s, const IsUsed& is_used, Run& run) {
+  if (loop::is_instruction(s) && !is_used(s.result)) return;
   const auto use = [&](Value value, uint32_t times) {
     run.used[value] += times;
     if (!run.defined.contains(value) && std::ranges::find(run.arguments, value) == run.arguments.end())
@@ -38,9 +40,17 @@ void add(const loop::Program& program, const Statement& s, Run& run) {
     run.only_computes = false;
   loop::visit_arguments(program, s, [&](Value value) { run.defined.insert(value); });
   loop::visit_blocks_of(program, s, [&](BlockId inner) {
-    for (const Statement& t : program.blocks[inner].statements) add(program, t, run);
+    for (const Statement& t : program.blocks[inner].statements) add(program, t, is_used, run);
   });
-  loop::visit_yields(program, s, [&](Value value) { use(value, 1); });
+  if (s.kind == StatementKind::kIf) {
+    for (const loop::If::Merge& merge : program.ifs[s.detail].merges) {
+      if (!is_used(merge.result)) continue;
+      use(merge.then_value, 1);
+      use(merge.else_value, 1);
+    }
+  } else {
+    loop::visit_yields(program, s, [&](Value value) { use(value, 1); });
+  }
   loop::visit_results(program, s, [&](Value value) { run.defined.insert(value); });
 }
 
@@ -52,7 +62,8 @@ uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
   if (expansion == 0 || in_function) return begin;
   uint32_t after = begin;
   Run run;
-  while (after < end && statements[after].expansion == expansion) add(program, statements[after++], run);
+  const auto is_used = [&](Value value) { return uses_[value].count > 0; };
+  while (after < end && statements[after].expansion == expansion) add(program, statements[after++], is_used, run);
   // All that is used elsewhere must be one value.
   Value result = loop::kNoValue;
   for (const Value value : run.defined) {

@@ -112,6 +112,9 @@ std::string preamble(const TargetFacts& facts) {
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __NO_MATH_ERRNO__ /* compiled with -fno-math-errno */
+#define CT_NO_ERRNO
+#endif
 #define CT_INLINE static inline __attribute__((always_inline))
 /* A multiply and an add are two roundings unless the program says fma. Loops whose iterations do not depend on each
  * other say so. */
@@ -174,6 +177,8 @@ std::string Helpers::scalar_float(ScalarOp op, DType dtype) {
                                   {"f", f},
                                   {"1", real_literal(1.0, f.c_str())},
                                   {"0", real_literal(0.0, f.c_str())},
+                                  {"vector", op == ScalarOp::kSqrt ? vector(kind, is_double(kind) ? 2 : 4) : ""},
+                                  {"letter", is_double(kind) ? "d" : "s"},
                                   {"whole", real_literal(std::ldexp(1.0, is_double(kind) ? 52 : 23), f.c_str())}}));
   };
   const auto rounding = [&](std::string_view builtin, std::string_view correction) {
@@ -201,18 +206,19 @@ std::string Helpers::scalar_float(ScalarOp op, DType dtype) {
     case ScalarOp::kRound:
       return rounding("rint", "");
     case ScalarOp::kSqrt:
-      return define("$T x", R"({
-#if defined __has_builtin
-#if __has_builtin(__builtin_elementwise_sqrt)
-#define CT_ROOT __builtin_elementwise_sqrt
+      // Builtins set errno by a call of the C library, unless they are told not to.
+      return define("$T x", R"C({
+#ifdef CT_NO_ERRNO
+  return __builtin_sqrt$f(x);
+#elif defined __clang__ && __clang_major__ >= 16
+  return __builtin_elementwise_sqrt(x);
+#elif defined __SSE2__
+  const $vector all = {x};
+  return __builtin_ia32_sqrts$letter(all)[0];
+#else
+  return __builtin_sqrt$f(x); /* needs -fno-math-errno or -lm */
 #endif
-#endif
-#ifndef CT_ROOT
-#define CT_ROOT __builtin_sqrt$f
-#endif
-  return CT_ROOT(x);
-#undef CT_ROOT
-})");
+})C");
     case ScalarOp::kIsFinite:
       return function(name, concat(kInline, "bool ", name, "(", type, " x) { return __builtin_fabs", f,
                                    "(x) < __builtin_inf", f, "(); }\n"));
@@ -532,7 +538,8 @@ std::string Helpers::store_some(DType dtype, unsigned lanes) {
 }
 
 std::string Helpers::vector_fma(DType dtype, unsigned lanes) {
-  const std::string type = vector(dtype, lanes), name = concat(type, "_fma"), one = fma(dtype);
+  const std::string type = vector(dtype, lanes), name = concat(type, "_fma");
+  const std::string one = concat("__builtin_fma", suffix(dtype));
   const bool once = facts_.fma && (facts_.doubles || !is_double(dtype));
   std::string body = "return a * b + c;";
   if (once) {

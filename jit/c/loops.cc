@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "jit/c/emission.h"
+#include "jit/loop/visit.h"
 #include "runtime/error.h"
 
 namespace ct::jit::c {
@@ -25,6 +26,16 @@ constexpr double kBetweenQuestions = 5e5;  // nanoseconds, as polls.cc has them
 // The result does not depend on the order, but for floats: these are rounded, and have two zeros.
 bool has_order(const loop::Program& program, const Carry& carry) {
   return carry.combine && is_float(program.values[carry.init].dtype);
+}
+
+bool has_ordered_folds(const loop::Program& program, loop::BlockId block) {
+  bool found = false;
+  loop::visit_statements(program, block, [&](const loop::Statement& s) {
+    if (s.kind != loop::StatementKind::kFor) return;
+    found = found || std::ranges::any_of(program.fors[s.detail].carries,
+                                         [&](const Carry& carry) { return has_order(program, carry); });
+  });
+  return found;
 }
 
 std::string identity_of(ScalarOp op, DType dtype) {
@@ -109,6 +120,8 @@ class Lanes {
       e_.line(results_[c], " = ", e_.combined(*carry.combine, kind(carry), results_[c], total).text, ";");
     }
     if (has_rest && !how_.masked_tail) {
+      // What is left is not in lanes: inner loops may be.
+      e_.in_lanes = false;
       e_.open("for (; ", at_, " < ", extent_text_, "; ++", at_, ")");
       body(at_);
       for (size_t c = 0; c < loop_.carries.size(); ++c) combine(c, results_[c]);
@@ -271,16 +284,34 @@ void Emission::for_loop(const For& loop) {
   }
   Carried carried(*this, loop.carries);
   const std::string extent = index(loop.extent, kProduct);
-  if (outermost_lanes) line("CT_INDEPENDENT");
-  const std::string variable = loop_variable();
-  open("for (int64_t ", variable, " = 0; ", variable, " < ", extent, "; ++", variable, ")");
   const double iteration = cost.iteration(loop);
-  if (cost.iterations(loop) * iteration >= kBetweenQuestions) ask_to_stop(iteration);
-  define(loop.variable, {variable});
-  block(loop.body);
-  carried.step();
-  close();
-  --loops_open;
+  const auto run = [&](const std::string& begin, const std::string& end, bool independent) {
+    if (independent) line("CT_INDEPENDENT");
+    const std::string variable = loop_variable();
+    open("for (int64_t ", variable, " = ", begin, "; ", variable, " < ", end, "; ++", variable, ")");
+    if (cost.iterations(loop) * iteration >= kBetweenQuestions) ask_to_stop(iteration);
+    define(loop.variable, {variable});
+    block(loop.body);
+    carried.step();
+    close();
+    --loops_open;
+  };
+  const bool all_whole = loop.extent.is_constant() && loop.extent.constant() % int64_t{std::max(how.width, 1U)} == 0;
+  if (outermost_lanes && !how.masked_tail && !all_whole && has_ordered_folds(program, loop.body)) {
+    // Iterations that fill no vector are not in lanes: their inner loops are.
+    std::string whole;
+    if (loop.extent.is_constant()) {
+      whole = concat(std::max<int64_t>(loop.extent.constant(), 0) / how.width * how.width);
+    } else {
+      whole = fresh("whole");
+      line("const int64_t ", whole, " = ", extent, " > 0 ? (", extent, ") / ", how.width, " * ", how.width, " : 0;");
+    }
+    run("0", whole, true);
+    in_lanes = false;
+    run(whole, extent, false);
+  } else {
+    run("0", extent, outermost_lanes);
+  }
   carried.finish();
   if (outermost_lanes) in_lanes = false;
 }
@@ -302,12 +333,15 @@ void Emission::while_loop(const loop::While& loop) {
 void Emission::if_else(const If& branch) {
   std::vector<std::string> names;
   for (const If::Merge& merge : branch.merges) {
-    names.push_back(fresh("chosen"));
+    names.push_back(uses(merge.result).count == 0 ? "" : fresh("chosen"));
+    if (names.back().empty()) continue;
     line(register_type(program.values[merge.result].dtype), " ", names.back(), ";");
   }
   const auto side = [&](loop::BlockId id, auto pick) {
     block(id);
-    for (size_t i = 0; i < names.size(); ++i) line(names[i], " = ", value(pick(branch.merges[i])), ";");
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!names[i].empty()) line(names[i], " = ", value(pick(branch.merges[i])), ";");
+    }
   };
   open("if (", value(branch.condition), ")");
   side(branch.then_block, [](const If::Merge& merge) { return merge.then_value; });

@@ -319,17 +319,17 @@ class Product {
     const std::string vector = h.vector(dtype_, lanes), name = concat(vector, "_dots_of_", rows);
     if (h.knows(name)) return name;
     const std::string load = h.load(dtype_, lanes), some = h.load_some(dtype_, lanes),
-                      fma = h.vector_fma(dtype_, lanes), fold = h.fold(ScalarOp::kAdd, dtype_, lanes),
-                      one = h.fma(dtype_);
+                      fma = h.vector_fma(dtype_, lanes), fold = h.fold(ScalarOp::kAdd, dtype_, lanes);
     const std::string rest =
         e_.facts.has_masks()
             ? concat("  if (rest) {\n    CT_UNROLL\n    for (int r = 0; r < ", rows, "; ++r) sum[r] = ", fma, "(", some,
                      "(a + r * a_row + i, steps - i), ", some, "(x + i, steps - i), sum[r]);\n  }\n")
             : "";
     const std::string tail =
-        e_.facts.has_masks() ? ""
-                             : concat("    if (rest)\n      for (int64_t step = i; step < steps; ++step) total = ", one,
-                                      "(a[r * a_row + step], x[step], total);\n");
+        e_.facts.has_masks()
+            ? ""
+            : concat("    if (rest)\n      for (int64_t step = i; step < steps; ++step) total = ", h.fma(dtype_),
+                     "(a[r * a_row + step], x[step], total);\n");
     return h.function(
         name, concat("/* c = a x or c + a x, of ", rows,
                      " rows of a. `rest`: there may be steps behind the last whole vector. */\n", "CT_INLINE void ",
