@@ -108,7 +108,8 @@ std::string literal(DType dtype, uint64_t bits) {
 }
 
 std::string preamble(const TargetFacts& facts) {
-  std::string text = R"C(#include <stdbool.h>
+  const bool has_masks = facts.arch == TargetFacts::Arch::kX86 && facts.has_masks();
+  std::string text = concat(has_masks ? "#include <immintrin.h>\n" : "", R"C(#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -133,7 +134,7 @@ std::string preamble(const TargetFacts& facts) {
 #if defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ != 0 && __FLT_EVAL_METHOD__ != 16
 #error "the compiler keeps floats more exactly than their type says: results would differ"
 #endif
-)C";
+)C");
   if (facts.arch == TargetFacts::Arch::kX86 && facts.fma) {
     text += concat("#if defined __x86_64__ && !defined __FMA__\n#error \"compile with -march=",
                    facts.masks_any_size ? "x86-64-v4" : "x86-64-v3", "\"\n#endif\n");
@@ -454,8 +455,8 @@ std::string Helpers::encode(DType small) {
                    real_literal(static_cast<float>(std::ldexp(1.0, f.least)), "f"),
                    ";\n  const float units = small ? __builtin_fabsf(x) * ",
                    real_literal(static_cast<float>(std::ldexp(1.0, f.mantissa - f.least)), "f"),
-                   " : 0.0f;\n  uint32_t result = small ? (uint32_t)units : (magnitude >> ", 23 - f.mantissa, ") - ",
-                   static_cast<uint32_t>(126 + f.least) << f.mantissa, "u;\n", special, "  result |= bits >> ",
+                   " : 0.0f;\n  uint32_t result = small ? (uint32_t)(int32_t)units : (magnitude >> ", 23 - f.mantissa,
+                   ") - ", static_cast<uint32_t>(126 + f.least) << f.mantissa, "u;\n", special, "  result |= bits >> ",
                    32 - f.bits, " & ", 1u << (f.bits - 1), "u;\n", last, "  return (", narrow, ")result;\n}\n"));
 }
 
@@ -522,19 +523,56 @@ std::string Helpers::store(DType dtype, unsigned lanes) {
                                " x) { __builtin_memcpy(p, &x, sizeof x); }\n"));
 }
 
+namespace {
+
+// What x86 has for the first elements of a vector: its intrinsic, or nothing.
+std::string masked(std::string_view what, DType dtype, unsigned lanes, const TargetFacts& facts) {
+  if (facts.arch != TargetFacts::Arch::kX86 || !facts.has_masks()) return "";
+  const unsigned bits = 8 * lanes * static_cast<unsigned>(dtype_size(dtype));
+  if (bits > 256 && !facts.masks_any_size) return "";
+  const std::string_view kind = is_double(dtype) ? "pd" : "ps";
+  const std::string prefix = bits == 128 ? "_mm" : concat("_mm", bits);
+  if (facts.masks_any_size) {
+    const std::string mask = concat("(__mmask", lanes < 16 ? "8" : "16", ")((1u << count) - 1u)");
+    return what == "load" ? concat(prefix, "_maskz_loadu_", kind, "(", mask, ", p)")
+                          : concat(prefix, "_mask_storeu_", kind, "(p, ", mask, ", (__m", bits,
+                                   is_double(dtype) ? "d" : "", ")x)");
+  }
+  const std::string integers = concat("ct_", short_name(is_double(dtype) ? DType::kInt64 : DType::kInt32), "x", lanes);
+  std::string numbers;
+  for (unsigned i = 0; i < lanes; ++i) numbers += concat(i == 0 ? "" : ", ", i);
+  const std::string mask = concat("(__m", bits, "i)((", integers, "){", numbers, "} < count_of_all)");
+  const std::string all = concat("const ", integers, " count_of_all = (", is_double(dtype) ? "int64_t" : "int32_t",
+                                 ")count - (", integers, "){0};\n  ");
+  return concat(all, what == "load" ? concat("return (", "ct_", short_name(dtype), "x", lanes, ")", prefix,
+                                             "_maskload_", kind, "(p, ", mask, ")")
+                                    : concat(prefix, "_maskstore_", kind, "(p, ", mask, ", (__m", bits,
+                                             is_double(dtype) ? "d" : "", ")x)"));
+}
+
+}  // namespace
+
 std::string Helpers::load_some(DType dtype, unsigned lanes) {
   const std::string type = vector(dtype, lanes), name = concat(type, "_load_some");
+  std::string body = masked("load", dtype, lanes, facts_);
+  if (body.empty()) {
+    body = concat(type, " x = {0};\n  CT_UNROLL\n  for (int i = 0; i < ", lanes,
+                  "; ++i)\n    if (i < count) x[i] = p[i];\n  return x");
+  } else if (facts_.masks_any_size) {
+    body = concat("return (", type, ")", body);
+  }
   return function(name, concat("/* The first `count`; the others are 0. */\n", kInline, type, " ", name, "(const ",
-                               register_type(dtype), "* p, int64_t count) {\n  ", type,
-                               " x = {0};\n  CT_UNROLL\n  for (int i = 0; i < ", lanes,
-                               "; ++i)\n    if (i < count) x[i] = p[i];\n  return x;\n}\n"));
+                               register_type(dtype), "* p, int64_t count) {\n  ", body, ";\n}\n"));
 }
 
 std::string Helpers::store_some(DType dtype, unsigned lanes) {
   const std::string type = vector(dtype, lanes), name = concat(type, "_store_some");
+  std::string body = masked("store", dtype, lanes, facts_);
+  if (body.empty()) {
+    body = concat("CT_UNROLL\n  for (int i = 0; i < ", lanes, "; ++i)\n    if (i < count) p[i] = x[i]");
+  }
   return function(name, concat(kInline, "void ", name, "(", register_type(dtype), "* p, ", type,
-                               " x, int64_t count) {\n  CT_UNROLL\n  for (int i = 0; i < ", lanes,
-                               "; ++i)\n    if (i < count) p[i] = x[i];\n}\n"));
+                               " x, int64_t count) {\n  ", body, ";\n}\n"));
 }
 
 std::string Helpers::vector_fma(DType dtype, unsigned lanes) {

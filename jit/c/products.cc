@@ -437,12 +437,36 @@ class Product {
     }
   }
 
-  static std::string part_of(View v, const std::string& row, const std::string& column, int part) {
-    if (part == 1) v.offset = v.offset.empty() ? "1" : concat(v.offset, " + 1");
-    return element(v, row, column);
+  // Of complex numbers: each element is the sum of twice as many products of real numbers.
+  std::string complex_tile_function(unsigned lanes, int64_t rows) {
+    Helpers& h = e_.helpers;
+    const std::string vector = h.vector(dtype_, lanes), name = concat(vector, "_complex_tile_", rows);
+    if (h.knows(name)) return name;
+    const std::string load = h.load(dtype_, lanes), all = h.splat(dtype_, lanes), fma = h.vector_fma(dtype_, lanes),
+                      store = h.store(dtype_, lanes);
+    return h.function(
+        name,
+        concat("/* c = a b or c + a b of complex numbers, of ", rows, " rows of a and `columns` of b, at most ", lanes,
+               ". Strides count parts. */\n", "CT_INLINE void ", name, "(int64_t steps, const ", type_,
+               "* a, int64_t a_row, int64_t a_column, const ", type_, "* b, int64_t b_row, int64_t b_column, ", type_,
+               "* c, int64_t c_row, int64_t c_column, int64_t columns, bool accumulate) {\n  ", vector, " re[", rows,
+               "] = {{0}}, im[", rows, "] = {{0}};\n  for (int64_t step = 0; step < steps; ++step) {\n    ", type_,
+               " part[2][", lanes, "] = {{0}};\n    CT_INDEPENDENT\n    for (int64_t j = 0; j < columns; ++j) {\n",
+               "      part[0][j] = b[step * b_row + j * b_column];\n",
+               "      part[1][j] = b[step * b_row + j * b_column + 1];\n    }\n    const ", vector, " b_re = ", load,
+               "(part[0]), b_im = ", load, "(part[1]);\n    CT_UNROLL\n    for (int r = 0; r < ", rows,
+               "; ++r) {\n      const ", type_, "* const of_a = a + r * a_row + step * a_column;\n      const ", vector,
+               " a_re = ", all, "(of_a[0]), a_im = ", all, "(of_a[1]);\n      re[r] = ", fma, "(a_im, -b_im, ", fma,
+               "(a_re, b_re, re[r]));\n      im[r] = ", fma, "(a_im, b_re, ", fma,
+               "(a_re, b_im, im[r]));\n    }\n  }\n  CT_UNROLL\n  for (int r = 0; r < ", rows, "; ++r) {\n    ", type_,
+               " part[2][", lanes, "];\n    ", store, "(part[0], re[r]);\n    ", store,
+               "(part[1], im[r]);\n    for (int64_t j = 0; j < columns; ++j) {\n      ", type_,
+               "* const to = c + r * c_row + j * c_column;\n",
+               "      to[0] = accumulate ? to[0] + part[0][j] : part[0][j];\n",
+               "      to[1] = accumulate ? to[1] + part[1][j] : part[1][j];\n    }\n  }\n}\n"));
   }
 
-  // Each element is the sum of twice as many products of real numbers, in blocks as the parts of the plan have them.
+  // Cut in blocks as the plan of the product of the parts is.
   void complex(Problem p) {
     const bool flips = p.c.column != 2 && p.c.row == 2;
     if (flips) p = flipped(p);
@@ -457,54 +481,53 @@ class Product {
       parts.pairs = p.m > kFewRows;
       if (!parts.pairs) parts.a = {parts.k, 1};
     }
-    if (parts.c.column == 2) {
-      parts.c.column = 1;
-    } else {
-      parts.c = {parts.n, 1};
-    }
+    const bool contiguous = parts.c.column == 2;
+    parts.c = contiguous ? ProductStrides{parts.c.row, 1} : ProductStrides{parts.n, 1};
     const ProductTiling t = choose_tiling(e_.facts, parts, size_);
-    const int64_t block = t.k_block / 2;  // of complex steps
     const bool cut = t.k_block < parts.k;
-    const std::string fma = e_.helpers.fma(dtype_);
-    for_each(p.rows, [&](const std::string& i) {
-      for_each(p.columns, [&](const std::string& j) {
-        e_.line(type_, " re = 0, im = 0;");
-        const auto sum = [&](const std::string& begin, const std::string& end) {
-          const std::string k = e_.loop_variable();
-          e_.open("for (int64_t ", k, " = ", begin, "; ", k, " < ", end, "; ++", k, ")");
-          e_.line("const ", type_, "* const of_a = ", address(p.a, i, k), ";");
-          e_.line("const ", type_, "* const of_b = ", address(p.b, k, j), ";");
-          e_.line("sum_re = ", fma, "(of_a[1], -of_b[1], ", fma, "(of_a[0], of_b[0], sum_re));");
-          e_.line("sum_im = ", fma, "(of_a[1], of_b[0], ", fma, "(of_a[0], of_b[1], sum_im));");
-          e_.close();
-          --e_.loops_open;
+    const View target = p.c;
+    const bool apart = cut && p.accumulate && !contiguous;
+    if (apart) p.c = {e_.scratch(dtype_, p.m * parts.n), "", parts.n, 2, dtype_};
+    if (cut && (apart || !p.accumulate)) {
+      clear_parts(p);
+      p.accumulate = true;
+    }
+    const auto lanes = static_cast<unsigned>(std::min<int64_t>(e_.facts.vector_bits / 8 / size_, 8));
+    constexpr int64_t kRows = 4;
+    const auto block = [&](const std::string& first, const std::string& steps) {
+      for_steps(p.columns, lanes, [&](const std::string& column) {
+        const std::string columns = e_.fresh("columns");
+        e_.line("const int64_t ", columns, " = ", least(concat(p.columns, " - ", column), lanes), ";");
+        const auto call = [&](int64_t rows, const std::string& row) {
+          e_.line(complex_tile_function(lanes, rows), "(", steps, ", ", address(p.a, row, first), ", ", p.a.row, ", ",
+                  p.a.column, ", ", address(p.b, first, column), ", ", p.b.row, ", ", p.b.column, ", ",
+                  address(p.c, row, column), ", ", p.c.row, ", ", p.c.column, ", ", columns, ", ",
+                  p.accumulate ? "true" : "false", ");");
         };
-        if (!cut) {
-          e_.line(type_, " sum_re = 0, sum_im = 0;");
-          sum("0", p.steps);
-          e_.line("re = sum_re;");
-          e_.line("im = sum_im;");
-        } else {
-          if (p.accumulate && parts.c.column == 1 && p.c.column == 2) {
-            e_.line("re = ", part_of(p.c, i, j, 0), ";");
-            e_.line("im = ", part_of(p.c, i, j, 1), ";");
-          }
-          for_steps(p.steps, block, [&](const std::string& first) {
-            e_.line(type_, " sum_re = 0, sum_im = 0;");
-            sum(first,
-                concat("(", first, " + ", block, " < ", p.steps, " ? ", first, " + ", block, " : ", p.steps, ")"));
-            e_.line("re = re + sum_re;");
-            e_.line("im = im + sum_im;");
-          });
-        }
-        const bool added = cut && p.c.column == 2;
-        for (int part : {0, 1}) {
-          const std::string to = part_of(p.c, i, j, part);
-          const std::string value = part == 0 ? "re" : "im";
-          e_.line(to, " = ", p.accumulate && !added ? concat(to, " + ", value) : value, ";");
-        }
+        const int64_t whole = p.m / kRows * kRows;
+        if (whole > 0) for_steps(std::to_string(whole), kRows, [&](const std::string& row) { call(kRows, row); });
+        if (p.m > whole) call(p.m - whole, std::to_string(whole));
       });
-    });
+    };
+    if (!cut) {
+      block("0", p.steps);
+    } else {
+      const int64_t steps = t.k_block / 2;
+      for_steps(p.steps, steps, [&](const std::string& first) {
+        const std::string count = e_.fresh("steps");
+        e_.line("const int64_t ", count, " = ", least(concat(p.steps, " - ", first), steps), ";");
+        block(first, count);
+      });
+    }
+    if (!apart) return;
+    for (int part : {0, 1}) copy(part_of(p.c, part), part_of(target, part), p.rows, p.columns, true);
+  }
+  static View part_of(View v, int part) {
+    if (part == 1) v.offset = v.offset.empty() ? "1" : concat(v.offset, " + 1");
+    return v;
+  }
+  void clear_parts(const Problem& p) {
+    for (int part : {0, 1}) clear(part_of(p.c, part), p);
   }
 
   Emission& e_;

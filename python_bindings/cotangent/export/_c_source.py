@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._core import SourceOfFunction
 from cotangent.export._header import comment, parameter_text, workspace_name
@@ -48,10 +50,6 @@ static inline int ct_check_overlaps(const ct_range* ranges, int count, int first
     }
   return CT_OK;
 }
-"""
-_LENGTHS = """#define CT_CHECK_LENGTHS(lengths, count, bound) \\
-  for (int64_t i = 0; i < (count); ++i)           \\
-    if ((lengths)[i] < 0 || (uint64_t)(lengths)[i] > (bound)) return CT_LENGTH;
 """
 
 
@@ -107,10 +105,12 @@ def _element(dtype: Any) -> str:
 
 def _leaf_names(signature: Signature) -> tuple[list[str], list[str]]:
     """Names of the arrays of a program, after their paths in Python; the constants' behind them."""
-    taken = {"arena", "stop", "run", "i", "j", "k", "l", "m", "n", "x", "y", "lane", "vector"}
+    taken = {"arena", "stop", "before", "lane", "vector", "re", "im", "sum_re", "sum_im", "of_a", "of_b"}
 
     def named(place: Place, before: str) -> str:
         word = "_".join(part for part in re.split(r"[^A-Za-z0-9_]+", place.path) if part) or before
+        # Variables are letters, or words with a number.
+        word += "_" if re.fullmatch(r"[a-z]+\d+|[i-n]", before + word) else ""
         return unique(identifier(before + word, "array", ("CT_", "ct_")), taken)
 
     inputs = [named(place, "") for place in signature.inputs]
@@ -127,6 +127,14 @@ def _alignment(dtype: Any) -> int:
 def _bytes(aval: tuple[tuple[int, ...], Any]) -> int:
     shape, dtype = aval
     return prod(shape) * int(dtype.itemsize)
+
+
+def _size_text(parameter: Parameter) -> str:
+    """How many bytes a parameter points to, as an expression."""
+    kind = parameter.type
+    sizes = kind.dimensions if isinstance(kind, ArrayType) else kind.counts if isinstance(kind, Row) else ()
+    count = prod(sizes)
+    return f"sizeof *{parameter.name}" if count == 1 else f"{count} * sizeof *{parameter.name}"
 
 
 class _Function:
@@ -155,15 +163,9 @@ class _Function:
     def _program_call(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         """The lines from the lengths' check on. The addresses are those of all arrays."""
         source = self.source
-        lines = []
+        lines: list[str] = []
         for index, count, bound in source.lengths:
-            lines.append(
-                f"  CT_CHECK_LENGTHS({inputs[index]}, {count}, {bound})".replace(
-                    "CT_CHECK_LENGTHS(&", "CT_CHECK_LENGTHS(&"
-                )
-            )
-        if self.needs_workspace:
-            lines.append("  unsigned char* const workspace = run->workspace;")
+            lines += self._length_check(inputs[index], self.in_avals[index][1], count, bound)
         arguments = [inputs[i] for i in source.inputs]
         for i in source.outputs:
             place = source.temporaries[i]
@@ -174,31 +176,44 @@ class _Function:
             arguments.append(f"workspace + {source.arena}" if source.arena else "workspace")
         if source.takes_stop:
             arguments.append("run == NULL ? NULL : run->stop")
+        copies = [
+            f"  __builtin_memcpy({outputs[i]}, workspace + {place}, {_bytes(self.out_avals[i])});"
+            for i, place in enumerate(source.temporaries)
+            if place >= 0
+        ]
+        if source.takes_arena or copies:
+            lines.append("  unsigned char* const workspace = run->workspace;")
         call = f"{self.signature.symbol}_program({', '.join(arguments)})"
-        if source.takes_stop:
-            lines.append(f"  if ({call} != 0) return CT_STOPPED;")
-        else:
-            lines.append(f"  (void){call};")
-        for i, place in enumerate(source.temporaries):
-            if place >= 0:
-                lines.append(f"  __builtin_memcpy({outputs[i]}, workspace + {place}, {_bytes(self.out_avals[i])});")
-        return lines
+        lines.append(f"  if ({call} != 0) return CT_STOPPED;" if source.takes_stop else f"  (void){call};")
+        return [*lines, *copies, "  return CT_OK;"]
+
+    @staticmethod
+    def _length_check(lengths: str, dtype: Any, count: int, bound: int) -> list[str]:
+        kind = np.iinfo(dtype)
+        wrong = [f"({lengths})[i] < 0"] if kind.min < 0 else []
+        wrong += [f"({lengths})[i] > {bound}"] if bound < kind.max else []
+        if not wrong:
+            return []
+        return [f"  for (int64_t i = 0; i < {count}; ++i)", f"    if ({' || '.join(wrong)}) return CT_LENGTH;"]
+
+    @staticmethod
+    def _definition(head: str, names: Sequence[str], lines: Sequence[str]) -> str:
+        """A function, which says which of its parameters it has no use for."""
+        text = "\n".join(lines)
+        unused = [f"  (void){name};" for name in names if re.search(rf"(?<![>.\w]){name}\b", text) is None]
+        return "\n".join([f"{head} {{", *unused, text, "}\n"])
 
     def _call(self) -> str:
         signature = self.signature
         parameters = ", ".join([*map(parameter_text, signature.parameters), "const ct_run* run"])
-        lines = [f"int {signature.symbol}({parameters}) {{"]
-        if self.checks:
-            lines += self._checks()
-        else:
-            lines.append("  (void)run;")
-        used = {signature.inputs[i].parameter for i in self.source.inputs if i < len(signature.inputs)}
-        used |= {signature.outputs[i].parameter for i in self.source.outputs}
-        lines += [f"  (void){p.name};" for number, p in enumerate(signature.parameters) if number not in used]
         ins = [self._place(place, aval) for place, aval in zip(signature.inputs, self.in_avals, strict=True)]
         outs = [self._place(place, aval) for place, aval in zip(signature.outputs, self.out_avals, strict=True)]
-        lines += self._program_call(ins, outs)
-        return "\n".join([*lines, "  return CT_OK;", "}\n"])
+        lines = self._checks() if self.checks else []
+        return self._definition(
+            f"int {signature.symbol}({parameters})",
+            [*(parameter.name for parameter in signature.parameters), "run"],
+            [*lines, *self._program_call(ins, outs)],
+        )
 
     def _place(self, place: Place, aval: tuple[tuple[int, ...], Any]) -> str:
         if _bytes(aval) == 0:
@@ -207,18 +222,11 @@ class _Function:
 
     def _checks(self) -> list[str]:
         ranges = [
-            f"{{{p.name}, sizeof *{p.name} * {self._elements(p)}, {p.type.alignment}, {'true' if p.written else 'false'}}}"
+            f"{{{p.name}, {_size_text(p)}, {p.type.alignment}, {'true' if p.written else 'false'}}}"
             for p in self.signature.parameters
             if not p.by_value and p.type.bytes > 0
         ]
         return self._check_lines(ranges, "0, NULL")
-
-    @staticmethod
-    def _elements(parameter: Parameter) -> int:
-        kind = parameter.type
-        if isinstance(kind, ArrayType):
-            return prod(kind.dimensions)
-        return prod(kind.counts) if isinstance(kind, Row) else 1
 
     def _check_lines(self, ranges: Sequence[str], overlap_arguments: str) -> list[str]:
         macro = workspace_name(self.signature.symbol)
@@ -242,18 +250,13 @@ class _Function:
         return lines
 
     def _call_of_leaves(self) -> str:
-        symbol = self.signature.symbol
-        lines = [f"int {symbol}_leaves(const void* const* inputs, void* const* outputs, const ct_run* run) {{"]
-        ins = [f"((const {_element(aval[1])}*)inputs[{i}])" for i, aval in enumerate(self.in_avals)]
-        outs = [
-            f"((const {_element(aval[1])}*)outputs[{i}])".replace("(const ", "(")
-            for i, aval in enumerate(self.out_avals)
-        ]
+        ins = [f"(const {_element(aval[1])}*)inputs[{i}]" for i, aval in enumerate(self.in_avals)]
+        outs = [f"({_element(aval[1])}*)outputs[{i}]" for i, aval in enumerate(self.out_avals)]
+        lines = []
         if self.checks:
-            if ins:
-                lines.append("  if (inputs == NULL) return CT_NULL;")
-            if outs:
-                lines.append("  if (outputs == NULL) return CT_NULL;")
+            lines += [
+                f"  if ({name} == NULL) return CT_NULL;" for name, all_ in (("inputs", ins), ("outputs", outs)) if all_
+            ]
             ranges = [
                 f"{{{kind}[{i}], {_bytes(aval)}, {_alignment(aval[1])}, {'true' if kind == 'outputs' else 'false'}}}"
                 for kind, avals in (("inputs", self.in_avals), ("outputs", self.out_avals))
@@ -263,10 +266,11 @@ class _Function:
                 pairs = ", ".join(map(str, self.function.pairs))
                 lines.append(f"  static const int pairs[{len(outs)}] = {{{pairs}}};")
             lines += self._check_lines(ranges, f"{len(ins)}, pairs" if outs else "0, NULL")
-        lines += [f"  (void){name};" for name in ("inputs", "outputs", "run")]
-        # What a program changes in place is given as an output.
-        lines += self._program_call(ins, outs)
-        return "\n".join([*lines, "  return CT_OK;", "}\n"])
+        return self._definition(
+            f"int {self.signature.symbol}_leaves(const void* const* inputs, void* const* outputs, const ct_run* run)",
+            ["inputs", "outputs", "run"],
+            [*lines, *self._program_call(ins, outs)],
+        )
 
 
 def _string(text: str, width: int = 100) -> str:
@@ -323,7 +327,6 @@ def c_source(
         f'#include "{name}.h"\n',
         programs,
         _CHECKS if checks else "",
-        _LENGTHS if any(source.lengths for source in sources) else "",
         *(_Function(signature, source, checks).text() for signature, source in zip(signatures, sources, strict=True)),
         f"int {name}_check(void) {{ return CT_OK; }}\n",
         f"uint64_t {name}_signature(void) {{ return {name.upper()}_SIGNATURE; }}\n",
