@@ -41,12 +41,12 @@ def improved(plan, estimate, target, before):
     """A Gauss-Newton step of the plan: torques within the motor's limits."""
 
     def residuals(plan):
-        def tick(state, torque):
+        def follow(state, torque):
             state = model(state, torque)
             return state, cnp.stack([state[0] - target, SPEED * state[1]])
 
         changes = cnp.diff(cnp.concatenate([before[None], plan]))
-        return cnp.concatenate([ct.lax.scan(tick, estimate, plan)[1].ravel(), EFFORT * changes])
+        return cnp.concatenate([ct.lax.scan(follow, estimate, plan)[1].ravel(), EFFORT * changes])
 
     r, jacobian = residuals(plan), ct.jacfwd(residuals)(plan)
     return cnp.clip(plan - cnp.linalg.solve(jacobian.T @ jacobian, jacobian.T @ r), -LIMIT, LIMIT)
