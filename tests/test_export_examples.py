@@ -97,8 +97,9 @@ ALL = (DIGITS, HMC, CONTROL, PRIVATE)
 needs_compiler = pytest.mark.skipif(not COMPILERS, reason="needs gcc or clang")
 
 
-def run(*command: object, **options: Any) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+def run(*command: object) -> str:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -244,6 +245,12 @@ def test_a_batch_without_space_makes_weights_nan(monkeypatch: pytest.MonkeyPatch
     result = ct.jit(module.step)(module.init(ct.random.key(0)), images, labels)
     assert int(result["count"]) > 100
     assert all(np.isnan(leaf).all() for leaf in ct.tree.leaves(result["state"]["params"]))
+
+
+def test_a_batch_that_is_checked_in_python_is_not_for_c() -> None:
+    batch = lambda key: ct.per_example.poisson_batch(key, size=50, probability=0.1, bound=20)  # noqa: E731
+    with pytest.raises(NotImplementedError, match="runs in this process"):
+        ct.export.compile(batch, ct.random.key(0)).describe()
 
 
 @needs_compiler
