@@ -16,6 +16,7 @@ from typing import Any
 
 import cotangent as ct
 import numpy as np
+from exported_calls import STRICT
 
 Program = tuple[Any, tuple[Any, ...]]  # a function and its arguments
 
@@ -23,9 +24,8 @@ CLANG, LLD, NM, AR = (
     next((n for n in (f"{name}-22", f"{name}-19", name) if shutil.which(n)), None)
     for name in ("clang", "ld.lld", "llvm-nm", "llvm-ar")
 )
-STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion")
 # Of C source where there is no C library. Nothing sets errno.
-SOURCE_OPTIONS = ("-O2", *STRICT, "-fno-math-errno", "-ffreestanding", "-fno-stack-protector", "-fno-pic")
+SOURCE_OPTIONS = ("-std=c11", "-O2", *STRICT, "-fno-math-errno", "-ffreestanding", "-fno-stack-protector", "-fno-pic")
 # Of Debian's package libgcc-12-dev-armhf-cross: arithmetic that the processor lacks.
 LIBGCC = next(iter(sorted(Path("/usr/lib/gcc-cross/arm-linux-gnueabihf").glob("*/libgcc.a"))), None)
 

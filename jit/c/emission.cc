@@ -40,6 +40,13 @@ Emission::Emission(const loop::Program& program, const Names& names, Helpers& he
 // Until nothing more turns out to be unused: what only such values are made from is unused, too.
 void Emission::count_uses() {
   std::vector<bool> unused(program.values.size(), false);
+  // What a call of a function of real numbers takes from outside is used once, by the call.
+  std::vector<uint32_t> made_by(program.values.size(), 0), used_by;
+  loop::visit_statements(program, 0, [&](const Statement& s) {
+    const auto make = [&](Value value) { made_by[value] = s.expansion; };
+    loop::visit_arguments(program, s, make);
+    loop::visit_results(program, s, make);
+  });
   const auto use = [&](Value value, BlockId block, size_t position, uint32_t times) {
     uses_[value].count += times;
     uses_[value].block = block;
@@ -50,7 +57,10 @@ void Emission::count_uses() {
     // What is read in each iteration is a variable; so is what is written out more than once.
     const uint32_t times =
         s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
-    loop::visit_inputs(program, s, [&](Value value) { use(value, block, position, times); });
+    loop::visit_inputs(program, s, [&](Value value) {
+      if (s.expansion == 0 || made_by[value] == s.expansion) return use(value, block, position, times);
+      if (std::exchange(used_by[value], s.expansion) != s.expansion) use(value, block, position, 1);
+    });
     const auto yield = [&](Value value, BlockId from) { use(value, from, program.blocks[from].statements.size(), 1); };
     if (s.kind == StatementKind::kFor) {
       for (const loop::Carry& carry : program.fors[s.detail].carries) yield(carry.next, program.fors[s.detail].body);
@@ -69,6 +79,7 @@ void Emission::count_uses() {
   };
   for (bool found = true; found;) {
     std::ranges::fill(uses_, Uses{});
+    used_by.assign(program.values.size(), 0);
     for (BlockId block = 0; block < program.blocks.size(); ++block) {
       const std::vector<Statement>& statements = program.blocks[block].statements;
       for (size_t i = 0; i < statements.size(); ++i) count(statements[i], block, i);
@@ -91,12 +102,23 @@ void Emission::count_uses() {
 
 // ---------------------------------------------------------------------------------------------------------------- text
 
-std::string Emission::fresh(std::string_view kind) { return concat(kind, ++next_name_); }
+bool Emission::is_parameter(const std::string& name) const {
+  return std::ranges::find(names_.inputs, name) != names_.inputs.end() ||
+         std::ranges::find(names_.outputs, name) != names_.outputs.end();
+}
+
+std::string Emission::fresh(std::string_view kind) {
+  for (;;) {
+    std::string name = concat(kind, ++next_name_);
+    if (!is_parameter(name)) return name;
+  }
+}
 
 std::string Emission::loop_variable() {
   constexpr std::string_view kNames = "ijklmn";
   const auto number = static_cast<size_t>(loops_open++);
-  return number < kNames.size() ? std::string(1, kNames[number]) : concat("i", number);
+  if (number < kNames.size() && !is_parameter(std::string(1, kNames[number]))) return std::string(1, kNames[number]);
+  return fresh("i");
 }
 
 std::string Emission::declared(DType dtype, std::string_view name, std::string_view initial) const {
@@ -214,6 +236,15 @@ void Emission::ask_to_stop(double nanoseconds) {
   if (in_lanes || nanoseconds < kShortIteration) return;
   stops = true;
   line("if (stop != NULL && *stop != 0) return 1;");
+}
+
+void Emission::count_time(const Statement& statement) {
+  constexpr double kLongProgram = 2e6, kBetweenQuestions = 2.5e5;  // nanoseconds, as polls.cc has them
+  if (cost.program() < kLongProgram) return;
+  pending_ += cost.statement(statement);
+  if (pending_ < kBetweenQuestions) return;
+  pending_ = 0;
+  ask_to_stop(kLongProgram);
 }
 
 // ---------------------------------------------------------------------------------------------------------- statements

@@ -97,7 +97,8 @@ class Emission {
   void release_scratch() { scratch_used_ = 0; }
   int64_t arena_uses() const { return arena_uses_; }
 
-  void ask_to_stop(double nanoseconds);  // in a loop whose iterations take so long
+  void ask_to_stop(double nanoseconds);               // in a loop whose iterations take so long
+  void count_time(const loop::Statement& statement);  // of the entry block: asks after a while
 
   // Of the function being written.
   bool stops = false;  // it returns a status
@@ -108,6 +109,7 @@ class Emission {
 
  private:
   void count_uses();
+  bool is_parameter(const std::string& name) const;
   Expression scalar(const loop::Statement& statement);
   Expression converted(const loop::Statement& statement);
   Expression constant(DType dtype, uint64_t bits);
@@ -119,6 +121,7 @@ class Emission {
   std::vector<std::vector<uint32_t>> writes_before_;  // by block and position
   size_t next_name_ = 0;
   int64_t scratch_used_ = 0, arena_uses_ = 0;
+  double pending_ = 0;  // time since the program asked whether to stop
 };
 
 }  // namespace ct::jit::c

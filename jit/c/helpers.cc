@@ -116,7 +116,7 @@ std::string preamble(const TargetFacts& facts) {
 #ifdef __NO_MATH_ERRNO__ /* compiled with -fno-math-errno */
 #define CT_NO_ERRNO
 #endif
-#define CT_INLINE static inline __attribute__((always_inline))
+#define CT_INLINE static inline __attribute__((always_inline, unused))
 /* A multiply and an add are two roundings unless the program says fma. Loops whose iterations do not depend on each
  * other say so. */
 #if defined __clang__
@@ -207,6 +207,40 @@ std::string Helpers::scalar_float(ScalarOp op, DType dtype) {
     case ScalarOp::kRound:
       return rounding("rint", "");
     case ScalarOp::kSqrt:
+      if (is_double(kind) && !facts_.doubles) {
+        // Digit by digit, in integers: "Freely distributable libm" (fdlibm), e_sqrt.c.
+        const std::string to_bits = bitcast(kind, DType::kUInt64), from_bits = bitcast(DType::kUInt64, kind);
+        return function(
+            name, concat("/* Where the processor has no root of double: digit by digit, as fdlibm's e_sqrt.c. */\n",
+                         "static double ", name, R"C((double x) {
+  const uint64_t bits = )C",
+                         to_bits, R"C((x), infinity = UINT64_C(0x7ff) << 52;
+  if (bits << 1 == 0 || bits == infinity) return x;
+  if (bits << 1 > infinity << 1) return x;
+  if (bits >> 63 != 0) return __builtin_nan("");
+  int64_t exponent = (int64_t)(bits >> 52);
+  uint64_t left = bits & ((UINT64_C(1) << 52) - 1);
+  if (exponent == 0) {
+    for (exponent = 1; left >> 52 == 0; --exponent) left <<= 1;
+  } else {
+    left |= UINT64_C(1) << 52;
+  }
+  exponent -= 1023;
+  left <<= (exponent & 1) + 1;
+  uint64_t twice = 0, root = 0;
+  for (uint64_t digit = UINT64_C(1) << 53; digit != 0; digit >>= 1) {
+    const uint64_t trial = twice + digit;
+    if (trial <= left) {
+      twice = trial + digit;
+      left -= trial;
+      root += digit;
+    }
+    left <<= 1;
+  }
+  if (left != 0) root += root & 1;
+  return )C",
+                         from_bits, "((root >> 1) + ((uint64_t)((exponent >> 1) + 1022) << 52));\n}\n"));
+      }
       // Builtins set errno by a call of the C library, unless they are told not to.
       return define("$T x", R"C({
 #ifdef CT_NO_ERRNO
@@ -399,6 +433,8 @@ std::string Helpers::decode(DType small) {
   if (knows(name)) return name;
   const std::string to_bits = bitcast(DType::kFloat32, DType::kUInt32),
                     from_bits = bitcast(DType::kUInt32, DType::kFloat32);
+  if (converts(small))
+    return function(name, concat(kInline, "float ", name, "(uint16_t stored) { return _cvtsh_ss(stored); }\n"));
   const std::string head = concat(kInline, "float ", name, "(", memory_type(small), " stored) {\n");
   if (small == DType::kBFloat16)
     return function(name, concat(head, "  return ", from_bits, "((uint32_t)stored << 16);\n}\n"));
@@ -432,6 +468,8 @@ std::string Helpers::encode(DType small) {
   if (knows(name)) return name;
   const std::string to_bits = bitcast(DType::kFloat32, DType::kUInt32);
   const std::string narrow(memory_type(small));
+  if (converts(small))
+    return function(name, concat(kInline, "uint16_t ", name, "(float x) { return _cvtss_sh(x, 0); }\n"));
   const std::string head = concat("/* Of a number that there is in the format. */\n", kInline, narrow, " ", name,
                                   "(float x) {\n  const uint32_t bits = ", to_bits, "(x);\n");
   if (small == DType::kBFloat16) return function(name, concat(head, "  return (uint16_t)(bits >> 16);\n}\n"));
@@ -467,6 +505,9 @@ std::string Helpers::round_to(DType small) {
                     from_bits = bitcast(DType::kUInt32, DType::kFloat32);
   const std::string head = concat("/* The nearest number that there is in the format, of two the even one. */\n",
                                   kInline, "float ", name, "(float x) {\n  const uint32_t bits = ", to_bits, "(x);\n");
+  if (converts(small)) {
+    return function(name, concat(kInline, "float ", name, "(float x) { return _cvtsh_ss(_cvtss_sh(x, 0)); }\n"));
+  }
   const std::string nan = "  if (x != x) result = __builtin_copysignf(__builtin_nanf(\"\"), x);\n";
   if (small == DType::kFloat8E8M0FNU) {
     return function(name, concat(head, R"(  const uint32_t tiny = bits < 0x600000u ? 0x400000u : 0x800000u;

@@ -58,6 +58,11 @@ class Helpers {
   const TargetFacts& facts() const { return facts_; }
 
  private:
+  // Whether there is an intrinsic for numbers of the format.
+  bool converts(DType small) const {
+    return small == DType::kFloat16 && facts_.arch == TargetFacts::Arch::kX86 && facts_.has_masks() &&
+           facts_.half_conversions;
+  }
   std::string scalar_float(ScalarOp op, DType dtype);
   std::string scalar_integer(ScalarOp op, DType dtype);
 

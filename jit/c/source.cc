@@ -32,6 +32,7 @@ class Writer {
   Writer(const loop::Program& program, const Names& names, Helpers& helpers)
       : program_(program), names_(names), emission_(program, names, helpers) {
     loop::visit_statements(program, 0, [&](const Statement& s) {
+      if (!is_used(s)) return;
       loop::visit_buffers(program, s, [&](BufferId buffer, bool) { used_.insert(buffer); });
       if (s.kind == StatementKind::kSwap) swapped_.insert({s.buffer, s.other});
     });
@@ -47,6 +48,7 @@ class Writer {
       uint32_t end = begin + 1;
       while (end < all.size() && all[end].group == all[begin].group) ++end;
       group(begin, end, functions);
+      for (uint32_t i = begin; i < end; ++i) e.count_time(all[i]);
       begin = end;
     }
     std::string main = std::exchange(e.text, "");
@@ -57,6 +59,9 @@ class Writer {
   }
 
  private:
+  // Loads may turn out to be for nothing.
+  bool is_used(const Statement& s) const { return !loop::is_instruction(s) || emission_.uses(s.result).count > 0; }
+
   // Values of the entry block that several groups use are variables of the main function; so are those of groups that
   // exchange arrays.
   void find_crossing() {
@@ -102,6 +107,7 @@ class Writer {
     bool separate = false, possible = true;
     absl::flat_hash_set<Value> defined;
     const auto visit = [&](const Statement& s, const auto& self) -> void {
+      if (!is_used(s)) return;
       if (s.kind == StatementKind::kSwap) possible = false;
       loop::visit_buffers(program_, s, [&](BufferId buffer, bool writes) {
         if (writes) parameters.writes.insert(buffer);
@@ -115,8 +121,8 @@ class Writer {
         for (const Statement& t : program_.blocks[inner].statements) self(t, self);
       });
       const auto use = [&](Value value) {
-        if (!defined.contains(value) && std::ranges::find(parameters.values, value) == parameters.values.end())
-          parameters.values.push_back(value);
+        if (emission_.uses(value).count == 0 || defined.contains(value)) return;
+        if (std::ranges::find(parameters.values, value) == parameters.values.end()) parameters.values.push_back(value);
       };
       loop::visit_inputs(program_, s, use);
       loop::visit_yields(program_, s, use);

@@ -109,8 +109,6 @@ def _leaf_names(signature: Signature) -> tuple[list[str], list[str]]:
 
     def named(place: Place, before: str) -> str:
         word = "_".join(part for part in re.split(r"[^A-Za-z0-9_]+", place.path) if part) or before
-        # Variables are letters, or words with a number.
-        word += "_" if re.fullmatch(r"[a-z]+\d+|[i-n]", before + word) else ""
         return unique(identifier(before + word, "array", ("CT_", "ct_")), taken)
 
     inputs = [named(place, "") for place in signature.inputs]
