@@ -106,6 +106,9 @@ const T* pairs(const std::complex<T>* numbers) noexcept {
 """
 
 _WORKSPACE = """\
+// Memory of a call while it lasts; one of so many bytes serves all functions, one after the other.
+inline constexpr std::size_t workspace_bytes = %(bytes)s;
+
 template <std::size_t bytes>
 struct alignas(64) Workspace {
   unsigned char memory[bytes];
@@ -113,7 +116,7 @@ struct alignas(64) Workspace {
 };
 """
 
-_OWN = ("Error", "View", "Workspace", "Model", "Memory", "check", "throw_unless_ok", "pairs")
+_OWN = ("Error", "View", "Workspace", "Model", "Memory", "check", "throw_unless_ok", "pairs", "workspace_bytes")
 _LOCAL = ("workspace", "stop", "run", "bytes", "memory_", "made")
 
 
@@ -312,8 +315,7 @@ class _Writer:
         lines += ["", " private:", "  struct Memory {"]
         lines += [f"    alignas(64) {self._member(kind, name)};" for (_, kind), name in self.owned.items()]
         if macros:
-            size = macros[0] if len(macros) == 1 else f"std::max({{{', '.join(macros)}}})"
-            lines.append(f"    Workspace<{size}> workspace;")
+            lines.append(f"    Workspace<{_greatest(macros)}> workspace;")
         lines += ["  };", "  std::unique_ptr<Memory> memory_;", "};", ""]
         return "\n".join(lines)
 
@@ -324,6 +326,7 @@ class _Writer:
         model = self.model()
         functions = [self.function(signature) for signature in self.signatures]
         body = "\n".join([*functions, model])
+        macros = [workspace_name(s.symbol) for s in self.signatures if self.needs_workspace(s)]
         words = {
             "name": name,
             "upper": name.upper(),
@@ -339,12 +342,16 @@ class _Writer:
             _ERROR % words,
             _VIEW % words if "View<" in body else "",
             _COMPLEX if "pairs(" in body else "",
-            _WORKSPACE if "Workspace<" in body else "",
+            _WORKSPACE % {"bytes": _greatest(macros)} if macros else "",
             *functions,
             model,
             f"}}  // namespace {self.space}\n\n#endif\n",
         ]
         return "\n".join(part for part in parts if part)
+
+
+def _greatest(macros: Sequence[str]) -> str:
+    return macros[0] if len(macros) == 1 else f"std::max({{{', '.join(macros)}}})"
 
 
 def _structures_in(kind: Type, place: str) -> Iterator[tuple[Member, str]]:

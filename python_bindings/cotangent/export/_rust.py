@@ -87,7 +87,7 @@ impl Run {
 """
 
 _WORKSPACE = """\
-/// Memory of a call while it lasts; one of the greatest size serves all functions, one after the other.
+/// Memory of a call while it lasts; one of `WORKSPACE` bytes serves all functions, one after the other.
 #[repr(C, align(64))]
 pub struct Workspace<const BYTES: usize>([core::mem::MaybeUninit<u8>; BYTES]);
 
@@ -104,7 +104,7 @@ impl<const BYTES: usize> Default for Workspace<BYTES> {
 }
 """
 
-_OWN = ("Error", "Run", "Workspace", "SIGNATURE", "check", "result", "ffi", "core", "BYTES")
+_OWN = ("Error", "Run", "Workspace", "WORKSPACE", "SIGNATURE", "check", "result", "ffi", "core", "BYTES")
 
 
 def _element(kind: ArrayType) -> str:
@@ -266,6 +266,8 @@ class _Writer:
         constants = [
             f"pub const {self.constants[s.name]}: usize = {self.facts[s.name].workspace_bytes};" for s in needing
         ]
+        greatest = max(self.facts[s.name].workspace_bytes for s in self.signatures)
+        constants.append(f"/// The greatest of these.\npub const WORKSPACE: usize = {greatest};")
         used = {"Run"} | {
             self.types[_structure(p.type).name]
             for signature in self.signatures
