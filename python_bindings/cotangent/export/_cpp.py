@@ -13,8 +13,9 @@ from cotangent.export._signature import Parameter, Signature
 _BEGIN = """\
 // %(name)s: made by cotangent %(version)s. C++17 over %(name)s.h: link what that says.
 //
-// Functions throw an Error for what is a status in C. Arrays are Views: of C++ arrays, of what has data() and size(), or of pointers. Functions
-// that need a workspace take one that is large enough, a call's own while it lasts. Nothing is allocated%(but)s.
+// Functions throw an Error for what is a status in C. Arrays are Views: of C++ arrays, of what has data() and size(), or
+// of pointers. Functions that need a workspace take one that is large enough, a call's own while it lasts. Nothing is
+// allocated%(but)s.
 #ifndef COTANGENT_%(name)s_HPP
 #define COTANGENT_%(name)s_HPP
 
@@ -50,7 +51,9 @@ inline void throw_unless_ok(int status) {
 
 // That the library is the one of this header, and runs on this processor.
 inline void check() {
-  if (::%(name)s_signature() != %(upper)s_SIGNATURE) throw std::runtime_error("lib%(name)s is of another export than %(name)s.h");
+  if (::%(name)s_signature() != %(upper)s_SIGNATURE) {
+    throw std::runtime_error("lib%(name)s is of another export than %(name)s.h");
+  }
   throw_unless_ok(::%(name)s_check());
 }
 """
@@ -62,8 +65,8 @@ class View {
  public:
   explicit View(T* elements) noexcept : elements_(elements) {}
 
-  template <class Array,
-            std::enable_if_t<std::is_array_v<Array> && std::is_convertible_v<std::remove_all_extents_t<Array>*, T*>, int> = 0>
+  template <class Array, std::enable_if_t<std::is_array_v<Array>, int> = 0,
+            std::enable_if_t<std::is_convertible_v<std::remove_all_extents_t<Array>*, T*>, int> = 0>
   View(Array& array) noexcept : elements_(first(array)) {
     static_assert(sizeof(Array) == sizeof(T) * size(), "the array has another number of elements");
   }
@@ -73,7 +76,8 @@ class View {
   View(Container&& container) : elements_(container.data()) {
     const auto given = static_cast<std::size_t>(container.size());
     if (given != size()) {
-      throw std::invalid_argument("%(name)s: an array of " + std::to_string(given) + " elements instead of " + std::to_string(size()));
+      throw std::invalid_argument("%(name)s: an array of " + std::to_string(given) + " elements instead of " +
+                                  std::to_string(size()));
     }
   }
 
@@ -112,7 +116,9 @@ inline constexpr std::size_t workspace_bytes = %(bytes)s;
 template <std::size_t bytes>
 struct alignas(64) Workspace {
   unsigned char memory[bytes];
-  ct_run run(const volatile int* stop = nullptr) noexcept { return {sizeof(ct_run), memory, bytes, stop, nullptr, nullptr}; }
+  ct_run run(const volatile int* stop = nullptr) noexcept {
+    return {sizeof(ct_run), memory, bytes, stop, nullptr, nullptr};
+  }
 };
 """
 
@@ -301,8 +307,8 @@ class _Writer:
         ]
         what = ", ".join(self.owned.values())
         lines = [
-            f"// Owns {what}, which functions update in place. Those that only read it are const: they may run at the same time, each with a",
-            "// workspace of its own.",
+            f"// Owns {what}, which functions update in place. Those that only read it are const: they may",
+            "// run at the same time, each with a workspace of its own.",
             "class Model {",
             " public:",
             "  Model() : memory_(std::make_unique<Memory>()) { check(); }  // all zeros",

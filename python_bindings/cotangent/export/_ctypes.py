@@ -14,10 +14,10 @@ from cotangent.export._signature import Parameter, Signature
 _BEGIN = '''\
 """%(name)s: made by cotangent %(version)s for %(target)s. The functions of lib%(name)s.so, which lies beside, on NumPy arrays.
 
-Arguments are arrays of the dtypes and shapes that the functions say: pytrees of Python are structured arrays of the dtypes below,
-`zeros(dtype)` makes one. bfloat16 and float8 are their bits, as unsigned integers; a random key is an integer, `random.key(5)` is 5.
-Numbers and lists are converted, arrays of another dtype or shape are a TypeError. What is updated in place must be an array that is
-contiguous and writable. Calls may run on several threads at the same time.
+Arguments are arrays of the dtypes and shapes that the functions say: pytrees of Python are structured arrays of the
+dtypes below, `zeros(dtype)` makes one. bfloat16 and float8 are their bits, as unsigned integers; a random key is an
+integer, `random.key(5)` is 5. Numbers and lists are converted, arrays of another dtype or shape are a TypeError. What
+is updated in place must be an array that is contiguous and writable. Calls may run on several threads at the same time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Error(RuntimeError):
 
 def zeros(dtype: npt.DTypeLike, shape: int | tuple[int, ...] = ()) -> np.ndarray:
     """An array that begins at a multiple of 64, where functions are fastest."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
     memory = np.zeros(size + 64, np.uint8)
     first = -memory.ctypes.data %% 64
     return memory[first : first + size].view(dtype).reshape(shape)
@@ -96,7 +96,7 @@ def _given(what: str, value: npt.ArrayLike, dtype: npt.DTypeLike, shape: tuple[i
         elif np.can_cast(array.dtype, dtype, "same_kind"):
             array = array.astype(dtype)
     _check(what, array, dtype, shape)
-    return np.require(array, requirements=["C", "A"])
+    return array if array.flags.c_contiguous and array.flags.aligned else array.copy()
 
 
 def _updated(what: str, value: np.ndarray, dtype: npt.DTypeLike, shape: tuple[int, ...] = ()) -> np.ndarray:
@@ -241,7 +241,8 @@ class _Writer:
         for p in signature.parameters:
             name, (dtype, shape) = own[p.name], self._dtype(p.type)
             if p in results:
-                body.append(f"{name} = zeros({dtype}{f', {shape}' if shape else ''})")
+                made = f"zeros({dtype})" if isinstance(p.type, Structure) else f"np.empty({shape}, {dtype})"
+                body.append(f"{name} = {made}")
                 passed.append(name)
                 continue
             check = "_updated" if p.role == "inout" else "_given"

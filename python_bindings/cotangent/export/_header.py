@@ -159,7 +159,7 @@ def function_text(signature: Signature, facts: CompiledFunction) -> str:
     symbol = signature.symbol
     parameters = ", ".join([*map(parameter_text, signature.parameters), "const ct_run* run"])
     lines += [
-        f"#define {workspace_name(symbol)} (sizeof(char) * {facts.workspace_bytes}u)",
+        f"#define {workspace_name(symbol)} (sizeof(char) * {facts.workspace_bytes}u) /* bytes, a size_t */",
         f"int {symbol}({parameters});",
         f"int {symbol}_leaves(const void* const* inputs, void* const* outputs, const ct_run* run);",
     ]

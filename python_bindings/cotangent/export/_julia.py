@@ -18,9 +18,10 @@ _BEGIN = '''\
 """
 %(name)s, made by cotangent %(version)s for %(target)s: the functions of lib%(name)s.so, which lies beside.
 
-Arguments are nested as in Python: dicts and dataclasses are what has properties of these names, as named tuples do, sequences are tuples or
-vectors. Arrays have Python's dimensions reversed, as Julia has the first index first: `float32[8, 4]` is an `Array{Float32}` of size (4, 8).
-Numbers are numbers, or arrays without dimensions: these only, where they are updated in place. bfloat16 and float8 are their bits, a random key is a UInt64.
+Arguments are nested as in Python: dicts and dataclasses are what has properties of these names, as named tuples do,
+sequences are tuples or vectors. Arrays have Python's dimensions reversed, as Julia has the first index first:
+`float32[8, 4]` is an `Array{Float32}` of size (4, 8). Numbers are numbers, or arrays without dimensions: these only,
+where they are updated in place. bfloat16 and float8 are their bits, a random key is a UInt64.
 """
 module %(module)s
 
@@ -166,14 +167,28 @@ def _accesses(tree: PyTreeDef, at: str) -> list[str]:
     return made
 
 
-def _built(tree: PyTreeDef, leaves: list[str]) -> str:
+def _built(tree: PyTreeDef, leaves: list[str], indent: int) -> str:
     """The expression of a tree of these leaves, which are taken from the list."""
-    if tree.paths() == [""]:
+    paths = tree.paths()
+    if paths == [""]:
         return leaves.pop(0)
-    children = [(key, child, _built(child, leaves)) for key, child in children_by_name(tree) if child.paths()]
-    if all(is_item(key) for key, _, _ in children):
-        return f"({', '.join(text for _, _, text in children)},)" if children else "nothing"
-    return f"(; {', '.join(f'{_property(key)} = {text}' for key, _, text in children)})"
+    if not paths:
+        return "nothing"
+    children = children_by_name(tree)
+    if all(is_item(key) for key, _ in children):
+        return _nested("(", [_built(child, leaves, indent + 4) for _, child in children], indent)
+    # What has no arrays in it has no name either.
+    named = [f"{_property(key)} = {_built(child, leaves, indent + 4)}" for key, child in children if child.paths()]
+    return _nested("(; ", named, indent)
+
+
+def _nested(opening: str, parts: Sequence[str], indent: int) -> str:
+    """On one line, or each part on one of its own."""
+    text = f"{opening}{', '.join(parts)}{',' if opening == '(' else ''})"
+    if indent + len(text) <= 100 and "\n" not in text:
+        return text
+    space = " " * indent
+    return "\n".join([opening.rstrip(), *(f"{space}    {part}," for part in parts), f"{space})"])
 
 
 class _Writer:
@@ -199,6 +214,7 @@ class _Writer:
         own = {part.name: names.take(self.library.identifier(part.name, "x")) for part in function.arguments}
         title = self.functions[signature.name] + ("!" if function.in_place else "")
         inputs, outputs, results = [], [], []
+        indent = 8 if len(function.results) - len(function.in_place) > 1 else 4
         places: list[str] = []  # of the leaves of arguments
         for part in function.arguments:
             check = "updated" if part.name in function.in_place else "given"
@@ -216,11 +232,11 @@ class _Writer:
                 # In a tree, numbers stay arrays: another function may update them in place.
                 made.append(f"outputs[{len(outputs)}]{'[]' if leaf.size == '()' and part.tree.paths() == [''] else ''}")
             if part.name not in function.in_place:
-                results.append(f"{_property('.' + part.name)} = {_built(part.tree, made)}")
+                results.append(f"{_property('.' + part.name)} = {_built(part.tree, made, indent)}")
         if len(results) == 1:
             back = results[0].partition(" = ")[2]
         else:
-            back = f"(; {', '.join(results)})" if results else "nothing"
+            back = _nested("(; ", results, 4) if results else "nothing"
         arguments = ", ".join(own[name] for name in function.order if name in own)
         doc = [call_text(signature), *(line.strip() for line in length_remarks(signature))]
         return "\n".join(

@@ -17,11 +17,13 @@ yield"""
 _KEYWORDS = frozenset(_WORDS.split())
 
 _BEGIN = """\
-//! %(name)s: made by cotangent %(version)s for %(target)s. Needs no crate and no `std`, and links lib%(name)s.a: `rustc -L` its folder, or
-//! `cargo:rustc-link-search` of a build script. Rust 1.82 or later.
+//! %(name)s: made by cotangent %(version)s for %(target)s. Needs no crate and no `std`.
 //!
-//! Arrays are those of Rust, the last index first; float16 and bfloat16 are their 16 bits, complex numbers pairs. Functions return an `Error`
-//! for what is a status in C, and keep no state: they may be called from several threads.
+//! Links lib%(name)s.a: `rustc -L` names its folder, or `cargo:rustc-link-search` of a build script. Rust 1.82 or later.
+//!
+//! Arrays are those of Rust, the last index first; float16 and bfloat16 are their 16 bits, complex numbers pairs.
+//! Functions return an `Error` for what is a status in C, and keep no state: they may be called from several threads.
+//! `check` says whether the library is the one that belongs to this module: call it once.
 #![allow(dead_code, non_snake_case, clippy::too_many_arguments)]
 
 /// Why a function did nothing; after `STOPPED`, what it wrote is unspecified.
