@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 
+ALL = ("h", "hpp", "rs", "py", "jl", "a", "so", "ctir")
 F32 = np.float32
 PARAMS = {
     "layers": [{"w": np.ones((4, 4), F32), "b": np.zeros(4, F32)} for _ in range(2)],
@@ -96,3 +99,12 @@ def run(*command: object, folder: Path | None = None) -> str:
 def same(printed: str, expected: list[float]) -> None:
     """That these are the numbers, as float32."""
     np.testing.assert_array_equal(np.array(printed.split(), F32), np.array(expected, F32))
+
+
+def module(path: Path, name: str) -> ModuleType:
+    """A module of Python that was written."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
