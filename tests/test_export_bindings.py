@@ -323,6 +323,92 @@ def test_names_that_languages_use(tmp_path: Path) -> None:
         run(tmp_path / "main_of_rust")
 
 
+KINDS = """\
+#include "kinds.hpp"
+int main() {
+  kinds::Model model = kinds::Model::reset();
+  model.count() = 5;
+  const float empty = 0;
+  const std::uint16_t brain[3] = {0x3f80, 0, 0};  // 1 as a bfloat16
+  std::uint16_t twice[3];
+  std::uint64_t big;
+  kinds::Pair given{};
+  given._0[1] = 4;
+  given._1 = 7;
+  kinds::Nested2 nested;
+  model.f(kinds::View<const float, 0, 4>(&empty), brain, std::uint64_t{1} << 63, given, big, twice, nested);
+  std::int32_t made[3];
+  kinds::make(made);
+  kinds::nothing();
+  const bool same = twice[0] == 0x4000 && big == (std::uint64_t{1} << 63) + 1 && model.rows()[2].w[3][15] > 1.5f &&
+                    model.arrays()[4][1] > 1.5f && model.z() == std::complex<float>(0, 1) && model.count() == 6 &&
+                    nested._0.a[1] > 3.5f && nested._1 == 7 && made[2] == 2 && model.read() > 389.5f;
+  model.just();
+  return same && model.count() == 7 ? 0 : 1;
+}
+"""
+
+
+def test_parameters_of_every_kind(tmp_path: Path) -> None:
+    """Rows of structures and of arrays, what is empty, bits of bfloat16, numbers in place, and functions without arguments or results."""
+    rows = [{"w": np.ones((4, 16), np.float32), "b": np.zeros(16, np.float32)}] * 3
+    arrays, pair = [np.ones(2, np.float32)] * 5, (np.ones(2, np.float32), np.int16(3))
+
+    def f(rows: Any, arrays: Any, empty: Any, none: Any, brain: Any, z: Any, big: Any, pair: Any, count: Any) -> Any:
+        new = {"rows": ct.tree.map(lambda x: x * 2, rows), "arrays": [a + 1 for a in arrays], "count": count + 1}
+        return {**new, "brain": brain * 2, "z": z * 1j, "big": big + 1, "nested": ({"a": pair[0]}, pair[1])}
+
+    brain = cnp.zeros(3, cnp.bfloat16)
+    arguments = (
+        rows,
+        arrays,
+        np.zeros((0, 4), np.float32),
+        None,
+        brain,
+        np.complex64(1),
+        np.uint64(1),
+        pair,
+        np.int32(1),
+    )
+    results = ("rows", "arrays", "count", "z")
+    functions = {
+        "f": ct.export.function(f, *arguments, donate=results),
+        "nothing": ct.export.function(dict),
+        "make": ct.export.function(lambda: cnp.arange(3)),
+        "read": ct.export.function(lambda rows, count: rows[0]["w"].sum() * 3 + count, rows, np.int32(0)),
+        "reset": ct.export.function(lambda: (rows, arrays, cnp.int32(0), cnp.complex64(1)), results=results),
+        "just": ct.export.function(lambda: cnp.int32(7), results="count"),
+    }
+    ct.export.library("kinds", functions).save(tmp_path, files=ALL)
+    kinds = module(tmp_path / "kinds.py", "kinds")
+    assert kinds.nothing() is None and kinds.just() == 7 and kinds.make().tolist() == [0, 1, 2]
+    state = kinds.reset()
+    z, count = np.ones((), np.complex64), np.zeros((), np.int32)
+    out = kinds.f(
+        state.rows,
+        state.arrays,
+        np.zeros((0, 4), np.float32),
+        [0x3F80, 0, 0],
+        z,
+        2**63,
+        np.zeros((), kinds.Pair),
+        count,
+    )
+    assert out.big == 2**63 + 1 and out.brain.tolist() == [0x4000, 0, 0] and out._fields == ("big", "brain", "nested")
+    assert (state.rows["w"] == 2).all() and (state.arrays == 2).all() and z == 1j and count == 1
+    if COMPILERS:
+        (tmp_path / "main.cc").write_text(KINDS)
+        run(COMPILERS[0], "-std=c++17", *STRICT, "main.cc", "libkinds.a", "-o", "main", folder=tmp_path)
+        run(tmp_path / "main")
+    if shutil.which("rustc"):
+        text = "#![deny(warnings)]\nmod kinds;\nfn main() { kinds::nothing().unwrap(); assert_eq!(kinds::just(), Ok(7)); }\n"
+        (tmp_path / "main.rs").write_text(text)
+        run("rustc", "-L.", "main.rs", "-o", "main_of_rust", folder=tmp_path)
+        run(tmp_path / "main_of_rust")
+        if shutil.which("rustfmt"):
+            run("rustfmt", "--check", "--edition=2021", "kinds.rs", folder=tmp_path)
+
+
 def test_one_function_of_the_librarys_name(tmp_path: Path) -> None:
     """No structures, no workspace, no state: what is not needed is not there."""
     ct.export.compile(lambda x: (x > 0).all(), np.ones(3, np.float32), name="positive").save(tmp_path, files=ALL)

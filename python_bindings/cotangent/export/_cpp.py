@@ -193,7 +193,7 @@ class _Writer:
         run = "&run" if needs or facts.may_stop else "nullptr"
         if result is not None:
             body.append(f"{self._element(result.type)} {names[result.name]}{{}};")
-        body.append(f"throw_unless_ok(::{signature.symbol}({', '.join([*passed, run])}));")
+        body.append(wrapped(f"throw_unless_ok(::{signature.symbol}", [*passed, run], ");", 2).lstrip())
         if result is not None:
             body.append(self._return(result, names[result.name]))
         head = [f"// {line}" for line in described(signature, self.types)]
@@ -230,11 +230,7 @@ class _Writer:
 
     def _bound(self, signature: Signature) -> dict[str, str]:
         """By parameter, the place in the model's memory: the state, or structures in it for functions that do not take that."""
-        bound = {
-            p.name: self.owned[p.path, p.type]
-            for p in signature.parameters
-            if (p.path, p.type) in self.owned and not p.by_value
-        }
+        bound = {p.name: self.owned[p.path, p.type] for p in signature.parameters if (p.path, p.type) in self.owned}
         if bound:
             return bound
         inside: dict[tuple[str, Type], list[str]] = {}

@@ -162,6 +162,7 @@ class _Writer:
         self.facts = facts
         self.names = Names(_OWN, _KEYWORDS)
         self.types = structure_names(library, self.names)
+        self.classes = {s.name: self.names.take(f"{pascal(s.name)}Results") for s in signatures}
         self.local = self.names.inner()  # parameters hide functions, of which none calls another
         self.functions = {s.name: self.names.take(s.name) for s in signatures}
 
@@ -217,17 +218,22 @@ class _Writer:
         assert isinstance(kind, ArrayType)
         return f"ctypes.c_{kind.element.removesuffix('_t')}"
 
-    def _result_class(self, signature: Signature, results: Sequence[Parameter], own: dict[str, str]) -> tuple[str, str]:
-        """The name and the text of a class for several results."""
-        name = self.names.take(f"{pascal(signature.name)}Results")
-        lines = [f"class {name}(NamedTuple):", f'    """What {self.functions[signature.name]} returns."""', ""]
+    def _result_class(self, signature: Signature, results: Sequence[Parameter]) -> str:
+        """The text of a class for several results."""
+        lines = [
+            f"class {self.classes[signature.name]}(NamedTuple):",
+            f'    """What {self.functions[signature.name]} returns."""',
+            "",
+        ]
+        fields = Names((), _KEYWORDS)
         for result in results:
-            # Tuples have methods of these names.
-            field = own[result.name].strip("_") or result.name
-            field = f"{field}_" if field in ("count", "index") or field in _KEYWORDS else field
-            dtype, _ = self._dtype(result.type)
-            lines.append(f"    {field}: {dtype if is_number(result) else 'np.ndarray'}")
-        return name, "\n".join([*lines, "", "", ""])
+            word = result.path if result.path.isidentifier() else result.name
+            field = fields.take(word.lstrip("_") or "out")
+            # Tuples have methods of these names, which the results matter more than.
+            hides = "  # type: ignore[assignment]" if field in ("count", "index") else ""
+            kind = self._dtype(result.type)[0] if is_number(result) else "np.ndarray"
+            lines.append(f"    {field}: {kind}{hides}")
+        return "\n".join([*lines, "", "", ""])
 
     def function(self, signature: Signature) -> str:
         names = self.local.inner()
@@ -254,16 +260,15 @@ class _Writer:
         if len(results) == 1:
             back = self._dtype(results[0].type)[0] if is_number(results[0]) else "np.ndarray"
         elif results:
-            back, text = self._result_class(signature, results, own)
+            back, text = self.classes[signature.name], self._result_class(signature, results)
         opening = _listed(f"def {title}(", declared, f") -> {back}:")
         symbol = f"_library.{signature.symbol}"
         call = [f'    "{title}",', f"    {symbol},", *(f"    {each}," for each in passed)]
+        doc = [f"{own[p.name]}: {self._remark(p)}" for p in signature.parameters]
+        doc += [_text(line).strip() for line in length_remarks(signature)]
+        title_line = f'"""{_text(call_text(signature))}'
         lines = [
-            f'"""{_text(call_text(signature))}',
-            "",
-            *(f"{own[p.name]}: {self._remark(p)}" for p in signature.parameters),
-            *(_text(line).strip() for line in length_remarks(signature)),
-            '"""',
+            *([title_line, "", *doc, '"""'] if doc else [f'{title_line}"""']),
             *body,
             *("_call(", *call, ")"),
         ]

@@ -91,39 +91,12 @@ _WORDS = """\
 baremodule begin break catch const continue do else elseif end export false finally for function global if import let local macro module quote
 return struct true try using while in isa where abstract mutable primitive type"""
 _KEYWORDS = frozenset(_WORDS.split())
-_OWN = (
-    *(
-        "LIBRARY",
-        "SIGNATURE",
-        "Failure",
-        "Run",
-        "Pointers",
-        "given",
-        "updated",
-        "call",
-        "inputs",
-        "outputs",
-        "run",
-        "taken",
-        "made",
-        "Base",
-        "GC",
-    ),
-    *(
-        "convert",
-        "fill",
-        "error",
-        "throw",
-        "pointer",
-        "print",
-        "first",
-        "mod",
-        "joinpath",
-        "summary",
-        "isempty",
-        "sizeof",
-    ),
-)
+# What the module defines, and what of Julia's own it uses.
+_USED = """\
+LIBRARY SIGNATURE Failure Run Pointers given updated call inputs outputs taken made run Base GC convert fill error throw pointer print first
+mod joinpath summary isempty sizeof nothing ccall unsafe_string undef Exception IO String Array Vector Any Number Type Ptr Ref Cvoid Cint
+Cstring Csize_t C_NULL ArgumentError Bool UInt UInt8 UInt16 UInt32 UInt64 Int8 Int16 Int32 Int64 Float16 Float32 Float64 ComplexF32 ComplexF64"""
+_OWN = frozenset(_USED.split())
 
 
 @dataclass(frozen=True)
@@ -184,7 +157,8 @@ def _built(tree: PyTreeDef, leaves: list[str], indent: int) -> str:
 
 def _nested(opening: str, parts: Sequence[str], indent: int) -> str:
     """On one line, or each part on one of its own."""
-    text = f"{opening}{', '.join(parts)}{',' if opening == '(' else ''})"
+    only = "," if opening == "(" and len(parts) == 1 else ""
+    text = f"{opening}{', '.join(parts)}{only})"
     if indent + len(text) <= 100 and "\n" not in text:
         return text
     space = " " * indent

@@ -230,8 +230,7 @@ class _Writer:
         if result is not None:
             kind = self._type(result.type)
             body.append(f"let mut {own[result.name]}: {kind} = {_zero(kind)};")
-        end = ")" if result is None else ")?;"
-        body.append(_listed(f"result(unsafe {{ ffi::{signature.symbol}", [*passed, run], f" }}{end}", 4))
+        body.append(_checked_call(f"ffi::{signature.symbol}", [*passed, run], ")" if result is None else ")?;"))
         if result is not None:
             body.append(f"Ok({own[result.name]})")
         head = [f"/// {_line(line)}" for line in described(signature, self.types)]
@@ -314,6 +313,14 @@ def _listed(head: str, parts: Sequence[str], tail: str, indent: int = 0) -> str:
         return text
     space = " " * indent
     return "\n".join([f"{head}(", *(f"{space}    {part}," for part in parts), f"{space}){tail}"])
+
+
+def _checked_call(function: str, parts: Sequence[str], end: str) -> str:
+    call = _listed(function, parts, "", 8)
+    text = f"result(unsafe {{ {call} }}{end}"
+    if "\n" not in call and len(text) <= 96:
+        return text
+    return f"result(unsafe {{\n        {call}\n    }}{end}"
 
 
 def _line(text: str) -> str:
