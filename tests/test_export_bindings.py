@@ -409,6 +409,36 @@ def test_parameters_of_every_kind(tmp_path: Path) -> None:
             run("rustfmt", "--check", "--edition=2021", "kinds.rs", folder=tmp_path)
 
 
+@pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
+def test_a_model_and_what_is_made_of_it(tmp_path: Path) -> None:
+    """A function that does not update the state in place reads the model's, and writes another one."""
+    state = {"x": np.ones(20, np.float32)}
+
+    def double(state: Any) -> Any:
+        return {"state": {"x": state["x"] * 2}}
+
+    functions = {
+        "double": ct.export.function(double, state, donate="state"),
+        "twice": ct.export.function(double, state),
+    }
+    ct.export.library("pair", functions).save(tmp_path, files=("h", "hpp", "a"))
+    main = """\
+#include "pair.hpp"
+int main() {
+  pair::Model model;
+  model.state().x[19] = 3;
+  model.double_();
+  pair::State other;
+  const pair::Model& constant = model;
+  constant.twice(other);
+  return constant.state().x[19] > 5.5f && constant.state().x[19] < 6.5f && other.x[19] > 11.5f ? 0 : 1;
+}
+"""
+    (tmp_path / "main.cc").write_text(main)
+    run(COMPILERS[0], "-std=c++17", *STRICT, "main.cc", "libpair.a", "-o", "main", folder=tmp_path)
+    run(tmp_path / "main")
+
+
 def test_one_function_of_the_librarys_name(tmp_path: Path) -> None:
     """No structures, no workspace, no state: what is not needed is not there."""
     ct.export.compile(lambda x: (x > 0).all(), np.ones(3, np.float32), name="positive").save(tmp_path, files=ALL)

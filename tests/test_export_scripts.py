@@ -199,6 +199,24 @@ def test_julia(saved: Path, expected: list[float], tmp_path: Path) -> None:
     assert error == "predict: a length is negative or above its bound"
 
 
+def test_julia_by_its_grammar(saved: Path, tmp_path: Path) -> None:
+    """That it is Julia at all, where there is none to run it; with names that it has no other place for than quotes."""
+    tree_sitter = pytest.importorskip("tree_sitter")
+    grammar = pytest.importorskip("tree_sitter_julia")
+    parser = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+    odd = {"a b": np.ones(2, np.float32), "end": (np.ones(1, np.float32), None), 'q"$x\\': np.float32(1)}
+    twice = ct.export.function(lambda begin: ct.tree.map(lambda x: x * 2, begin), odd)
+    ct.export.library("odd", {"end": twice, "nothing": ct.export.function(dict)}).save(tmp_path, files=("jl", "so"))
+    example = Path(__file__).resolve().parent.parent / "examples" / "julia" / "main.jl"
+    for text in (
+        (saved / "demo.jl").read_bytes(),
+        (tmp_path / "odd.jl").read_bytes(),
+        example.read_bytes(),
+        JULIA.encode(),
+    ):
+        assert not parser.parse(text).root_node.has_error
+
+
 JULIA_TYPES = {
     "bool": "Bool",
     "key": "UInt64",

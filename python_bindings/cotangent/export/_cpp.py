@@ -230,7 +230,12 @@ class _Writer:
 
     def _bound(self, signature: Signature) -> dict[str, str]:
         """By parameter, the place in the model's memory: the state, or structures in it for functions that do not take that."""
-        bound = {p.name: self.owned[p.path, p.type] for p in signature.parameters if (p.path, p.type) in self.owned}
+        bound: dict[str, str] = {}
+        for parameter in signature.parameters:
+            place = self.owned.get((parameter.path, parameter.type))
+            # A state and the one that is made of it, if not in place, cannot both be there.
+            if place is not None and place not in bound.values():
+                bound[parameter.name] = place
         if bound:
             return bound
         inside: dict[tuple[str, Type], list[str]] = {}

@@ -119,11 +119,27 @@ def _size(shape: Sequence[int]) -> str:
     return f"({reverse[0]},)" if len(reverse) == 1 else f"({', '.join(reverse)})"
 
 
+def _is_plain(word: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) is not None and word not in _KEYWORDS
+
+
 def _property(key: str) -> str:
     """The name of a member, quoted where Julia needs that."""
     word = key_text(key)
-    plain = re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) and word not in _KEYWORDS
-    return word if plain else f"var{_quoted(word)}"
+    return word if _is_plain(word) else f"var{_raw(word)}"
+
+
+def _named(key: str, value: str) -> str:
+    """A member of a named tuple."""
+    word = key_text(key)
+    return f"{word} = {value}" if _is_plain(word) else f"Symbol({_quoted(word)}) => {value}"
+
+
+def _raw(text: str) -> str:
+    """A text in which nothing is special but quotes, and backslashes before these."""
+    inner = re.sub(r'(\\*)"', lambda found: found[1] * 2 + '\\"', text.replace("\n", " "))
+    end = len(inner) - len(inner.rstrip("\\"))
+    return '"' + inner + "\\" * end + '"'
 
 
 def _quoted(text: str) -> str:
@@ -151,7 +167,7 @@ def _built(tree: PyTreeDef, leaves: list[str], indent: int) -> str:
     if all(is_item(key) for key, _ in children):
         return _nested("(", [_built(child, leaves, indent + 4) for _, child in children], indent)
     # What has no arrays in it has no name either.
-    named = [f"{_property(key)} = {_built(child, leaves, indent + 4)}" for key, child in children if child.paths()]
+    named = [_named(key, _built(child, leaves, indent + 4)) for key, child in children if child.paths()]
     return _nested("(; ", named, indent)
 
 
@@ -206,11 +222,11 @@ class _Writer:
                 # In a tree, numbers stay arrays: another function may update them in place.
                 made.append(f"outputs[{len(outputs)}]{'[]' if leaf.size == '()' and part.tree.paths() == [''] else ''}")
             if part.name not in function.in_place:
-                results.append(f"{_property('.' + part.name)} = {_built(part.tree, made, indent)}")
+                results.append((part.name, _built(part.tree, made, indent)))
         if len(results) == 1:
-            back = results[0].partition(" = ")[2]
+            back = results[0][1]
         else:
-            back = _nested("(; ", results, 4) if results else "nothing"
+            back = _nested("(; ", [_named(f".{name}", text) for name, text in results], 4) if results else "nothing"
         arguments = ", ".join(own[name] for name in function.order if name in own)
         doc = [call_text(signature), *(line.strip() for line in length_remarks(signature))]
         return "\n".join(

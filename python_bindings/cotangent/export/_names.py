@@ -25,9 +25,6 @@ class Names:
         """A scope inside, which must not hide any of these, nor has more names."""
         return Names((*self._taken, *more), self._keywords)
 
-    def __contains__(self, word: str) -> bool:
-        return word in self._taken
-
 
 def pascal(name: str) -> str:
     """``layers_1`` as ``Layers1``."""
