@@ -300,8 +300,8 @@ void make_loops_of_long_copies(Program& program) {
 void assign_buffers(Program& program, const Donated* donated) {
   remove_dead_stores(program);
   remove_swaps(program);
-  remove_round_trips(program);
   remove_copies(program);
+  remove_round_trips(program);
   assign_offsets(program, donated);
   make_loops_of_long_copies(program);
 }

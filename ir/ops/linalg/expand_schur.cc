@@ -67,24 +67,34 @@ Value reflected_columns(Value a, const Reflection& by) {
   return sub(a, outer(image, mul(to_dtype(spread(by.tau, by.v), by.v), conjugated(by.v)), a));
 }
 
-// A = Z T Z^H, and for each matrix whether that was found.
+// A = Z T Z^H, and for each matrix whether that was found. Z is null where nobody asks for it.
 struct Form {
   Value t, z, found;
 };
 
-Form hessenberg(Builder& builder, Value a) {
-  const Value identity = identity_like(a);
-  if (rows_of(a) < 3) return {a, identity, {}};
+// What is reflected: H, and beside it Z^H if wanted, of which rows are reflected as those of H are.
+Value beside_adjoint(Value h, Value adjoint_of_z) {
+  return adjoint_of_z ? concatenate({h, adjoint_of_z}, h.rank() - 1) : h;
+}
+Value first_columns(Value a, int64_t count) { return slice_axis(a, a.rank() - 1, 0, count); }
+Value last_columns(Value a, int64_t first) { return slice_axis(a, a.rank() - 1, first, columns_of(a)); }
+
+// [H, Z^H] with H = Z^H A Z.
+Value hessenberg(Builder& builder, Value a, bool vectors) {
+  const Value start = beside_adjoint(a, vectors ? identity_like(a) : Value());
+  const int64_t n = rows_of(a);
+  if (n < 3) return start;
   const Values results = column_loop(
-      builder, {}, {a, identity}, rows_of(a) - 2, false,
-      [](Builder&, Value j, const Values&, const Values& carries) -> Step {
+      builder, {}, {start}, n - 2, false, [n](Builder&, Value j, const Values&, const Values& carries) -> Step {
         const Value column = part(carries[0], j, 1);
         const Value row = positions(column, 1), at = equal_to(row, j);
         const Value below = full_like(row, 1), first = eq(row, add(at, below));
         const Reflection by = reflection_of(zero_unless(gt(row, at), column), first);
-        return {{reflected_columns(reflected_rows(carries[0], by), by), reflected_columns(carries[1], by)}, {}};
+        const Value turned = reflected_rows(carries[0], by);
+        const Value h = reflected_columns(first_columns(turned, n), by);
+        return {{columns_of(turned) == n ? h : beside_adjoint(h, last_columns(turned, n))}, {}};
       });
-  return {results[0], results[1], {}};
+  return results[0];
 }
 
 // Elements beside the diagonal: [..., n - 1], of row i + 1 and column i.
@@ -165,8 +175,33 @@ Value first_column(Value h, const Block& block, Value exceptional) {
   return stacked({p, q, element(h, next, add(lo, one))});
 }
 
-// One QR step of every active block: a reflection makes the bulge, others chase it down.
-Values chased(Builder& builder, Value h, Value z, const Block& block, Value column, int64_t n) {
+// Columns `first`, ... reflected, as many as v is long, one at a time: elements that are stored by pairs or threes wait
+// for each other where they are loaded again in other groups.
+Value with_reflected_columns(Value a, const Reflection& by, Value first) {
+  // Of vectors, the number `j` for each row of a matrix of one column.
+  const auto factor = [&](Value vectors, int64_t j) {
+    Shape shape = batch_shape(a.aval());
+    shape.insert(shape.end(), {rows_of(a), 1});
+    return spread(squeeze(slice_axis(vectors, vectors.rank() - 1, j, j + 1), vectors.rank() - 1),
+                  zeros(*a.builder, Aval(a.dtype(), shape)));
+  };
+  const auto place = [&](int64_t j) { return add(first, scalar(*a.builder, static_cast<double>(j))); };
+  const auto column = [&](Value of, int64_t j) { return window(of, place(j), 1, 1); };
+  const int64_t width = by.v.shape().back();
+  const Value back = mul(to_dtype(spread(by.tau, by.v), by.v), conjugated(by.v));
+  Value image;
+  for (int64_t j = 0; j < width; ++j) {
+    const Value term = mul(column(a, j), factor(by.v, j));
+    image = image ? add(image, term) : term;
+  }
+  for (int64_t j = 0; j < width; ++j) {
+    a = with_window(a, sub(column(a, j), mul(image, factor(back, j))), place(j), 1);
+  }
+  return a;
+}
+
+// One QR step of every active block of [H, Z^H]: a reflection makes the bulge, others chase it down.
+Value chased(Builder& builder, Value h, const Block& block, Value column, int64_t n) {
   const int64_t width = column.shape().back();
   const auto over_all = [&](Value x, bool largest) {
     Ints axes;
@@ -178,10 +213,10 @@ Values chased(Builder& builder, Value h, Value z, const Block& block, Value colu
   const Value begin = over_all(select(block.active, block.first, far), false);
   const Value end = over_all(select(block.active, block.last, zeros_like(far)), true);
   const Values results = loop_while(
-      builder, {block.first, block.last, convert(block.active, DType::kInt32), column}, {h, z, begin, end},
-      [](Builder&, const Values& carries) { return lt(carries[2], carries[3]); },
+      builder, {block.first, block.last, convert(block.active, DType::kInt32), column}, {h, begin, end},
+      [](Builder&, const Values& carries) { return lt(carries[1], carries[2]); },
       [&](Builder& inner, const Values& constants, const Values& carries) -> Values {
-        const Value matrix = carries[0], k = carries[2];
+        const Value matrix = carries[0], k = carries[1];
         const Value zero = scalar(inner, 0), one = scalar(inner, 1);
         const Value rows = window(matrix, k, width, 2);
         const Value left_of = part(rows, max(sub(k, one), zero), 1);
@@ -195,11 +230,10 @@ Values chased(Builder& builder, Value h, Value z, const Block& block, Value colu
         const Value x = zero_unless(inside, select(spread(starts, left_of), constants[3], left_of));
         const Reflection by = reflection_of(x, eq(offset, zeros_like(offset)));
         const Value turned = with_window(matrix, reflected_rows(rows, by), k, 2);
-        const Value both = with_window(turned, reflected_columns(window(turned, k, width, 1), by), k, 1);
-        const Value vectors = with_window(carries[1], reflected_columns(window(carries[1], k, width, 1), by), k, 1);
-        return {both, vectors, add(k, one), carries[3]};
+        const Value both = with_reflected_columns(turned, by, k);
+        return {both, add(k, one), carries[2]};
       });
-  return {results[0], results[1]};
+  return results[0];
 }
 
 // Rotations that make the 2 x 2 blocks of real matrices LAPACK's: triangular where eigenvalues are real, else with
@@ -262,50 +296,52 @@ Form with_standard_blocks(const Form& form) {
   };
   const Value equal = select(mark(0), at_end(mean, 0, 0), select(mark(1), at_end(mean, 1, 0), found));
   standard = select(is_diagonal(t), as_columns(equal, t), standard);
-  return {standard, multiply(form.z, turn), form.found};
+  return {standard, form.z ? multiply(form.z, turn) : Value(), form.found};
 }
 
 // Of finite matrices whose largest elements are about 1.
-Form schur_form(Builder& builder, Value a) {
+Form schur_form(Builder& builder, Value a, bool vectors) {
   const int rank = a.rank();
   const int64_t n = rows_of(a);
   Shape batch = batch_shape(a.aval());
   if (n < 2) return {a, identity_like(a), full(builder, Aval(DType::kBool, batch), 1)};
   const bool is_real = !is_complex(a.dtype());
-  const Form start = hessenberg(builder, a);
+  const Value start = hessenberg(builder, a, vectors);
   // A reflection of three rows may reach one beyond the last.
-  const int64_t more = is_real && n > 1 ? 1 : 0;
-  const auto padded = [&](Value x, bool rows) {
+  const int64_t more = is_real ? 1 : 0, width = n + more;
+  const auto padded = [&](Value x, int64_t columns) {
     if (more == 0) return x;
     Ints low(static_cast<size_t>(rank), 0), high = low, inside = low;
-    high.back() = more;
-    if (rows) high[high.size() - 2] = more;
+    high.back() = columns;
+    high[high.size() - 2] = more;
     return pad(x, zeros(builder, Aval(x.dtype(), {})), low, high, inside);
   };
+  const Value whole =
+      beside_adjoint(padded(first_columns(start, n), more), vectors ? padded(last_columns(start, n), 0) : Value());
   const double most = 30.0 * static_cast<double>(std::max<int64_t>(n, 10));
   const Value none = zeros(builder, Aval(DType::kInt32, batch));
   // The step's number, how many blocks are active, for each matrix where its block ended and for how many steps.
   const Value norm = sqrt(reduce_sum(squared_size(a), {rank - 2, rank - 1}));
   const Values results = loop_while(
-      builder, {norm},
-      {padded(start.t, true), padded(start.z, false), scalar(builder, 0), scalar(builder, 1), none, none},
+      builder, {norm}, {whole, scalar(builder, 0), scalar(builder, 1), none, none},
       [&](Builder& inner, const Values& carries) {
         const Value zero = scalar(inner, 0);
-        return bit_and(gt(carries[3], zero), lt(carries[2], scalar(inner, most)));
+        return bit_and(gt(carries[2], zero), lt(carries[1], scalar(inner, most)));
       },
       [&](Builder& inner, const Values& constants, const Values& carries) -> Values {
         Value h = carries[0];
         // What is next to nothing beside its neighbours on the diagonal is nothing.
-        const Value sizes = abs(diagonal(h));
-        const int64_t width = rows_of(h);
+        const Value square = first_columns(h, width), sizes = abs(diagonal(square));
         const Value pairs = add(slice_axis(sizes, rank - 2, 0, width - 1), slice_axis(sizes, rank - 2, 1, width));
-        const Value beside = abs(below_diagonal(h));
+        const Value beside = abs(below_diagonal(square));
         const Value tiny = spread(mul(constants[0], full_like(constants[0], precision_of(h))), pairs);
         const Value scale = mul(select(gt(pairs, tiny), pairs, tiny), full_like(pairs, precision_of(h)));
         const Value stays = gt(beside, scale);
         Ints low(static_cast<size_t>(rank - 1), 0), high = low;
         high.back() = 1;
-        const Value kept = pad(convert(stays, DType::kInt32), scalar(inner, 0), low, high, Ints(low.size(), 0));
+        Ints rest = high;
+        rest.back() = columns_of(h) - width + 1;
+        const Value kept = pad(convert(stays, DType::kInt32), scalar(inner, 0), low, rest, Ints(low.size(), 0));
         const Value row = positions(h, 2), column = positions(h, 1), next = add(column, full_like(column, 1));
         const Value is_kept = bit_or(le(row, column), bit_and(eq(row, next), gt(as_rows(kept, h), zeros_like(row))));
         h = zero_unless(is_kept, h);
@@ -324,16 +360,16 @@ Form schur_form(Builder& builder, Value a) {
         const Value last = reduce_max(select(last_of, place, full_like(place, -1)), {rank - 2});
         const Block block = active_block(bit_and(unfinished, le(place, spread(last, place))));
         const Block of{block.first, block.last, ge(last, zeros_like(last))};
-        const Value same = eq(of.last, carries[4]);
-        const Value one = full_like(carries[5], 1);
-        const Value steps = select(same, add(carries[5], one), one);
+        const Value same = eq(of.last, carries[3]);
+        const Value one = full_like(carries[4], 1);
+        const Value steps = select(same, add(carries[4], one), one);
         const Value ten = full_like(steps, 10);
         const Value exceptional = eq(rem(steps, ten), zeros_like(steps));
-        const Values moved = chased(inner, h, carries[1], of, first_column(h, of, exceptional), n);
-        return {moved[0], moved[1], add(carries[2], scalar(inner, 1)), any(of.active), of.last, steps};
+        const Value moved = chased(inner, h, of, first_column(h, of, exceptional), n);
+        return {moved, add(carries[1], scalar(inner, 1)), any(of.active), of.last, steps};
       });
-  const Value t = slice_axis(slice_axis(results[0], rank - 2, 0, n), rank - 1, 0, n);
-  const Value z = slice_axis(results[1], rank - 1, 0, n);
+  const Value found_rows = slice_axis(results[0], rank - 2, 0, n), t = first_columns(found_rows, n);
+  const Value z = vectors ? adjoint(last_columns(found_rows, width)) : Value();
   const Value beside = ne(abs(below_diagonal(t)), zeros_like(abs(below_diagonal(t))));
   if (!is_real) {
     const Value left = reduce_max(convert(beside, DType::kInt32), {rank - 2});
@@ -349,13 +385,13 @@ Form schur_form(Builder& builder, Value a) {
 }
 
 // The complex form: 2 x 2 blocks of real ones become triangular. Their eigenvalues are conjugates to the last bit.
-Form complex_form(Builder& builder, Value a) {
-  Form form = schur_form(builder, a);
+Form complex_form(Builder& builder, Value a, bool vectors) {
+  Form form = schur_form(builder, a, vectors);
   if (is_complex(a.dtype())) return form;
   const int rank = a.rank();
   const int64_t n = rows_of(a);
   const DType dtype = complex_dtype(a.dtype());
-  if (n < 2) return {convert(form.t, dtype), convert(form.z, dtype), form.found};
+  if (n < 2) return {convert(form.t, dtype), vectors ? convert(form.z, dtype) : Value(), form.found};
   const Value b = above_diagonal(form.t), c = below_diagonal(form.t), zero = zeros_like(b), one = full_like(b, 1);
   const Value is_block = ne(c, zero);
   // The eigenvector (b, i mu) of a + i mu, with mu = sqrt |b| sqrt |c|, is (sqrt |b|, i sign(b) sqrt |c|).
@@ -379,7 +415,7 @@ Form complex_form(Builder& builder, Value a) {
   const Value turned = upper_triangle(multiply(adjoint(turn), multiply(convert(t, dtype), turn)), 1);
   const Value w = make_complex(diagonal(t), sub(at(mu, 0, 0), at(mu, 1, 0)));
   const Value whole = select(is_diagonal(t), as_columns(w, turned), turned);
-  return {whole, multiply(convert(form.z, dtype), turn), form.found};
+  return {whole, vectors ? multiply(convert(form.z, dtype), turn) : Value(), form.found};
 }
 
 // Right eigenvectors of upper triangular matrices, as columns of unit upper triangular ones up to their lengths: by
@@ -458,7 +494,7 @@ Values schur_expand(Builder& builder, absl::Span<const Value> operands, const At
   const size_t count = attrs->flag("compute_vectors") ? 2 : 1;
   if (a.aval().size() == 0) return Values(count, a);
   const PowerScaled given = scaled_to_one(a);
-  const Form form = schur_form(builder, given.a);
+  const Form form = schur_form(builder, given.a, count > 1);
   const Value poison = poison_unless(form.found, given.poison);
   const Value t = mul(form.t, to_dtype(spread(given.scale, form.t), form.t));
   Values results{leading(with_poison(t, poison), size)};
@@ -480,7 +516,7 @@ Values eig_expand(Builder& builder, absl::Span<const Value> operands, const Attr
     return results;
   }
   const PowerScaled given = scaled_to_one(a);
-  const Form form = complex_form(builder, given.a);
+  const Form form = complex_form(builder, given.a, left || right);
   const Value poison = poison_unless(form.found, given.poison);
   const Value w = diagonal(form.t);
   Value scaled_w = with_poison(mul(w, to_dtype(spread(given.scale, w), w)), poison);
@@ -506,7 +542,7 @@ Values sylvester_expand(Builder& builder, absl::Span<const Value> operands, cons
   if (c.aval().size() == 0) return {c};
   const PowerScaled left = scaled_to_one(leading(operands[0], rows)),
                     right = scaled_to_one(leading(operands[1], columns));
-  const Form a = complex_form(builder, left.a), b = complex_form(builder, right.a);
+  const Form a = complex_form(builder, left.a, true), b = complex_form(builder, right.a, true);
   const DType dtype = a.t.dtype();
   const int rank = c.rank();
   const auto unscaled = [&](Value t, Value scale) { return mul(t, to_dtype(spread(scale, t), t)); };
