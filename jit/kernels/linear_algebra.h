@@ -19,6 +19,14 @@ struct MatrixShape {
 void emit_eigh(Builder& builder, const MatrixShape& shape, bool lower, const Elements& matrix, const Elements& values,
                const std::optional<Elements>& vectors);
 
+// Singular values, descending, and if wanted vectors: U, of all columns or of as many as there are values, and V^H.
+// Whatever the dtype, in double precision.
+struct SingularVectors {
+  Elements u, vh;
+};
+void emit_svd(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix,
+              const Elements& values, const std::optional<SingularVectors>& vectors);
+
 // Of float32 and float64. The lower triangle of a positive definite matrix; NaN in all of it for others.
 void emit_cholesky(Builder& builder, const MatrixShape& shape, const Elements& matrix, const Elements& factor);
 // L and U in one, which row was exchanged with each, and the order of the rows, as LAPACK's getrf chooses them.
