@@ -35,6 +35,12 @@ void emit_lu(Builder& builder, const MatrixShape& shape, const Elements& matrix,
 // Q, of all columns or of as many as R has rows; and R.
 void emit_qr(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix, const Elements& q,
              const Elements& r);
+// The same of A's columns in the order that pivoting finds; whatever the dtype, in double precision.
+struct PivotedFactors {
+  Elements q, r, order;
+};
+void emit_pivoted_qr(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix,
+                     const PivotedFactors& factors);
 // op(A) X = B for triangular A of `rows` rows and B of `columns` columns, or X op(A) = B for B of `columns` rows.
 struct TriangularSystem {
   bool left, lower, transposed, unit_diagonal;

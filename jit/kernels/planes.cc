@@ -48,6 +48,49 @@ PlanesEmitter::PowerOfTwo PlanesEmitter::power_below(const Num& largest) {
   return {power.bitcast(kReal), (exponent_bits(0x7fe) - power).bitcast(kReal)};
 }
 
+PlanesEmitter::ScaledMatrix PlanesEmitter::read_scaled(
+    const Planes& to, int64_t rows, int64_t columns,
+    const std::function<Number(const Index& i, const Index& j)>& element) {
+  const Builder::CarrySpec specs[] = {{b_.constant(kReal, 0.0), ScalarOp::kMax},
+                                      {b_.constant(kReal, 0.0), ScalarOp::kAdd}};
+  const Index i = b_.begin_for(rows, {}, specs).variable;
+  const Index j = b_.begin_for(columns, kAlong, specs).variable;
+  const Number x = element(i, j);
+  put(to, i * columns + j, x);
+  Num size = abs(x.re), not_finite = x.re - x.re;
+  if (is_complex_) {
+    size = size.apply(ScalarOp::kMax, abs(x.im));
+    not_finite = not_finite + (x.im - x.im);
+  }
+  const Scalars inner = b_.end_for(Scalars{size.scalar(), not_finite.scalar()});
+  const Scalars found = b_.end_for(inner);
+  const Num poison = num(found[1]);
+  const PowerOfTwo power = power_below(num(found[0]));
+  const Num is_finite = poison == poison;
+  b_.for_each(rows * columns, kAlong, [&](const Index& at) {
+    Number x = scaled(get(to, at), power.inverse);
+    x.re = select(is_finite, x.re, real(0));
+    if (is_complex_) x.im = select(is_finite, x.im, real(0));
+    put(to, at, x);
+  });
+  return {power.power, poison};
+}
+
+void PlanesEmitter::form_product(const Planes& to, int64_t count, int64_t size, const Reflections& reflections) {
+  b_.for_each(count, {}, [&](const Index& i) {
+    b_.for_each(size, kAlong, [&](const Index& j) {
+      put(to, i * size + j, {select(number_of(i) == number_of(j), real(1), real(0)), real(0)});
+    });
+  });
+  b_.for_each(reflections.count, {}, [&](const Index& step) {
+    const Index k = Index(reflections.count - 1) - step, head = k + reflections.offset;
+    const Number tau = get(reflections.taus, k);
+    b_.for_each(Index(count) - head, {}, [&](const Index& i) {
+      reflect(to, (head + i) * size + head, reflections.vectors, k * size + head, Index(size) - head, tau);
+    });
+  });
+}
+
 PlanesEmitter::Reflector PlanesEmitter::make_reflector(const Planes& vectors, const Index& at, const Index& length) {
   const Number alpha = get(vectors, at);
   const Num tail = sum(length - 1, [&](const Index& i) {

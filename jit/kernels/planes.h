@@ -81,6 +81,14 @@ class PlanesEmitter {
   };
   PowerOfTwo power_below(const Num& largest);
 
+  // `to`, of rows x columns, becomes the matrix of these elements, divided by a power of two, `scale`. Where one is no
+  // finite number `poison` is NaN, else 0, and the matrix is 0.
+  struct ScaledMatrix {
+    Num scale, poison;
+  };
+  ScaledMatrix read_scaled(const Planes& to, int64_t rows, int64_t columns,
+                           const std::function<Number(const Index& i, const Index& j)>& element);
+
   // The vector x of `length` numbers, the first at `at`, becomes the v, with 1 at its head, of an H = I - tau v v^H
   // with H^H x = beta (1, 0, ...), as LAPACK chooses it.
   struct Reflector {
@@ -91,6 +99,13 @@ class PlanesEmitter {
   // (I - tau v v^H) applied to the row `to` seen as a column: to -= tau (v^H to) v.
   void reflect(const Planes& to, const Index& at, const Planes& vectors, const Index& v, const Index& length,
                const Number& tau);
+  // The transpose of what reflections 0, 1, ... make of the identity: `count` rows of `size` numbers. Reflection k
+  // begins at place k + offset of row k, and leaves what is before.
+  struct Reflections {
+    Planes vectors, taus;
+    int64_t count, offset;
+  };
+  void form_product(const Planes& to, int64_t count, int64_t size, const Reflections& reflections);
   // Rows `first` and `second` of n numbers: (c first + s second, c second - s first).
   void rotate(const Planes& rows, const Index& first, const Index& second, const Index& n, const Num& c, const Num& s);
   // The first places of `order`, an array of one more: positions of the m numbers in ascending order, by insertion.

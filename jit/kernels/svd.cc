@@ -41,11 +41,17 @@ class SingularValuesEmitter : public PlanesEmitter {
     e_ = b_.temporary(kReal, n_ + 1, 0);
     order_ = b_.temporary(kInt, n_ + 1, 0);
     b_.for_each(count_, {.whole = true}, [&](const Index& which) {
-      read(which * (m_ * n_));
+      // The upright matrix.
+      const ScaledMatrix given = read_scaled(a_, m_, n_, [&](const Index& i, const Index& j) {
+        const Number x = element(matrix_, which * (m_ * n_) + (tall_ ? i * n_ + j : j * m_ + i));
+        return tall_ ? x : conj(x);
+      });
+      scale_ = given.scale;
+      poison_ = given.poison;
       reduce_to_bidiagonal();
       if (vectors_) {
-        form_vectors(u_, lefts_, m_, left_reflectors_, left_taus_, 0);
-        form_vectors(v_, n_, n_, right_reflectors_, right_taus_, 1);
+        form_product(u_, lefts_, m_, {left_reflectors_, left_taus_, n_, 0});
+        form_product(v_, n_, n_, {right_reflectors_, right_taus_, n_ - 1, 1});
       }
       diagonalise();
       put_in_order(order_, n_, [&](const Index& i) { return -abs(get(d_, i)); });
@@ -54,38 +60,11 @@ class SingularValuesEmitter : public PlanesEmitter {
   }
 
  private:
-  // a_: the upright matrix, scaled; poison_: 0, or NaN where an element is no finite number. All of it is 0 then.
-  void read(const Index& first) {
-    const Builder::CarrySpec specs[] = {{b_.constant(kReal, 0.0), ScalarOp::kMax},
-                                        {b_.constant(kReal, 0.0), ScalarOp::kAdd}};
-    const Index i = b_.begin_for(m_, {}, specs).variable;
-    const Index j = b_.begin_for(n_, kAlong, specs).variable;
-    const Number given = element(matrix_, first + (tall_ ? i * n_ + j : j * m_ + i));
-    const Number x = tall_ ? given : conj(given);
-    put(a_, i * n_ + j, x);
-    Num size = abs(x.re), poison = x.re - x.re;
-    if (is_complex_) {
-      size = size.apply(ScalarOp::kMax, abs(x.im));
-      poison = poison + (x.im - x.im);
-    }
-    const Scalars inner = b_.end_for(Scalars{size.scalar(), poison.scalar()});
-    const Scalars found = b_.end_for(inner);
-    poison_ = num(found[1]);
-    const PowerOfTwo power = power_below(num(found[0]));
-    scale_ = power.power;
-    const Num is_fine = poison_ == poison_;
-    b_.for_each(m_ * n_, kAlong, [&](const Index& at) {
-      Number x = scaled(get(a_, at), power.inverse);
-      x.re = select(is_fine, x.re, real(0));
-      if (is_complex_) x.im = select(is_fine, x.im, real(0));
-      put(a_, at, x);
-    });
-  }
-
   // d_ and, from place 1 on, e_: the diagonal and what is above it. A = Q B P^H with Q = H_0 H_1 ... of reflections
   // from the left and P of those from the right.
   void reduce_to_bidiagonal() {
     put(e_, 0, real(0));
+    put(e_, n_, real(0));
     b_.for_each(n_, {}, [&](const Index& k) {
       const Index down = Index(m_) - k, along = Index(n_ - 1) - k, next = k + 1, left = k * m_ + k;
       b_.for_each(down, {}, [&](const Index& i) { put(left_reflectors_, left + i, get(a_, (k + i) * n_ + k)); });
@@ -130,25 +109,6 @@ class SingularValuesEmitter : public PlanesEmitter {
           tau, sum(along, [&](const Index& j) { return times(get(a_, row + j), get(right_reflectors_, right + j)); }));
       b_.for_each(along, kAlong, [&](const Index& j) {
         put(a_, row + j, minus(get(a_, row + j), times(seen, conj(get(right_reflectors_, right + j)))));
-      });
-    });
-  }
-
-  // The transpose of what the reflections make of the identity: `count` rows of `size` numbers. Reflection k begins at
-  // place k + offset, of which it leaves those before.
-  void form_vectors(const Planes& to, int64_t count, int64_t size, const Planes& reflectors, const Planes& taus,
-                    int64_t offset) {
-    b_.for_each(count, {}, [&](const Index& i) {
-      b_.for_each(size, kAlong, [&](const Index& j) {
-        put(to, i * size + j, {select(number_of(i) == number_of(j), real(1), real(0)), real(0)});
-      });
-    });
-    const int64_t steps = n_ - offset;
-    b_.for_each(steps, {}, [&](const Index& step) {
-      const Index k = Index(steps - 1) - step, head = k + offset;
-      const Number tau = get(taus, k);
-      b_.for_each(Index(count) - head, {}, [&](const Index& i) {
-        reflect(to, (head + i) * size + head, reflectors, k * size + head, Index(size) - head, tau);
       });
     });
   }

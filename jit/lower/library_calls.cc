@@ -81,7 +81,8 @@ bool has_cholesky(const Attrs& attrs, absl::Span<const Aval> operands) {
 }
 
 bool has_qr(const Attrs& attrs, absl::Span<const Aval> operands) {
-  return !attrs.flag("pivoting") && operands.size() == 1 && is_large(attrs, operands);
+  if (operands.size() > 1) return false;
+  return attrs.flag("pivoting") ? operands[0].size() > 0 : is_large(attrs, operands);
 }
 
 struct LibraryCall {
@@ -132,6 +133,10 @@ void emit_cholesky(const LibraryCall& call) {
 }
 
 void emit_qr(const LibraryCall& call) {
+  if (call.attrs.flag("pivoting")) {
+    return loop::emit_pivoted_qr(call.b, call.matrices(1), call.attrs.flag("full_matrices"), call.operands[0],
+                                 {call.results[0], call.results[1], call.results[2]});
+  }
   loop::emit_qr(call.b, call.matrices(1), call.attrs.flag("full_matrices"), call.operands[0], call.results[0],
                 call.results[1]);
 }
