@@ -180,6 +180,9 @@ Values qr_expand(Builder& builder, absl::Span<const Value> operands, const Attrs
     if (pivoting) results.push_back(order_of(start[2]));
     return results;
   }
+  // No square overflows.
+  const PowerScaled given = scaled_to_one(a);
+  start[0] = given.a;
   const Values results =
       column_loop(builder, sizes, start, steps, false,
                   [&](Builder&, Value j, const Values& constants, const Values& carries) -> Step {
@@ -216,7 +219,9 @@ Values qr_expand(Builder& builder, absl::Span<const Value> operands, const Attrs
                     made.insert(made.end(), reordered.begin(), reordered.end());
                     return {made, {}};
                   });
-  Value q = slice_axis(results[1], rank - 1, 0, kept), r = upper_triangle(slice_axis(results[0], rank - 2, 0, kept));
+  Value q = with_poison(slice_axis(results[1], rank - 1, 0, kept), given.poison);
+  Value r = slice_axis(results[0], rank - 2, 0, kept);
+  r = upper_triangle(with_poison(mul(r, to_dtype(spread(given.scale, r), r)), given.poison));
   if (rows) {
     const Value rank_of = full_matrices ? rows : min(rows, columns);
     q = zero_unless(is_inside(q, rows, rank_of), q);
