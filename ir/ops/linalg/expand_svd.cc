@@ -1,7 +1,7 @@
-// svd by Jacobi's rotations on one side: pairs of columns of A are turned until all are orthogonal; then their lengths
-// are the singular values, and the turns are V (Golub, Van Loan, "Matrix Computations", section 8.6.3; Demmel, Veselic,
-// "Jacobi's method is more accurate than QR", 1992). Disjoint pairs turn at once: those of a tournament in which each
-// column meets each other once in a sweep (Brent, Luk, 1985).
+// svd by Jacobi's rotations on one side: pairs of columns are turned until all are orthogonal; then their lengths are
+// the singular values, and the turns are vectors (Golub, Van Loan, "Matrix Computations", section 8.6.3; Demmel,
+// Veselic, "Jacobi's method is more accurate than QR", 1992). Disjoint pairs turn at once: those of a tournament in
+// which each column meets each other once in a sweep (Brent, Luk, 1985).
 #include <limits>
 
 #include "ir/ops/linalg/expand.h"
@@ -11,8 +11,9 @@
 namespace ct::linalg {
 namespace {
 
-// Columns are orthogonal after about 10 for hundreds of them.
-constexpr int64_t kSweeps = 15;
+// Columns are orthogonal after 9 for hundreds of them. So many whatever the matrix, so that nobody has to wait for what
+// a step finds.
+constexpr int64_t kSweeps = 12;
 
 // Both players of each pair of the next round: the first one stays in its place, the others move around it.
 struct Pairs {
@@ -38,9 +39,8 @@ Pairs turned(const Pairs& pairs, int64_t length) {
   const Value one = full_like(xx, 1);
   const bool is_wide = xx.dtype() == DType::kFloat64;
   const double precision = is_wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const double smallest = is_wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-  // The largest element of the matrix is about 1: a product of next to nothing stays, and nothing below is infinite.
-  const Value bound = max(mul(full_like(xx, precision), mul(sqrt(xx), sqrt(yy))), full_like(xx, smallest / precision));
+  // The largest element of the matrix is about 1: below this, all that turns is rounding.
+  const Value bound = max(mul(full_like(xx, precision), mul(sqrt(xx), sqrt(yy))), full_like(xx, precision * precision));
   const Value turns = gt(largest, bound);
   const Value scale = select(turns, largest, one);
   const Value scaled = div(xy, to_dtype(scale, xy));
@@ -53,13 +53,15 @@ Pairs turned(const Pairs& pairs, int64_t length) {
   const Value root = mul(away, sqrt(add(mul(near, near), mul(unit, unit))));
   const Value tangent = div(select(lt(slope, zeros_like(slope)), neg(one), one), add(abs(slope), root));
   const Value cosine = div(one, sqrt(add(mul(tangent, tangent), one)));
-  const Value c = select(turns, cosine, one), s = zero_unless(turns, mul(tangent, cosine));
+  // 1 - cosine has all of its digits: rotations by little change lengths by next to nothing (Rutishauser).
+  const Value s = zero_unless(turns, mul(tangent, cosine)), c = select(turns, cosine, one);
+  const Value less = div(mul(s, s), add(one, c));
   const auto wide = [&](Value factor) {
     return as_columns(is_complex(factor.dtype()) ? factor : to_dtype(factor, x), pairs.first);
   };
   const Value turn = mul(to_dtype(s, xy), phase);
-  return {sub(mul(wide(c), pairs.first), mul(wide(conjugated(turn)), pairs.second)),
-          add(mul(wide(turn), pairs.first), mul(wide(c), pairs.second))};
+  return {sub(pairs.first, add(mul(wide(conjugated(turn)), pairs.second), mul(wide(less), pairs.first))),
+          add(pairs.second, sub(mul(wide(turn), pairs.first), mul(wide(less), pairs.second)))};
 }
 
 // Of matrices with at least as many rows as columns, in which what lies outside of the real sizes is 0: the values, and
@@ -67,15 +69,30 @@ Pairs turned(const Pairs& pairs, int64_t length) {
 struct Factors {
   Value s, u, v;
 };
+
+// Columns of length 1 or, where those have none, 0: reflections that leave the others as they are fill these in.
+Value completed(Builder& builder, Value units, Value size) {
+  Values operands{units};
+  if (size) operands.insert(operands.end(), {size, size});
+  const Values qr = qr_expand(builder, operands, Attrs::make({{"full_matrices", false}, {"pivoting", false}}));
+  const Value diagonal_of_r = diagonal(real_part(qr[1]));
+  const Value minus = lt(diagonal_of_r, zeros_like(diagonal_of_r));
+  return select(as_rows(minus, qr[0]), neg(qr[0]), qr[0]);
+}
+
+// With A P = Q R, what is turned is the columns of R^H: they are nearly orthogonal already, so that few sweeps are
+// enough however unequal the rows or columns of A are (Drmac, Veselic, "New fast and accurate Jacobi SVD algorithm",
+// 2008). R^H = W S Z^H; U is Q Z, and V is P W.
 Factors factorised(Builder& builder, Value a, Value rows, Value columns, bool vectors, bool full_matrices) {
   const int rank = a.rank();
-  const int64_t m = rows_of(a), n = columns_of(a), even = n + n % 2;
-  Value lines = transposed(a);
-  if (vectors) {
-    Shape square = batch_shape(a.aval());
-    square.insert(square.end(), {n, n});
-    lines = concatenate({lines, identity_like(zeros(builder, Aval(a.dtype(), square)))}, rank - 1);
-  }
+  const int64_t n = columns_of(a), even = n + n % 2;
+  Values operands{a};
+  if (columns) operands.insert(operands.end(), {rows, columns});
+  const Values qr = qr_expand(builder, operands, Attrs::make({{"full_matrices", full_matrices}, {"pivoting", true}}));
+  const Value q = qr[0], order_of_columns = qr[2];
+  // A column in each line, and behind it one of Z.
+  Value lines = conjugated(slice_axis(qr[1], rank - 2, 0, n));
+  if (vectors) lines = concatenate({lines, identity_like(lines)}, rank - 1);
   if (even > n) {
     Ints low(static_cast<size_t>(rank), 0), high = low;
     high[static_cast<size_t>(rank) - 2] = 1;
@@ -85,39 +102,37 @@ Factors factorised(Builder& builder, Value a, Value rows, Value columns, bool ve
   // As many rounds as bring everything back to where it was.
   const Values results = column_loop(builder, {}, {pairs.first, pairs.second}, kSweeps * std::max<int64_t>(even - 1, 1),
                                      false, [&](Builder&, Value, const Values&, const Values& carries) -> Step {
-                                       const Pairs next = next_round(turned({carries[0], carries[1]}, m));
+                                       const Pairs next = next_round(turned({carries[0], carries[1]}, n));
                                        return {{next.first, next.second}, {}};
                                      });
   lines = slice_axis(concatenate({results[0], results[1]}, rank - 2), rank - 2, 0, n);
-  const Value columns_of_a = slice_axis(lines, rank - 1, 0, m);
-  Value s = sqrt(reduce_sum(squared_size(columns_of_a), {rank - 1}));
+  const Value turned_columns = slice_axis(lines, rank - 1, 0, n);
+  Value s = sqrt(reduce_sum(squared_size(turned_columns), {rank - 1}));
   const Value place = positions(s, 1);
-  Values sorted{neg(s), place};
-  if (columns) sorted.insert(sorted.begin(), ge(place, spread(columns, place)));
-  sorted = sort(sorted, rank - 2, columns ? 2 : 1);
-  s = neg(sorted[sorted.size() - 2]);
-  const Value order = sorted.back();
   const Value count = columns ? min(rows, columns) : Value();
-  if (columns) s = zero_unless(lt(place, spread(count, place)), s);
+  Values sorted{neg(s), place};
+  if (count) sorted.insert(sorted.begin(), ge(place, spread(count, place)));
+  sorted = sort(sorted, rank - 2, count ? 2 : 1);
+  s = neg(sorted[sorted.size() - 2]);
+  if (count) s = zero_unless(lt(place, spread(count, place)), s);
   if (!vectors) return {s, {}, {}};
 
-  const Value in_order = transposed(gather(lines, order, rank - 2, rank - 2));
-  const Value v = slice_axis(in_order, rank - 2, m, m + n);
-  // Columns without a length are not determined: reflections that leave the others as they are add some.
-  const Value image = slice_axis(in_order, rank - 2, 0, m);
+  const Value in_order = transposed(gather(lines, sorted.back(), rank - 2, rank - 2));
+  const Value image = slice_axis(in_order, rank - 2, 0, n), z = slice_axis(in_order, rank - 2, n, 2 * n);
+  Value u = multiply(slice_axis(q, rank - 1, 0, n), z);
+  const int64_t kept = columns_of(q);
+  if (kept > n) u = concatenate({u, slice_axis(q, rank - 1, n, kept)}, rank - 1);
+
   const Value is_something = gt(s, zeros_like(s));
   const Value length = as_rows(to_dtype(select(is_something, s, full_like(s, 1)), image), image);
-  const Value units = zero_unless(as_rows(is_something, image), div(image, length));
-  Values operands{units};
-  if (columns) operands.insert(operands.end(), {rows, columns});
-  const Values qr = qr_expand(builder, operands, Attrs::make({{"full_matrices", full_matrices}, {"pivoting", false}}));
-  const Value diagonal_of_r = diagonal(real_part(slice_axis(qr[1], rank - 2, 0, n)));
-  const Value minus = lt(diagonal_of_r, zeros_like(diagonal_of_r));
-  const int64_t kept = columns_of(qr[0]);
-  Value q = slice_axis(qr[0], rank - 1, 0, n);
-  q = select(as_rows(minus, q), neg(q), q);
-  if (kept > n) q = concatenate({q, slice_axis(qr[0], rank - 1, n, kept)}, rank - 1);
-  return {s, q, v};
+  const Value w = completed(builder, zero_unless(as_rows(is_something, image), div(image, length)), columns);
+  // What a mask leaves out has no place.
+  Value places = order_of_columns;
+  if (columns) {
+    const Value beyond = ge(positions(places, 1), spread(columns, places));
+    places = select(beyond, full_like(places, static_cast<double>(n)), places);
+  }
+  return {s, u, scatter(zeros(builder, w.aval()), places, w, rank - 2, rank - 2)};
 }
 
 }  // namespace
