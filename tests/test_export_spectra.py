@@ -182,6 +182,73 @@ def test_qr_with_pivoting(shape: tuple[int, ...], dtype: str, tmp_path: Path) ->
         np.testing.assert_allclose(actual, wanted, rtol=0, atol=float(100 * np.finfo(dtype).eps * np.abs(wanted).max()))
 
 
+def expanded(f: Any, a: np.ndarray) -> list[np.ndarray]:
+    """What a GPU computes: results of the one equation's expansion."""
+    graph = ct.make_ir(f)(a).expand_equation(0)
+    return [np.asarray(x) for x in _core.apply_graph(graph, [cnp.asarray(a)])]
+
+
+@pytest.mark.usefixtures("by_turns")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("full", [True, False])
+def test_svd_by_rotations(full: bool, dtype: str) -> None:
+    for a in (matrices(13, dtype), drawn((2, 7, 4), dtype), drawn((2, 3, 6), dtype), drawn((1, 1), dtype)):
+        s, u, vh = expanded(lambda a: _core.bind("svd", [a], compute_uv=True, full_matrices=full), a)
+        check_svd(a, s, u, vh)
+        (values,) = expanded(lambda a: _core.bind("svd", [a], compute_uv=False, full_matrices=full), a)
+        np.testing.assert_array_equal(values, s)
+
+
+@pytest.mark.parametrize("pivoting", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_squares_of_expanded_qr_do_not_overflow(dtype: str, pivoting: bool) -> None:
+    a = drawn((5, 3), dtype) * np.float32(1e30)
+    q, r, *order = expanded(lambda a: _core.bind("qr", [a], pivoting=pivoting, full_matrices=False), a)
+    is_unitary(q)
+    is_small(q.astype("complex128") @ r - (a[:, order[0]] if pivoting else a), a)
+
+
+def test_pivots_of_unequal_columns(tmp_path: Path) -> None:
+    a = matrices(12, "float64")
+    q, r, order = call_exported(lambda a: ct.lax.linalg.qr(a, pivoting=True), a, directory=tmp_path)
+    is_unitary(q)
+    is_small(q @ r - np.take_along_axis(a, order[:, None, :].astype(np.int64), -1), a)
+    sizes = np.abs(np.diagonal(r, 0, -2, -1))
+    assert (np.diff(sizes, axis=-1) <= 1e-13 * sizes.max(-1, keepdims=True)).all()
+
+
+def test_what_is_made_of_factorisations_is_numpys(tmp_path: Path) -> None:
+    a, tall = drawn((8, 8), "float64"), drawn((9, 4), "float64")
+    b = drawn((9,), "float64", 1)
+    low = tall[:, :2] @ tall[:2]
+
+    def f(n: Any, a: Any, tall: Any, b: Any, low: Any) -> list[Any]:
+        linalg = n.linalg
+        return [
+            linalg.pinv(tall),
+            linalg.lstsq(tall, b)[0],
+            linalg.matrix_rank(low),
+            linalg.slogdet(a)[1],
+            linalg.det(a),
+            linalg.inv(a),
+            linalg.solve(a, b[:8]),
+            linalg.cholesky(a @ a.T),
+            linalg.cond(a),
+            linalg.norm(a, 2),
+            linalg.norm(a, "nuc"),
+            abs(linalg.eigvals(a)).sum(),
+            linalg.eigvalsh(a + a.T),
+            linalg.matrix_power(a, 3),
+        ]
+
+    wanted = f(np, a, tall, b, low)
+    results = call_exported(lambda *x: [*f(cnp, *x), ct.scipy.linalg.expm(x[0])], a, tall, b, low, directory=tmp_path)
+    for actual, each in zip(results, wanted, strict=False):
+        np.testing.assert_allclose(actual, each, rtol=1e-9, atol=1e-12)
+    w, v = np.linalg.eig(a)
+    np.testing.assert_allclose(results[-1], ((v * np.exp(w)) @ np.linalg.inv(v)).real, rtol=1e-9, atol=1e-9)
+
+
 def test_damaged_matrices_are_nan(tmp_path: Path) -> None:
     a = np.stack([drawn((3, 3), "float64"), np.full((3, 3), np.nan), drawn((3, 3), "float64")])
     a[2, 1, 0] = np.inf
@@ -192,6 +259,7 @@ def test_damaged_matrices_are_nan(tmp_path: Path) -> None:
             *cnp.linalg.eig(a),
             *_core.bind("schur", [a], compute_vectors=True),
             *_core.bind("sylvester", [a, a, a[:, ::-1]]),
+            ct.lax.linalg.qr(a, pivoting=True)[0],
         ]
 
     for result in call_exported(f, a, directory=tmp_path):
@@ -208,9 +276,12 @@ def test_nothing_of_no_size(tmp_path: Path) -> None:
             *_core.bind("schur", [none], compute_vectors=True),
         ]
 
-    arrays = np.zeros((2, 0, 3)), np.zeros((2, 0, 0))
-    for actual, wanted in zip(call_exported(f, *arrays, directory=tmp_path), f(*arrays), strict=True):
-        np.testing.assert_array_equal(actual, wanted)
+    for number, arrays in enumerate(
+        ((np.zeros((2, 0, 3)), np.zeros((2, 0, 0))), (np.zeros((0, 2, 3)), np.zeros((0, 3, 3))))
+    ):
+        folder = tmp_path / str(number)
+        for actual, wanted in zip(call_exported(f, *arrays, directory=folder), f(*arrays), strict=True):
+            np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
