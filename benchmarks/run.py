@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import exported_programs  # noqa: E402
 import judge  # noqa: E402
 import libraries  # noqa: E402
 import report  # noqa: E402
@@ -49,6 +50,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--sweep", action="store_true", help="every public function next to JAX instead (--only, --page)"
     )
     parser.add_argument(
+        "--export",
+        action="store_true",
+        help="exported C libraries beside C by hand instead (--quick, --libraries, --page)",
+    )
+    parser.add_argument(
         "--sizes", default="small,medium,large", metavar="NAME[,NAME]", help="of --sweep: small, medium, large"
     )
     parser.add_argument(
@@ -74,6 +80,9 @@ def main(arguments: list[str] | None = None) -> int:
         return sweep.main(
             options.sizes, options.only, options.seconds or (0.01 if options.quick else 0.05), options.page
         )
+    if options.export:
+        seconds = options.seconds or (0.05 if options.quick else 1.0)
+        return exported_programs.main(options.libraries, seconds, options.quick, options.page)
     tables = chosen(options.only)
     if options.list or not tables:
         print("\n".join(w.name for members in WORKLOADS.values() for w in members))

@@ -4,6 +4,7 @@
 
 #include "ir/serialize.h"
 #include "jit/export/c_names.h"
+#include "jit/export/c_source.h"
 #include "jit/export/gpu_library.h"
 #include "jit/export/lengths.h"
 #include "jit/export/library.h"
@@ -61,6 +62,19 @@ std::vector<jit::CLeaf> leaves(const std::vector<LeafPair>& pairs) {
   return made;
 }
 
+LibraryFunction library_function(const std::string& symbol, const std::vector<ParameterTuple>& parameters,
+                                 const std::vector<LeafPair>& inputs, const std::vector<LeafPair>& outputs,
+                                 const std::vector<int>& pairs, const py::list& constants) {
+  LibraryFunction function{.symbol = symbol,
+                           .parameters = {},
+                           .inputs = leaves(inputs),
+                           .outputs = leaves(outputs),
+                           .pairs = pairs,
+                           .constants = tensors(constants)};
+  for (const ParameterTuple& each : parameters) function.parameters.push_back(parameter(each));
+  return function;
+}
+
 LibraryTarget target_named(const std::string& name, bool portable = false) {
   auto target = library_target(name, portable);
   if (!target.ok()) fail(target.status());
@@ -103,19 +117,47 @@ void register_libraries(py::module_& module) {
       [](const GraphHandle& handle, const std::string& symbol, const std::vector<ParameterTuple>& parameters,
          const std::vector<LeafPair>& inputs, const std::vector<LeafPair>& outputs, const std::vector<int>& pairs,
          const py::list& constants, const std::string& target, bool portable) {
-        LibraryFunction function{.symbol = symbol,
-                                 .parameters = {},
-                                 .inputs = leaves(inputs),
-                                 .outputs = leaves(outputs),
-                                 .pairs = pairs,
-                                 .constants = tensors(constants)};
-        for (const ParameterTuple& each : parameters) function.parameters.push_back(parameter(each));
+        const LibraryFunction function = library_function(symbol, parameters, inputs, outputs, pairs, constants);
         auto compiled = compile_function(handle.graph, function, target_named(target, portable));
         if (!compiled.ok()) fail(compiled.status());
         return *std::move(compiled);
       },
       py::arg("graph"), py::arg("symbol"), py::arg("parameters"), py::arg("inputs"), py::arg("outputs"),
       py::arg("pairs"), py::arg("constants"), py::arg("target"), py::arg("portable"));
+  using FunctionOfSource =
+      std::tuple<GraphHandle, std::string, std::vector<ParameterTuple>, std::vector<LeafPair>, std::vector<LeafPair>,
+                 std::vector<int>, py::list, std::vector<std::string>, std::vector<std::string>>;
+  py::class_<SourceOfFunction>(module, "SourceOfFunction", "A program as C source: what its function is given.")
+      .def_property_readonly("inputs", [](const SourceOfFunction& self) { return self.program.inputs; })
+      .def_property_readonly("outputs", [](const SourceOfFunction& self) { return self.program.outputs; })
+      .def_property_readonly("takes_arena", [](const SourceOfFunction& self) { return self.program.takes_arena; })
+      .def_property_readonly("takes_stop", [](const SourceOfFunction& self) { return self.program.takes_stop; })
+      .def_property_readonly("arena", [](const SourceOfFunction& self) { return self.places.arena; })
+      .def_property_readonly("temporaries", [](const SourceOfFunction& self) { return self.places.temporaries; })
+      .def_property_readonly("workspace_bytes", [](const SourceOfFunction& self) { return self.places.bytes; })
+      // (input, how many, the largest) of integers that are held against a bound
+      .def_property_readonly("lengths", [](const SourceOfFunction& self) {
+        std::vector<std::tuple<uint32_t, int64_t, int64_t>> lengths;
+        for (const jit::BoundedInput& input : self.lengths) {
+          lengths.emplace_back(input.input, input.elements, input.bound);
+        }
+        return lengths;
+      });
+  module.def(
+      "library_source",
+      [](const std::vector<FunctionOfSource>& given, const std::string& target, bool portable) {
+        std::vector<SourceFunction> functions;
+        for (const auto& [graph, symbol, parameters, inputs, outputs, pairs, constants, input_names, output_names] :
+             given) {
+          functions.push_back({graph.graph,
+                               library_function(symbol, parameters, inputs, outputs, pairs, constants),
+                               {symbol + "_program", input_names, output_names}});
+        }
+        auto source = library_source(functions, target_named(target, portable));
+        if (!source.ok()) fail(source.status());
+        return py::make_tuple(source->text, source->functions);
+      },
+      py::arg("functions"), py::arg("target"), py::arg("portable"));
   // The static library, and the shared one or the module.
   module.def("make_library",
              [](const std::string& name, const std::vector<CompiledFunction>& functions, const std::string& description,

@@ -6,13 +6,37 @@ import ctypes
 import itertools
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import cotangent as ct
 import numpy as np
+import pytest
 
 _numbers = itertools.count()
+STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion")
+# What a library is saved as, and called from: machine code, and C source that a compiler makes into some.
+forms = pytest.mark.parametrize(
+    "form",
+    ["library", pytest.param("source", marks=pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc"))],
+)
+
+
+def compile_source(directory: Path, name: str, compiler: str = "gcc", *options: str) -> None:
+    """The shared library of a library's C source."""
+    command = [compiler, "-std=c11", "-O2", *STRICT, *options, "-shared", "-fPIC", f"{name}.c", "-o", f"lib{name}.so"]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+def save(made: ct.export.Exported, directory: Path, form: str) -> None:
+    """Writes a library out, so that `Library` opens it."""
+    if form == "library":
+        made.save(directory)
+    else:
+        made.save(directory, files=("h", "c"))
+        compile_source(directory, made.name)
 
 
 class Run(ctypes.Structure):

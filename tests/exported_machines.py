@@ -16,13 +16,16 @@ from typing import Any
 
 import cotangent as ct
 import numpy as np
+from exported_calls import STRICT
 
 Program = tuple[Any, tuple[Any, ...]]  # a function and its arguments
 
-CLANG, LLD, NM = (
-    next((n for n in (name, f"{name}-22", f"{name}-19") if shutil.which(n)), None)
-    for name in ("clang", "ld.lld", "llvm-nm")
+CLANG, LLD, NM, AR = (
+    next((n for n in (f"{name}-22", f"{name}-19", name) if shutil.which(n)), None)
+    for name in ("clang", "ld.lld", "llvm-nm", "llvm-ar")
 )
+# Of C source where there is no C library. Nothing sets errno.
+SOURCE_OPTIONS = ("-std=c11", "-O2", *STRICT, "-fno-math-errno", "-ffreestanding", "-fno-stack-protector", "-fno-pic")
 # Of Debian's package libgcc-12-dev-armhf-cross: arithmetic that the processor lacks.
 LIBGCC = next(iter(sorted(Path("/usr/lib/gcc-cross/arm-linux-gnueabihf").glob("*/libgcc.a"))), None)
 
@@ -248,10 +251,18 @@ def _size(aval: tuple[tuple[int, ...], Any]) -> int:
     return int(np.prod(aval[0], dtype=int)) * np.dtype(aval[1]).itemsize
 
 
-def run(programs: Sequence[Program], directory: Path, target: str, numerics: str = "fast") -> list[list[np.ndarray]]:
-    """What each program computes on the machine of this name: its result leaves."""
+def run(
+    programs: Sequence[Program], directory: Path, target: str, numerics: str = "fast", source: bool = False
+) -> list[list[np.ndarray]]:
+    """What each program computes on the machine of this name, by the library or by its C source: its result leaves."""
     made = export(programs, target, numerics)
-    made.save(directory)
+    made.save(directory, files=("h", "c") if source else None)
+    if source:
+        machine = machine_of(target)
+        level = [f"-march={target}"] if target.startswith("x86-64-") else []
+        command = [CLANG, *machine.flags, *level, *SOURCE_OPTIONS, "-c", "programs.c", "-o", "programs.o"]
+        _do(command, directory)
+        _do([AR, "rcs", "libprograms.a", "programs.o"], directory)
     inputs = [
         [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_flatten(arguments)[0]]
         for _, arguments in programs

@@ -355,3 +355,30 @@ def test_spellings_that_differ_or_are_slow_are_named(judge: Any, monkeypatch: py
     assert group.wrong == "other differ"
     assert group.slower() == {"other": 1.5}
     assert spellings.section([group])[-1] == "| a sum | 3 | 10.0 | 1.50 | WRONG: other differ |"
+
+
+def test_exported_libraries_do_what_is_written_by_hand(
+    judge: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cotangent as ct
+    import exported_programs as programs
+
+    monkeypatch.setattr(judge, "TURN", 0.0)
+    code = programs.prepared(ct, tmp_path)
+    tables = [programs.calls(ct, code, [ours()], 0.0)]
+    tables += [programs.steps(code, [ours()], count, 0.0, quick=True) for count in (1, 32)]
+    tables += [programs.ragged(ct, code, count, 0.0) for count in (1, 16)]
+    tables += [programs.sizes(ct), programs.loading(ct, 1)]
+    for table in tables:
+        assert len(table.rows) >= 4
+        for name, values, note in table.rows:
+            assert all(value is None or value > 0 for value in values), name
+            assert values[0] is not None or name in ("torch AOTInductor, from Python", "checked, wasm32"), (name, note)
+    text = programs.page(tables, ["On this machine."])
+    assert text.count("\n## ") == len(tables) and "| C by hand, -O3 -march=native | " in text
+    assert programs.aim(3.0, 4, "ns") == "aim ≤ 4 ns: met" and programs.aim(5.0, 4, "ns") == "aim ≤ 4 ns: **missed**"
+
+    steepest = programs.step_of(ours())
+    monkeypatch.setattr(programs, "step_of", lambda library: lambda p, x, y, rate: steepest(p, x, y, 2 * rate))
+    with pytest.raises(judge.WrongResultError, match="differs after 20 steps"):
+        programs.steps(code, [ours()], 1, 0.0, quick=True)

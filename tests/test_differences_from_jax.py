@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,19 @@ def _() -> None:
 @row("Export")
 def _() -> None:
     assert callable(ct.export.compile) and not hasattr(ct.export, "deserialize")
+    x = np.array([0.5, 1.0, 2.0], F32)
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = ct.export.load(ct.export.compile(lambda x: cnp.sum(cnp.sin(x)), x, name="f").save(folder))
+        np.testing.assert_allclose(ct.jvp(loaded, (x,), (x,))[1], np.sum(x * np.cos(x)), rtol=1e-6)
+        np.testing.assert_allclose(ct.vmap(loaded)(np.stack([x, -x])), np.sin(x).sum() * np.array([1, -1]), rtol=1e-6)
+        np.testing.assert_allclose(ct.hessian(loaded)(x), np.diag(-np.sin(x)), rtol=1e-6, atol=1e-7)
+    jax = pytest.importorskip("jax")
+    theirs = jax.export.export(jax.jit(lambda x: jax.numpy.sum(jax.numpy.sin(x))))(x).call
+    np.testing.assert_allclose(jax.grad(theirs)(x), np.cos(x), rtol=1e-6)
+    with pytest.raises(TypeError, match="jvp"):
+        jax.jvp(theirs, (x,), (x,))
+    with pytest.raises(NotImplementedError, match="not implemented"):
+        jax.vmap(theirs)(np.stack([x, -x]))
 
 
 @row("Random bits")

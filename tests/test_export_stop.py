@@ -12,7 +12,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from exported_calls import Library
+from exported_calls import Library, forms, save
 
 STOPPED = 7
 
@@ -33,15 +33,16 @@ def sequence(x: Any, steps: Any) -> Any:
     return x
 
 
+@forms
 @pytest.mark.parametrize(
     ("function", "shape", "never"),
     [(count, (50,), 2**31 - 1), (rounds, (40, 40), 2**31 - 1), (sequence, (900, 900), 1)],
     ids=["count", "rounds", "sequence"],
 )
-def test_stop(tmp_path: Path, function: Any, shape: tuple[int, ...], never: int) -> None:
+def test_stop(form: str, tmp_path: Path, function: Any, shape: tuple[int, ...], never: int) -> None:
     x = np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
     before = x.copy()
-    ct.export.compile(function, x, np.int32(3), name="long_one").save(tmp_path)
+    save(ct.export.compile(function, x, np.int32(3), name="long_one"), tmp_path, form)
     library = Library(tmp_path, "long_one")
     assert library.function()["may_stop"]
     out, stop = np.empty_like(x), ctypes.c_int(0)

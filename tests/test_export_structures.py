@@ -14,10 +14,9 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from exported_calls import Library, aligned
+from exported_calls import STRICT, Library, aligned, forms, save
 
 COMPILERS = [c for c in ("gcc", "clang-22") if shutil.which(c)]
-STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion"]
 compilers = pytest.mark.parametrize("compiler", COMPILERS)
 
 
@@ -34,12 +33,19 @@ class Pair(NamedTuple):
     while_: Any
 
 
-def build(folder: Path, compiler: str, source: str, name: str, *options: str, standard: str = "c11") -> str:
+def build(
+    folder: Path, compiler: str, source: str, name: str, *options: str, standard: str = "c11", form: str = "library"
+) -> str:
     """Compiles a program on the library's header and runs it; what it prints."""
+    library = f"lib{name}.a"
+    if form == "source":
+        library = f"{name}.o"
+        command = [compiler, "-std=c11", "-O2", *STRICT, "-c", f"{name}.c", "-o", library]
+        subprocess.run(command, cwd=folder, check=True)
     suffix = "c" if standard.startswith("c1") else "cc"
     (folder / f"main.{suffix}").write_text(source)
     tool = compiler if suffix == "c" else {"gcc": "g++", "clang-22": "clang++-22"}[compiler]
-    command = [tool, f"-std={standard}", *STRICT, *options, f"main.{suffix}", f"lib{name}.a", "-o", "main"]
+    command = [tool, f"-std={standard}", *STRICT, *options, f"main.{suffix}", library, "-o", "main"]
     subprocess.run(command, cwd=folder, check=True)
     return subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout
 
@@ -238,11 +244,12 @@ STATE = {
 }
 
 
+@forms
 @compilers
 @pytest.mark.parametrize("standard", ["c11", "c++17"])
-def test_in_place(compiler: str, standard: str, tmp_path: Path) -> None:
+def test_in_place(compiler: str, standard: str, form: str, tmp_path: Path) -> None:
     made = ct.export.compile(rotate, STATE, 1.5, name="rotate", donate="state")
-    made.save(tmp_path)
+    made.save(tmp_path, files=("h", "c", "a", "so"))
     described = Library(tmp_path, "rotate").function()
     assert described["copied_bytes"] in (160, 320)
     assert (
@@ -270,7 +277,9 @@ int main(void) {
 }
 """
     )
-    found = np.array(build(tmp_path, compiler, program, "rotate", standard=standard).split(), dtype=np.float64)
+    found = np.array(
+        build(tmp_path, compiler, program, "rotate", standard=standard, form=form).split(), dtype=np.float64
+    )
     state = STATE
     for _ in range(3):
         results = ct.jit(rotate)(state, 1.5)
@@ -280,9 +289,10 @@ int main(void) {
     np.testing.assert_allclose(found[3::2], state["second"], rtol=1e-5, atol=1e-5)
 
 
-def test_in_place_by_leaves(tmp_path: Path) -> None:
+@forms
+def test_in_place_by_leaves(form: str, tmp_path: Path) -> None:
     """An output may be the input that it is paired with, and nothing else."""
-    ct.export.compile(rotate, STATE, 1.5, name="rotate", donate="state").save(tmp_path)
+    save(ct.export.compile(rotate, STATE, 1.5, name="rotate", donate="state"), tmp_path, form)
     library = Library(tmp_path, "rotate")
     pairs = [output.get("in_place_of") for output in library.function()["outputs"]]
     assert pairs == [0, 1, 2, None]
@@ -302,9 +312,10 @@ def test_in_place_by_leaves(tmp_path: Path) -> None:
         np.testing.assert_array_equal(output, same)
 
 
-def test_checks_come_before_anything_is_written(tmp_path: Path) -> None:
+@forms
+def test_checks_come_before_anything_is_written(form: str, tmp_path: Path) -> None:
     x = np.linspace(0, 1, 3000, dtype=np.float32)
-    ct.export.compile(lambda x: cnp.sort(x * 2), x, name="f").save(tmp_path)
+    save(ct.export.compile(lambda x: cnp.sort(x * 2), x, name="f"), tmp_path, form)
     library = Library(tmp_path, "f")
     size = library.function()["workspace_bytes"]
     assert size > 0
@@ -338,9 +349,10 @@ def test_checks_come_before_anything_is_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(out, np.sort(x * 2))
 
 
-def test_the_workspace_overlaps_nothing(tmp_path: Path) -> None:
+@forms
+def test_the_workspace_overlaps_nothing(form: str, tmp_path: Path) -> None:
     x = np.linspace(0, 1, 3000, dtype=np.float32)
-    ct.export.compile(lambda x: cnp.sort(x * 2), x, name="f").save(tmp_path)
+    save(ct.export.compile(lambda x: cnp.sort(x * 2), x, name="f"), tmp_path, form)
     library = Library(tmp_path, "f")
     run = library.run()
     inside = run.kept[64 : 64 + 4 * 3000].view(np.float32)
@@ -374,11 +386,12 @@ def test_many_parameters(tmp_path: Path) -> None:
     assert call([*arrays[:-1], arrays[0]], outputs) == 0
 
 
+@forms
 @pytest.mark.parametrize("count", [20, 64, 160])
-def test_many_leaves_in_place(count: int, tmp_path: Path) -> None:
+def test_many_leaves_in_place(count: int, form: str, tmp_path: Path) -> None:
     tree = {f"p{i}": np.full(3, i, np.float32) for i in range(count)}
     double = ct.export.function(lambda d: {"d": {k: v * 2 for k, v in d.items()}}, tree, donate="d")
-    ct.export.library("q", {"f": double}).save(tmp_path)
+    save(ct.export.library("q", {"f": double}), tmp_path, form)
     arrays = [a.copy() for a in ct.tree.leaves(tree)]
     assert Library(tmp_path, "q").call(arrays, arrays) == 0
     for found, wanted in zip(arrays, ct.tree.leaves(tree), strict=True):
@@ -391,10 +404,11 @@ def test_names_of_libraries_of_the_system() -> None:
             ct.export.compile(lambda x: x, cnp.zeros(1), name=name)
 
 
-def test_without_checks_they_are_left_out(tmp_path: Path) -> None:
+@forms
+def test_without_checks_they_are_left_out(form: str, tmp_path: Path) -> None:
     x = np.linspace(0, 1, 30, dtype=np.float32)
     for checks in (True, False):
-        ct.export.compile(lambda x: x * 2, x, name="f", checks=checks).save(tmp_path / str(checks))
+        save(ct.export.compile(lambda x: x * 2, x, name="f", checks=checks), tmp_path / str(checks), form)
         library = Library(tmp_path / str(checks), "f")
         memory = aligned(4 * 30).view(np.float32)
         memory[:] = x
@@ -402,8 +416,9 @@ def test_without_checks_they_are_left_out(tmp_path: Path) -> None:
         np.testing.assert_array_equal(memory, x if checks else x * 2)
 
 
+@forms
 @compilers
-def test_many_leaves_and_values(compiler: str, tmp_path: Path) -> None:
+def test_many_leaves_and_values(compiler: str, form: str, tmp_path: Path) -> None:
     """More pointers than there is room for on the stack, numbers of every type, complex numbers, bools, keys."""
     tree = [cnp.full((n % 5 + 1,), n, cnp.float32) for n in range(150)]
     numbers = {
@@ -426,7 +441,7 @@ def test_many_leaves_and_values(compiler: str, tmp_path: Path) -> None:
     key = ct.random.key(9)
     z = cnp.complex64(2 + 3j)
     made = ct.export.compile(f, tree, *numbers.values(), z, key, name="f")
-    made.save(tmp_path)
+    made.save(tmp_path, files=("h", "c", "a", "so"))
     fill = "".join(f"  for (int i = 0; i < {n % 5 + 1}; ++i) t._{n}[i] = {n};\n" for n in range(150))
     high, low = (int(word) for word in ct.random.key_data(key))
     bits = high << 32 | low
@@ -448,7 +463,7 @@ def test_many_leaves_and_values(compiler: str, tmp_path: Path) -> None:
 }}
 """
     )
-    found = [float(word) for word in build(tmp_path, compiler, program, "f").split()]
+    found = [float(word) for word in build(tmp_path, compiler, program, "f", form=form).split()]
     expected = f(tree, *numbers.values(), z, key)
     assert found[:2] == [0, float(expected["total"])]
     assert found[2:7] == [-2, 65534, 1.5, -(2**40) - 1, 0]
@@ -456,15 +471,16 @@ def test_many_leaves_and_values(compiler: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found[9:], expected["draw"], rtol=1e-6)
 
 
+@forms
 @compilers
-def test_ragged_arguments_are_structures_with_lengths(compiler: str, tmp_path: Path) -> None:
+def test_ragged_arguments_are_structures_with_lengths(compiler: str, form: str, tmp_path: Path) -> None:
     words = ct.Ragged(np.zeros((4, 6, 3), np.float32), {1: np.array([6, 2, 0, 4], np.int32)})
 
     def tag(sentences: Any) -> Any:
         return ct.vmap(ct.mask(lambda s: cnp.tanh(s) + s.sum(axis=0)))(sentences)
 
     made = ct.export.compile(tag, words, name="tagger", results="tags")
-    made.save(tmp_path)
+    made.save(tmp_path, files=("h", "c", "a", "so"))
     header = made.header()
     assert "  float data[4][6][3];\n  int32_t n[4]; /* int32[4] */\n" in header
     assert "sentences.n: 0 to 6, else CT_LENGTH" in header
@@ -491,7 +507,7 @@ int main(void) {
 }
 """
     )
-    found = [float(word) for word in build(tmp_path, compiler, program, "tagger").split()]
+    found = [float(word) for word in build(tmp_path, compiler, program, "tagger", form=form).split()]
     expected = []
     for i, length in enumerate((6, 2, 0, 4)):
         s = np.array([[(i + j * k) / 8 for k in range(3)] for j in range(length)]).reshape(length, 3)

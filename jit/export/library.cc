@@ -5,7 +5,7 @@
 
 #include "jit/compile.h"
 #include "jit/cost/cost.h"
-#include "jit/export/lengths.h"
+#include "jit/export/lower_function.h"
 #include "jit/llvm/cpu_words.h"
 #include "jit/llvm/link.h"
 #include "jit/llvm/stack_sizes.h"
@@ -64,27 +64,6 @@ const std::vector<NamedTarget>& targets() {
   return known;
 }
 
-// Inputs whose values are known and small become constants of the program; the others' bytes are returned.
-std::vector<std::string> build_in(loop::Program& program, uint32_t num_inputs, const std::vector<Tensor>& constants) {
-  CT_CHECK(constants.size() <= num_inputs);
-  const auto first = static_cast<int64_t>(num_inputs - constants.size());
-  std::vector<std::string> large(constants.size());
-  for (loop::Buffer& buffer : program.buffers) {
-    if (buffer.kind != loop::BufferKind::kInput || buffer.position < first) continue;
-    const auto number = static_cast<size_t>(buffer.position - first);
-    const Tensor& value = constants[number];
-    std::string bytes(value.as<char>(), static_cast<size_t>(value.aval().bytes()));
-    if (value.aval().bytes() > kInCode) {
-      large[number] = std::move(bytes);
-      continue;
-    }
-    buffer.kind = loop::BufferKind::kConstant;
-    buffer.position = 0;
-    buffer.bytes = std::move(bytes);
-  }
-  return large;
-}
-
 }  // namespace
 
 std::vector<std::string> library_target_names() {
@@ -108,28 +87,12 @@ absl::StatusOr<LibraryTarget> library_target(std::string_view name, bool portabl
 
 absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const LibraryFunction& function,
                                                   const LibraryTarget& target) {
-  const auto num_arguments = static_cast<uint32_t>(graph->num_inputs() - function.constants.size());
-  CT_CHECK(function.inputs.size() == num_arguments && function.outputs.size() == graph->outputs().size());
   CompiledFunction made;
   jit::CFunction& c = made.function;
-  c.name = function.symbol;
-  c.parameters = function.parameters;
-  c.inputs = function.inputs;
-  c.outputs = function.outputs;
-  c.pairs = function.pairs;
-  for (uint32_t i = 0; i < num_arguments; ++i) c.input_avals.push_back(graph->aval(i));
-  c.output_avals = graph->output_avals();
-  c.lengths = jit::bounded_inputs(*graph, num_arguments);
   try {
-    jit::Donated donated{std::vector<bool>(graph->num_inputs()), function.pairs};
-    for (const int input : function.pairs) {
-      if (input >= 0) donated.inputs[static_cast<size_t>(input)] = true;
-    }
-    loop::Program program =
-        lower_prepared(*prepare(graph, kAnyHost, Products::kDirect), function.symbol, kAnyHost, nullptr, &donated);
-    c.donations = jit::donations(program, donated);
-    c.constants = build_in(program, graph->num_inputs(), function.constants);
-    c.may_stop = jit::may_take_long(program);
+    LoweredFunction lowered = lower_function(graph, function, kInCode);
+    const loop::Program& program = lowered.program;
+    c = std::move(lowered.function);
     made.nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(program).program(), 1e15));
     made.bounded = program.whiles.empty();
     // Nobody knows how often such a loop goes round.

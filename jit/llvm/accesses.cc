@@ -1,7 +1,7 @@
 #include "jit/llvm/accesses.h"
 
 #include "jit/llvm/streams.h"
-#include "jit/llvm/vectorize.h"
+#include "jit/schedule/vectorize.h"
 
 namespace ct::jit {
 

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "jit/llvm/soft_root.h"
+#include "jit/loop/float_layout.h"
 #include "runtime/error.h"
-#include "runtime/float_types.h"
 
 namespace ct::jit {
 
@@ -18,40 +18,6 @@ using llvm::Intrinsic::ID;
 namespace {
 
 bool is_small_float(DType dtype) { return is_float(dtype) && dtype != DType::kFloat32 && dtype != DType::kFloat64; }
-
-// The layout of a float narrower than float32 that has a mantissa.
-struct Layout {
-  int bits;
-  int mantissa;   // explicit bits
-  int least;      // exponent of the smallest normal number
-  float largest;  // finite
-  Specials specials = Specials::kInfinities;
-};
-
-Layout layout(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return {16, 10, -14, 65504.0f};
-    case DType::kBFloat16:
-      return {16, 7, -126, 0};
-    case DType::kFloat8E3M4:
-      return {8, 4, -2, 15.5f};
-    case DType::kFloat8E4M3:
-      return {8, 3, -6, 240.0f};
-    case DType::kFloat8E4M3B11FNUZ:
-      return {8, 3, -10, 30.0f, Specials::kNegativeZeroNan};
-    case DType::kFloat8E4M3FN:
-      return {8, 3, -6, 448.0f, Specials::kAllOnesNan};
-    case DType::kFloat8E4M3FNUZ:
-      return {8, 3, -7, 240.0f, Specials::kNegativeZeroNan};
-    case DType::kFloat8E5M2:
-      return {8, 2, -14, 57344.0f};
-    case DType::kFloat8E5M2FNUZ:
-      return {8, 2, -15, 57344.0f, Specials::kNegativeZeroNan};
-    default:
-      CT_CHECK(false);
-  }
-}
 
 }  // namespace
 
@@ -406,7 +372,7 @@ llvm::Value* Arithmetic::decode_small(llvm::Value* stored, DType dtype) {
     power = b_.CreateSelect(b_.CreateICmpEQ(exponent, number(0xff)), number(0x7fc00000), power);
     return b_.CreateBitCast(power, real);
   }
-  const Layout f = layout(dtype);
+  const loop::FloatLayout f = loop::float_layout(dtype);
   uint32_t magnitude_mask = (1u << (f.bits - 1)) - 1;
   llvm::Value* bits = b_.CreateZExt(stored, word);
   llvm::Value* magnitude = b_.CreateAnd(bits, number(magnitude_mask));
@@ -444,7 +410,7 @@ llvm::Value* Arithmetic::encode_small(llvm::Value* value, DType dtype) {
     llvm::Value* is_nan = b_.CreateFCmpUNO(value, value);
     return b_.CreateTrunc(b_.CreateSelect(is_nan, number(0xff), b_.CreateLShr(bits, 23)), narrow);
   }
-  const Layout f = layout(dtype);
+  const loop::FloatLayout f = loop::float_layout(dtype);
   llvm::Value* sign = b_.CreateAnd(b_.CreateLShr(bits, 32 - f.bits), number(1u << (f.bits - 1)));
   llvm::Value* absolute = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
   llvm::Value* magnitude = b_.CreateAnd(bits, number(0x7fffffff));
@@ -485,7 +451,7 @@ llvm::Value* Arithmetic::round_to(llvm::Value* value, DType dtype) {
     llvm::Value* is_number = b_.CreateICmpULT(b_.CreateSub(bits, number(1)), number(0x7f000000 + 0x3fffff));
     return b_.CreateBitCast(b_.CreateSelect(is_number, power, number(0x7fc00000)), value->getType());
   }
-  const Layout f = layout(dtype);
+  const loop::FloatLayout f = loop::float_layout(dtype);
   int dropped = 23 - f.mantissa;
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, dropped), number(1));
   llvm::Value* rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, number((1u << (dropped - 1)) - 1)));

@@ -35,6 +35,7 @@
 #include "device/machine.h"
 #include "device/plan.h"
 #include "jit/loop/loop.h"
+#include "jit/schedule/target_facts.h"
 
 namespace ct::jit {
 
@@ -68,6 +69,9 @@ inline constexpr std::string_view kEmulated = "emulated";
 // number, for tests.
 absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
                                   const Machine& machine = kGpu, int64_t without_barrier = -1);
+
+// What decides how loops and products become code for a machine.
+absl::StatusOr<TargetFacts> target_facts(const TargetOptions& options);
 
 // The newest architecture that a GPU of this compute capability (90: 9.0) runs, that this LLVM knows, and whose PTX
 // needs no newer version than `ptx` (78: 7.8).

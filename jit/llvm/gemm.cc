@@ -16,10 +16,6 @@ namespace {
 constexpr int64_t kFewUnits = 8;
 // And with at least so many panels where b is larger than a.
 constexpr int64_t kFewPanels = 4;
-// Up to so many rows, packing b costs more than it saves.
-constexpr int64_t kFewRows = 192;
-// What strips of a are read so often, pays for packing them where they would stay in the cache.
-constexpr int64_t kPanelsOfStrips = 8;
 // Moving an element, as multiply-adds in registers.
 constexpr int64_t kPackCost = 16;
 
@@ -81,96 +77,40 @@ GemmEmitter::Problem GemmEmitter::flipped(const Problem& p) {
   return {p.n, p.m, p.k, transposed(p.b), transposed(p.a), transposed(p.c), p.accumulate, p.columns, p.rows, p.steps};
 }
 
-void GemmEmitter::multiply(const Problem& p) {
-  if (p.n == 1) {
-    if (p.m == 1 || p.a.column_stride == 1 || p.k == 1) return multiply_dots(p);
-    return p.c.row_stride == 1 ? multiply_tiled(flipped(p)) : multiply_dots(p);
+void GemmEmitter::multiply(const Problem& problem) {
+  const ProductPlan plan = plan_product(facts_, shape_of(problem), size_);
+  const Problem p = plan.flipped ? flipped(problem) : problem;
+  switch (plan.form) {
+    case ProductForm::kTiles:
+      return multiply_tiled(p);
+    case ProductForm::kDots:
+      return multiply_dots(p);
+    case ProductForm::kDotTiles:
+      return multiply_dot_tiles(p);
   }
-  if (p.m == 1) {
-    if (p.b.row_stride == 1 && p.b.column_stride != 1) return multiply_dots(flipped(p));
-    if (p.c.column_stride == 1) return multiply_tiled(p);
-    return multiply_dots(flipped(p));
-  }
-  if (p.a.column_stride == 1 && p.b.row_stride == 1) {
-    const DotTiling tiling = choose_dot_tiling(p);
-    const bool known_steps = llvm::isa<llvm::ConstantInt>(p.steps);
-    if ((known_steps || has_masks_) && prefers_dot_tiles(p, tiling)) return multiply_dot_tiles(p, tiling);
-  }
-  if (p.c.column_stride != 1) return multiply_tiled(flipped(p));
-  multiply_tiled(p);
+}
+
+ProductShape GemmEmitter::shape_of(const Problem& p) {
+  const auto strides = [](const View& v) { return ProductStrides{v.row_stride, v.column_stride}; };
+  const auto is_known = [](const llvm::Value* value) { return llvm::isa<llvm::ConstantInt>(value); };
+  return {p.m,
+          p.n,
+          p.k,
+          strides(p.a),
+          strides(p.b),
+          strides(p.c),
+          is_known(p.rows),
+          is_known(p.columns),
+          is_known(p.steps),
+          p.complex,
+          p.pairs};
 }
 
 // --------------------------------------------------------------------------------------------------------------- tiled
 
-GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
-  Tiling best{};
-  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
-  while (lanes / 2 >= p.n && lanes * size_ > 16) lanes /= 2;
-  int64_t all_vectors = divide_up(p.n, lanes);
-  // Whether b is read from the second level of cache, where a vector of it costs more than an element of a, which is in
-  // the first level: narrow tiles of many rows then.
-  const bool streamed = p.b.column_stride != 1 || (p.k * p.n * size_ > facts_.l1_bytes && p.m > kFewUnits);
-  const double of_a = streamed ? 0.1 : 0.2, of_b = streamed ? 0.4 : 0.2, of_rest = streamed ? 0.05 : 0.03;
-  // Cycles per step of k: two multiply-adds and two loads a cycle, and a latency that only independent accumulators
-  // hide.
-  auto cycles = [&](int64_t rows, int64_t vectors) {
-    const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
-    return rows * vectors == 0 ? 0 : std::max({r * v / 2, (r + v) / 2, 4.0}) + r * of_a + v * of_b;
-  };
-  // Into whole pieces and a rest; of as many as the program says, on average, whole pieces only.
-  const auto divided = [](int64_t all, int64_t piece, const llvm::Value* there) -> std::pair<double, int64_t> {
-    if (llvm::isa<llvm::ConstantInt>(there)) return {all / piece, all % piece};
-    return {static_cast<double>(all + piece) / static_cast<double>(2 * piece), 0};
-  };
-  double least = 0;
-  for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
-    if (vectors > all_vectors) break;
-    int64_t most_rows = std::min<int64_t>((facts_.vector_registers - vectors - 1) / vectors, 24);
-    for (int64_t rows = 1; rows <= std::min(most_rows, p.m); ++rows) {
-      const auto [strips, strip_rest] = divided(p.m, rows, p.rows);
-      const auto [panels, panel_rest] = divided(all_vectors, vectors, p.columns);
-      auto column = [&, strips = strips, strip_rest = strip_rest](int64_t v) {
-        return strips * cycles(rows, v) + cycles(strip_rest, v);
-      };
-      double total = panels * column(vectors) + column(panel_rest);
-      // Each kind of tile is code of its own: to compile, and to keep in the instruction cache.
-      total *= 1 + of_rest * ((p.m % rows != 0) + (all_vectors % vectors != 0 || p.n % lanes != 0));
-      if (best.lanes == 0 || total < least) {
-        least = total;
-        best = {lanes, vectors, rows, 0, false, false, 0};
-      }
-    }
-  }
-  // A panel of b takes a sixteenth of the second-level cache, from where the loop over k reads it as fast as it
-  // computes: that it does not fit the first level costs less than taking more steps over c would.
-  int64_t most_k = std::max<int64_t>(facts_.l2_bytes / 16 / (best.width() * size_), 64);
-  int64_t blocks = divide_up(p.k, most_k);
-  best.k_block = divide_up(p.k, blocks);
-  if (p.complex) best.k_block = divide_up(best.k_block, 2) * 2;
-  bool edge_needs_padding = !has_masks_ && p.n % lanes != 0;
-  // What few rows read again and again, the second-level cache holds as it is, unless many of b's rows would have the
-  // same place there.
-  const int64_t row_bytes = std::max<int64_t>(p.b.row_stride * size_, 1);
-  const bool stays = p.m <= kFewRows && p.k <= facts_.l2_bytes / (row_bytes & -row_bytes);
-  const bool large = p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * best.rows;
-  best.pack = p.complex || p.b.column_stride != 1 || edge_needs_padding || (large && !stays);
-  if (!best.pack) {
-    // Without packing, blocks of k buy nothing while a panel stays in the cache: rows of b are where they are.
-    if (p.k * best.width() * size_ <= facts_.l2_bytes / 4 || p.m <= best.rows) best.k_block = p.k;
-  }
-  // Copying costs a's elements once, and saves misses once for every panel. But threads then share the rows, and with
-  // them the packed panels, which go from core to core.
-  const int64_t panels = panels_of(p, best), in_cache = facts_.l2_bytes;
-  const int64_t least_copied = !in_strips(p) ? 4 * in_cache : panels < kPanelsOfStrips ? 2 * in_cache : in_cache / 2;
-  best.copy_a = p.pairs || (p.m * p.k * size_ > least_copied && panels >= 4);
-  best.a_rows = std::max<int64_t>(facts_.l2_bytes / 2 / (best.k_block * size_) / best.rows, 1) * best.rows;
-  return best;
-}
-
-int64_t GemmEmitter::panels_of(const Problem& p, const Tiling& t) { return divide_up(p.n, t.width()); }
-
 void GemmEmitter::multiply_tiled(const Problem& p) {
-  const Tiling t = choose_tiling(p);
+  const ProductShape shape = shape_of(p);
+  const Tiling t = choose_tiling(facts_, shape, size_);
   bool accumulate = p.accumulate;
   if (t.k_block < p.k && !accumulate) {
     clear(p.c, p.m, p.n);
@@ -178,8 +118,8 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
   }
   // Who packs a panel has it in the cache that multiplies with it. That decides where b is the larger operand, and
   // where a is small enough for all to read.
-  const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(p, t));
-  const bool enough_panels = panels_of(p, t) >= kFewPanels;
+  const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(shape, t));
+  const bool enough_panels = panels_of(shape, t) >= kFewPanels;
   const bool has_much = t.pack || p.k * p.n * size_ > facts_.l2_bytes / 4;
   const bool keeps_panels = p.n >= 2 * p.m || (has_much && !t.copy_a && p.m <= 4 * p.n);
   if (p.pairs || (enough_rows && !(enough_panels && keeps_panels))) {
@@ -203,7 +143,7 @@ void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_r
 }
 
 void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accumulate) {
-  const int64_t panels = panels_of(p, t), strips = divide_up(p.m, t.rows);
+  const int64_t panels = panels_of(shape_of(p), t), strips = divide_up(p.m, t.rows);
   llvm::Value* packed = t.pack ? scratch(t.k_block * panels * t.width()) : nullptr;
   llvm::Value* panels_there = up_to_multiples(p.columns, t.width());
   for_blocks(p, t, [&](Block block) {
@@ -220,11 +160,11 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
       if (!t.copy_a) {
         return multiply_block(p, t, block, times(begin, t.rows), last, number(0), panels_there);
       }
-      llvm::Value* copy = scratch(t.a_rows * (in_strips(p) ? t.k_block : a_stride(t)));
+      llvm::Value* copy = scratch(t.a_rows * (in_strips(shape_of(p)) ? t.k_block : a_stride(t)));
       for_range(times(begin, t.rows), last, t.a_rows, [&](llvm::Value* first) {
         llvm::Value* end_of_copy = least(b_.CreateAdd(first, number(t.a_rows)), last);
         Block copied = block;
-        if (in_strips(p)) {
+        if (in_strips(shape_of(p))) {
           copied.strips = pack_strips(p, t, block, first, end_of_copy, copy);
         } else {
           copied.a = copy_rows(t, block, first, end_of_copy, copy);
@@ -239,7 +179,7 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
 void GemmEmitter::multiply_by_panels(const Problem& p, const Tiling& t, bool accumulate) {
   llvm::Value* last = least(times(up_to_multiples(p.rows, t.rows), t.rows), number(p.m));
   llvm::Value* panels = up_to_multiples(p.columns, t.width());
-  share(panels, panels_of(p, t), p.m * p.k * t.width(), [&](llvm::Value* begin, llvm::Value* end) {
+  share(panels, panels_of(shape_of(p), t), p.m * p.k * t.width(), [&](llvm::Value* begin, llvm::Value* end) {
     llvm::Value* packed = t.pack ? scratch(t.k_block * t.width()) : nullptr;
     for_blocks(p, t, [&](Block block) {
       block.accumulate = accumulate;
@@ -290,8 +230,6 @@ void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block&
   if (const int64_t rest = p.n - full_columns; rest > 0)
     for_range(number(full_columns), times(end, width), width, [&](llvm::Value* column) { panel(column, rest); });
 }
-
-bool GemmEmitter::in_strips(const Problem& p) { return p.pairs || (p.a.row_stride == 1 && p.a.column_stride != 1); }
 
 // Of a row of the copy: never a multiple of a large power of two.
 int64_t GemmEmitter::a_stride(const Tiling& t) const {

@@ -25,6 +25,7 @@
 
 #include "jit/llvm/matrix_code.h"
 #include "jit/llvm/tiles.h"
+#include "jit/schedule/product_plan.h"
 
 namespace ct::jit {
 
@@ -50,39 +51,19 @@ class GemmEmitter : MatrixCode {
     // of such an a, is at an even (row, column), or rather twice that, and its imaginary part follows.
     bool complex = false, pairs = false;
   };
-  // How a problem is cut up.
-  struct Tiling {
-    unsigned lanes;   // elements of a vector
-    int64_t vectors;  // across a tile
-    int64_t rows;     // down a tile
-    int64_t k_block;
-    bool pack;
-    bool copy_a;  // `a_rows` rows of a at a time
-    int64_t a_rows;
-    int64_t width() const { return static_cast<int64_t>(lanes) * vectors; }
-  };
+  using Tiling = ProductTiling;
 
+  static ProductShape shape_of(const Problem& problem);
   static Problem flipped(const Problem& problem);
   void multiply(const Problem& problem);
   void multiply_complex(Problem problem);
   void multiply_tiled(const Problem& problem);
   void multiply_dots(const Problem& problem);  // n == 1, a contiguous along k
-  // Dot products of `rows` rows of a with `columns` columns of b at a time, both contiguous along k.
-  struct DotTiling {
-    int64_t rows, columns, k_block;
-    double cycles;
-  };
-  void multiply_dot_tiles(const Problem& problem, const DotTiling& tiling);
+  void multiply_dot_tiles(const Problem& problem);
   void dot_tile(int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b, const View& c,
                 bool accumulate);
-  DotTiling choose_dot_tiling(const Problem& problem) const;
-  bool prefers_dot_tiles(const Problem& problem, const DotTiling& tiling) const;
   // Element i of the result is the sum of vector i; there are no more of them than lanes.
   llvm::Value* sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors);
-  Tiling choose_tiling(const Problem& problem) const;
-  static int64_t panels_of(const Problem& problem, const Tiling& tiling);
-  // Whether a copy of a is by strips: the rows of a tile, column by column.
-  static bool in_strips(const Problem& problem);
   int64_t a_stride(const Tiling& tiling) const;
   // One block of k; `b` is packed or not.
   struct Block {

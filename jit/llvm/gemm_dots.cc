@@ -20,8 +20,7 @@ void GemmEmitter::multiply_dots(const Problem& p) {
     convert_copy(a, copy, p.rows, p.steps, false);
     a = copy;
   }
-  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
-  while (lanes / 2 >= p.k && lanes * size_ > 16) lanes /= 2;
+  const unsigned lanes = lanes_of_dots(facts_, shape_of(p), size_);
   llvm::Value* whole = b_.CreateAnd(p.steps, number(-static_cast<int64_t>(lanes)));
   llvm::Value* left = b_.CreateSub(p.steps, whole);
   const bool has_rest = !llvm::isa<llvm::ConstantInt>(p.steps) || p.k % lanes != 0;
@@ -69,44 +68,8 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   if (full < p.m) strip(number(full), p.m - full);
 }
 
-GemmEmitter::DotTiling GemmEmitter::choose_dot_tiling(const Problem& p) const {
-  DotTiling best{};
-  // A multiply-add and a load a cycle; adding up a tile's lanes.
-  auto cycles = [](int64_t rows, int64_t columns) {
-    return rows * columns == 0 ? 0 : static_cast<double>(std::max<int64_t>({rows * columns, rows + columns, 4}));
-  };
-  for (int64_t rows = 1; rows <= std::min<int64_t>(p.m, 8); ++rows) {
-    for (int64_t columns = 1; columns <= std::min<int64_t>(p.n, 8); ++columns) {
-      if (rows * columns + std::min(rows, columns) + 1 > facts_.vector_registers) continue;
-      const int64_t rest_rows = p.m % rows, rest_columns = p.n % columns;
-      const auto down = static_cast<double>(p.m / rows), across = static_cast<double>(p.n / columns);
-      double total = down * across * cycles(rows, columns) + down * cycles(rows, rest_columns) +
-                     across * cycles(rest_rows, columns) + cycles(rest_rows, rest_columns);
-      // Each kind of tile is code of its own, and what is loaded comes from the second level of cache.
-      total *= 1 + 0.02 * ((rest_rows != 0) + (rest_columns != 0)) +
-               0.2 * (1.0 / static_cast<double>(rows) + 1.0 / static_cast<double>(columns));
-      if (best.rows == 0 || total < best.cycles) best = {rows, columns, 0, total};
-    }
-  }
-  const int64_t lanes = most_lanes();
-  // What both take together is read again and again.
-  const int64_t most_k = std::max<int64_t>(facts_.l2_bytes / 2 / ((p.m + p.n) * size_), 512);
-  best.k_block = p.k <= most_k ? p.k : divide_up(divide_up(p.k, divide_up(p.k, most_k)), lanes) * lanes;
-  const auto blocks = static_cast<double>(divide_up(p.k, best.k_block));
-  best.cycles = best.cycles * static_cast<double>(divide_up(p.k, lanes)) +
-                3 * static_cast<double>(p.m) * static_cast<double>(p.n) * blocks;
-  return best;
-}
-
-bool GemmEmitter::prefers_dot_tiles(const Problem& p, const DotTiling& tiling) const {
-  constexpr double kPacked = 1.5;  // cycles to pack an element of b
-  const auto lanes = static_cast<int64_t>(most_lanes());
-  if (lanes < 4 || p.k < 4 * lanes || (p.k % lanes != 0 && !has_masks_)) return false;
-  const auto k = static_cast<double>(p.k);
-  return tiling.cycles < k * (static_cast<double>(p.m * divide_up(p.n, lanes)) + kPacked * static_cast<double>(p.n));
-}
-
-void GemmEmitter::multiply_dot_tiles(const Problem& p, const DotTiling& t) {
+void GemmEmitter::multiply_dot_tiles(const Problem& p) {
+  const DotTiling t = choose_dot_tiling(facts_, shape_of(p), size_);
   const int64_t full_rows = p.m / t.rows * t.rows, full_columns = p.n / t.columns * t.columns;
   llvm::Value* columns_there = least(times(up_to_multiples(p.columns, t.columns), t.columns), number(full_columns));
   auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, llvm::Value* k_count,

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "jit/llvm/emit.h"
-#include "jit/llvm/vectorize.h"
+#include "jit/schedule/vectorize.h"
 
 namespace ct::jit {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "jit/llvm/emit.h"
+#include "jit/schedule/product_plan.h"
 
 namespace ct::jit {
 
-inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class MatrixCode {
  protected:

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "jit/llvm/function_builder.h"
-#include "jit/llvm/vectorize.h"
+#include "jit/schedule/vectorize.h"
 #include "jit/loop/loop.h"
 
 namespace ct::jit {

@@ -361,6 +361,12 @@ absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
   return TargetHandle(target->release(), give_back);
 }
 
+absl::StatusOr<TargetFacts> target_facts(const TargetOptions& options) {
+  absl::StatusOr<TargetHandle> target = borrow_target(options);
+  if (!target.ok()) return target.status();
+  return (*target)->facts();
+}
+
 size_t idle_targets(const TargetOptions& options) {
   TargetPool& pool = TargetPool::instance();
   std::lock_guard lock(pool.mutex);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "jit/loop/clone.h"
 #include "jit/loop/expand/math.h"
@@ -339,7 +340,11 @@ Scalar Builder::apply_real(ScalarOp op, absl::Span<const Scalar> operands) {
       return convert(apply_real(op, wide), dtype);
     }
   } else if (is_float(dtype) && is_math_function(op)) {
-    return {dtype, expand_math(*this, op, a, b)};
+    program_.expansions.push_back(op);
+    const uint32_t enclosing = std::exchange(expansion_, static_cast<uint32_t>(program_.expansions.size()));
+    const Value result = expand_math(*this, op, a, b);
+    expansion_ = enclosing;
+    return {dtype, result};
   }
   DType machine = machine_dtype(dtype);
   if (tests) return {DType::kBool, emit_scalar(op, DType::kBool, a, b)};

@@ -136,6 +136,9 @@ struct Statement {
   uint64_t bits = 0;
   Index index = {};
   uint32_t group = 0;  // Program::groups; of statements of the entry block
+  // Which call of a function of real numbers it is part of, whose expansion it is (expand/math.h): one more than its
+  // place in Program::expansions. 0: none. For people; copies keep it.
+  uint32_t expansion = 0;
 };
 
 struct LoopOptions {
@@ -252,6 +255,7 @@ struct Program {
   std::vector<MemoryRange> ranges;
   std::vector<HostCall> host_calls;
   std::vector<std::string> groups = {""};  // what statements were made from, for people
+  std::vector<ScalarOp> expansions;        // the functions of the calls that statements are parts of
   int64_t arena_bytes = 0;                 // end of the last temporary
 
   Range range_of(const Index& index) const;
@@ -387,6 +391,7 @@ class Builder {
   BlockId new_block();
   void statement(Statement statement) {
     statement.group = group_;
+    statement.expansion = expansion_;
     program_.blocks[block_].statements.push_back(std::move(statement));
   }
   Scalar apply_real(ScalarOp op, absl::Span<const Scalar> operands);
@@ -395,6 +400,7 @@ class Builder {
   Program program_;
   BlockId block_ = 0;
   uint32_t group_ = 0;
+  uint32_t expansion_ = 0;
   std::vector<BlockId> outer_blocks_;
   std::vector<OpenFor> open_fors_;
   absl::flat_hash_map<Value, Index> computed_extents_;  // of loop variables

@@ -34,7 +34,7 @@ class ArrayType:
     @property
     def element(self) -> str:
         """The type of an element in C."""
-        return _C_TYPES.get(self.dtype, f"{self.dtype}_t")
+        return "uint8_t" if self.dtype.startswith("float8") else _C_TYPES.get(self.dtype, f"{self.dtype}_t")
 
     @property
     def alignment(self) -> int:
@@ -71,7 +71,6 @@ _C_TYPES = {
     "float16": "uint16_t",
     "bfloat16": "uint16_t",
     "key": "uint64_t",
-    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3", "float8_e4m3b11fnuz"), "uint8_t"),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from platform import machine
 
 from cotangent import _core
+from cotangent.export._c_source import c_source
 from cotangent.export._cmake import cmake_text, pkg_config_text
 from cotangent.export._function import Function
 from cotangent.export._header import Facts, description, header
@@ -17,7 +18,7 @@ from cotangent.export._signature import Signature, interface, program_hash, sign
 from cotangent.export._write import write_files
 
 _OF_BUILDS = ("cmake", "pc")
-_FILES = ("h", "a", "so", "wasm", "mjs", "ctir", *_OF_BUILDS)
+_FILES = ("h", "c", "a", "so", "wasm", "mjs", "ctir", *_OF_BUILDS)
 # What compilers link by these names.
 _SYSTEM_LIBRARIES = frozenset(
     (
@@ -88,6 +89,26 @@ class Exported:
         chosen = _target(self.target if target is None else target)
         return header(self._library, self._signatures, self._facts(chosen), self._number, chosen)
 
+    def c_source(self, *, target: str | None = None) -> str:
+        """The text of ``NAME.c``: the same functions as C source, to read, to certify, or to compile for any machine.
+
+        C11 with the extensions of GCC and Clang. The results are, bit for bit, those of the library for the same target; for ``"x86-64"`` those of
+        ``"x86-64-v2"``, which every processor runs. Compile it for the target: ``-march=x86-64-v3``, say.
+
+        Raises:
+            NotImplementedError: an operation runs in this process only (a Python callback, say).
+        """
+        chosen = _target(self.target if target is None else target)
+        return c_source(
+            self.name,
+            self._signatures,
+            self.describe(target=chosen),
+            self._number,
+            chosen,
+            self._checks,
+            self.numerics == "portable",
+        )
+
     def describe(self, *, target: str | None = None) -> str:
         """What the library says of itself, as JSON: functions, parameters, places of all arrays, workspaces, whether time is bounded."""
         chosen = _target(self.target if target is None else target)
@@ -107,9 +128,9 @@ class Exported:
         Args:
             directory: made if it is missing.
             target: another one than the library was made for, see `library`.
-            files: which: ``"h"``, the header; ``"a"``, the static library; ``"so"``, the shared one, on Linux; ``"wasm"``, the module, and
+            files: which: ``"h"``, the header; ``"c"``, C source; ``"a"``, the static library; ``"so"``, the shared one, on Linux; ``"wasm"``, the module, and
                 ``"mjs"``, a JavaScript module that calls it, for ``"wasm32"``; ``"ctir"``, the saved programs, which `load` reads. By
-                default all of these that there are for the target, but no static library of WebAssembly. Besides ``"cmake"``,
+                default all of these that there are for the target, but no C source and no static library of WebAssembly. Besides ``"cmake"``,
                 ``NAMEConfig.cmake`` for ``find_package``, and ``"pc"``, ``NAME.pc`` for pkg-config: they find the libraries beside
                 them, wherever the folder is moved.
 
@@ -123,9 +144,9 @@ class Exported:
         if unknown:
             raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_FILES)}")
         chosen = _target(self.target if target is None else target)
-        possible = ("h", *_core.library_code_files(chosen), "ctir")
+        possible = ("h", "c", *_core.library_code_files(chosen), "ctir")
         if files is None:
-            files = tuple(kind for kind in possible if kind != "a" or "wasm" not in possible)
+            files = tuple(kind for kind in possible if kind != "c" and (kind != "a" or "wasm" not in possible))
         possible += _OF_BUILDS if "wasm" not in possible else ()
         missing = [kind for kind in files if kind not in possible]
         if missing:
@@ -136,6 +157,8 @@ class Exported:
         linked: bytes | None = None
         if "h" in files:
             contents[f"{self.name}.h"] = self.header(target=chosen).encode()
+        if "c" in files:
+            contents[f"{self.name}.c"] = self.c_source(target=chosen).encode()
         if {"a", "so", "wasm"} & set(files):
             archive, linked = _core.make_library(
                 self.name, self._compile(chosen), described, self._number, self._checks, chosen

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "jit/cost/cost.h"
-#include "jit/llvm/target.h"
 #include "jit/loop/loop.h"
+#include "jit/schedule/target_facts.h"
 
 namespace ct::jit {
 

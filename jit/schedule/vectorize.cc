@@ -1,4 +1,4 @@
-#include "jit/llvm/vectorize.h"
+#include "jit/schedule/vectorize.h"
 
 #include <algorithm>
 

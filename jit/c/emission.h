@@ -1,0 +1,127 @@
+// A program being written as C: what its values are in the text, and where that goes. Values that are used once, close
+// by, are written where they are used; others are variables.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "jit/c/source.h"
+#include "jit/cost/cost.h"
+#include "jit/loop/loop.h"
+#include "jit/schedule/product_plan.h"
+#include "jit/schedule/vectorize.h"
+#include "runtime/text.h"
+
+namespace ct::jit::c {
+
+// How tightly an expression binds: what binds less than its place wants is put in parentheses.
+enum Binding : uint8_t { kChoice, kBitwise, kEquality, kRelation, kShift, kSum, kProduct, kUnary, kAtom };
+
+struct Expression {
+  std::string text;
+  Binding binding = kAtom;
+  bool reads = false;  // memory, when it is evaluated
+};
+
+// Where a value is used.
+struct Uses {
+  uint32_t count = 0;
+  loop::BlockId block = loop::kNoBlock;  // of the one use
+  uint32_t position = 0;
+};
+
+class Emission {
+ public:
+  Emission(const loop::Program& program, const Names& names, Helpers& helpers);
+
+  const loop::Program& program;
+  const TargetFacts& facts;
+  Helpers& helpers;
+  CostModel cost;
+
+  // ---- text
+  template <typename... Pieces>
+  void line(const Pieces&... pieces) {
+    text += concat(std::string(2 * depth, ' '), pieces..., "\n");
+  }
+  template <typename... Pieces>
+  void open(const Pieces&... pieces) {  // a line that ends in a brace
+    line(pieces..., sizeof...(pieces) == 0 ? "{" : " {");
+    ++depth;
+  }
+  void close(std::string_view before_end = "}") {
+    --depth;
+    line(before_end);
+  }
+  std::string fresh(std::string_view kind);  // a name for a variable
+  std::string loop_variable();               // of the loop that is opened next
+  // Names begin anew; gives what end_function takes.
+  size_t begin_function() { return std::exchange(next_name_, 0); }
+  void end_function(size_t names) { next_name_ = names; }
+  std::string text;
+  size_t depth = 1;
+
+  // ---- values
+  std::string value(loop::Value value, Binding least = kChoice);
+  std::string index(const loop::Index& index, Binding least = kChoice);
+  std::string buffer(loop::BufferId buffer);  // a pointer to its first real element
+  std::string element(loop::BufferId buffer, const loop::Index& index);
+  std::string pointer(loop::BufferId buffer, const loop::Index& index);
+  void define(loop::Value value, Expression expression) { values_[value] = std::move(expression); }
+  Expression exchange(loop::Value value, Expression expression) {
+    return std::exchange(values_[value], std::move(expression));
+  }
+  // What a statement of a block computes: a variable, or written where it is used.
+  void define_at(loop::Value value, Expression expression, loop::BlockId block, uint32_t position);
+  const Uses& uses(loop::Value value) const { return uses_[value]; }
+  std::string declared(DType dtype, std::string_view name, std::string_view initial) const;
+  int64_t real_elements(loop::BufferId buffer) const;
+
+  // ---- statements
+  void block(loop::BlockId block);
+  void statements(loop::BlockId block, uint32_t begin, uint32_t end);
+  void statement(const loop::Statement& statement, loop::BlockId block, uint32_t position);
+  Expression instruction(const loop::Statement& statement);  // arithmetic.cc
+  Expression combined(ScalarOp op, DType dtype, std::string a, std::string b);
+  void for_loop(const loop::For& loop);  // loops.cc
+  void while_loop(const loop::While& loop);
+  void if_else(const loop::If& branch);
+  void product(const loop::Gemm& gemm);  // products.cc
+  // A call of a function of real numbers, if the statements from `begin` on are one (functions.cc): where it ends.
+  uint32_t function_call(loop::BlockId block, uint32_t begin, uint32_t end);
+
+  // ---- memory of products
+  std::string scratch(DType dtype, int64_t elements);
+  void release_scratch() { scratch_used_ = 0; }
+  int64_t arena_uses() const { return arena_uses_; }
+
+  void ask_to_stop(double nanoseconds);               // in a loop whose iterations take so long
+  void count_time(const loop::Statement& statement);  // of the entry block: asks after a while
+
+  // Of the function being written.
+  bool stops = false;  // it returns a status
+  bool in_lanes = false;
+  bool in_function = false;  // of real numbers
+  int loops_open = 0;
+  int64_t arena_bytes = 0;
+
+ private:
+  void count_uses();
+  bool is_parameter(const std::string& name) const;
+  Expression scalar(const loop::Statement& statement);
+  Expression converted(const loop::Statement& statement);
+  Expression constant(DType dtype, uint64_t bits);
+  std::string table(const loop::Buffer& buffer);
+
+  const Names& names_;
+  std::vector<Expression> values_;
+  std::vector<Uses> uses_;
+  std::vector<std::vector<uint32_t>> writes_before_;  // by block and position
+  size_t next_name_ = 0;
+  int64_t scratch_used_ = 0, arena_uses_ = 0;
+  double pending_ = 0;  // time since the program asked whether to stop
+};
+
+}  // namespace ct::jit::c

@@ -1,0 +1,113 @@
+// Functions of real numbers, which the loop IR has expanded where they are called (Statement::expansion): written once
+// and called by name.
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "jit/c/emission.h"
+#include "jit/loop/visit.h"
+
+namespace ct::jit::c {
+
+using loop::BlockId;
+using loop::Statement;
+using loop::StatementKind;
+using loop::Value;
+
+namespace {
+
+// What a run of statements uses, takes from outside, and defines for what follows.
+struct Run {
+  absl::flat_hash_map<Value, uint32_t> used;  // how often, inside of it
+  absl::flat_hash_set<Value> defined;
+  std::vector<Value> arguments;
+  bool only_computes = true;
+};
+
+template <typename IsUsed>
+void add(const loop::Program& program, const Statement& s, const IsUsed& is_used, Run& run) {
+  if (loop::is_instruction(s) && !is_used(s.result)) return;
+  const auto use = [&](Value value, uint32_t times) {
+    run.used[value] += times;
+    if (!run.defined.contains(value) && std::ranges::find(run.arguments, value) == run.arguments.end())
+      run.arguments.push_back(value);
+  };
+  const bool once = s.kind == StatementKind::kIf || loop::is_instruction(s);
+  loop::visit_inputs(program, s, [&](Value value) { use(value, once ? 1 : 2); });
+  if (!once && s.kind != StatementKind::kFor && s.kind != StatementKind::kWhile) run.only_computes = false;
+  if (s.kind == StatementKind::kLoad && program.buffers[s.buffer].kind != loop::BufferKind::kConstant)
+    run.only_computes = false;
+  loop::visit_arguments(program, s, [&](Value value) { run.defined.insert(value); });
+  loop::visit_blocks_of(program, s, [&](BlockId inner) {
+    for (const Statement& t : program.blocks[inner].statements) add(program, t, is_used, run);
+  });
+  if (s.kind == StatementKind::kIf) {
+    for (const loop::If::Merge& merge : program.ifs[s.detail].merges) {
+      if (!is_used(merge.result)) continue;
+      use(merge.then_value, 1);
+      use(merge.else_value, 1);
+    }
+  } else {
+    loop::visit_yields(program, s, [&](Value value) { use(value, 1); });
+  }
+  loop::visit_results(program, s, [&](Value value) { run.defined.insert(value); });
+}
+
+}  // namespace
+
+uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
+  const std::vector<Statement>& statements = program.blocks[id].statements;
+  const uint32_t expansion = statements[begin].expansion;
+  if (expansion == 0 || in_function) return begin;
+  uint32_t after = begin;
+  Run run;
+  const auto is_used = [&](Value value) { return uses_[value].count > 0; };
+  while (after < end && statements[after].expansion == expansion) add(program, statements[after++], is_used, run);
+  // All that is used elsewhere must be one value.
+  Value result = loop::kNoValue;
+  for (const Value value : run.defined) {
+    const auto inside = run.used.find(value);
+    if (uses_[value].count <= (inside == run.used.end() ? 0 : inside->second)) continue;
+    if (result != loop::kNoValue) return begin;
+    result = value;
+  }
+  if (result == loop::kNoValue || !run.only_computes) return begin;
+  // What is constant outside is an argument too: the function is the same for all.
+  std::string list, parameters, kinds;
+  std::vector<std::pair<Value, Expression>> outside;
+  bool reads = false;
+  for (size_t i = 0; i < run.arguments.size(); ++i) {
+    constexpr std::string_view kNames = "xyz";
+    const Value argument = run.arguments[i];
+    const std::string name = i < kNames.size() ? std::string(1, kNames[i]) : concat("x", i);
+    list += concat(i == 0 ? "" : ", ", value(argument));
+    parameters += concat(i == 0 ? "" : ", ", register_type(program.values[argument].dtype), " ", name);
+    reads = reads || values_[argument].reads;
+    outside.emplace_back(argument, std::exchange(values_[argument], Expression{name}));
+  }
+  const DType dtype = program.values[result].dtype;
+  std::string outer_text = std::exchange(text, "");
+  const size_t outer_depth = std::exchange(depth, 1);
+  const size_t outer_names = begin_function();
+  const int outer_loops = std::exchange(loops_open, 0);
+  const bool outer_lanes = std::exchange(in_lanes, true);
+  in_function = true;
+  for (uint32_t i = begin; i < after; ++i) statement(statements[i], id, i);
+  line("return ", value(result), ";");
+  in_function = false;
+  in_lanes = outer_lanes;
+  loops_open = outer_loops;
+  end_function(outer_names);
+  depth = outer_depth;
+  std::string body = std::exchange(text, std::move(outer_text));
+  for (auto& [argument, expression] : outside) values_[argument] = std::move(expression);
+  const ScalarOp op = program.expansions[expansion - 1];
+  const std::string name =
+      helpers.function_like(concat("ct_", scalar_op_info(op).name, "_", short_name(dtype)),
+                            concat("CT_INLINE ", register_type(dtype), " $name(", parameters, ") {\n", body, "}\n"));
+  define_at(result, {concat(name, "(", list, ")"), kAtom, reads}, id, after - 1);
+  return after;
+}
+
+}  // namespace ct::jit::c
