@@ -2,6 +2,7 @@
 // the singular values, and the turns are vectors (Golub, Van Loan, "Matrix Computations", section 8.6.3; Demmel,
 // Veselic, "Jacobi's method is more accurate than QR", 1992). Disjoint pairs turn at once: those of a tournament in
 // which each column meets each other once in a sweep (Brent, Luk, 1985).
+#include <algorithm>
 #include <limits>
 
 #include "ir/ops/linalg/expand.h"
