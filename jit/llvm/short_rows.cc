@@ -1,17 +1,14 @@
-// Nests over arrays of short rows, as an update by the product of two vectors is, or the sum of a matrix and a row:
+// As many short rows as fill whole vectors, at once: all that they read is loaded before anything is stored. Vectors of
+// what has both rows and columns lie one behind the other; those of what is the same in each row are the same in each
+// iteration and stay in registers; and of what is the same along rows each vector repeats elements of one.
 //
-//   for i { a = column[i]; for j < few: store to[few * i + j] = f(from[few * i + j], row[j], a) }
-//
-// As many rows as fill whole vectors are one iteration, and all that it reads is loaded before anything is stored:
-// vectors of `to` and `from` lie one behind the other, those of `row` are the same in each iteration and stay in
-// registers, and of `column` each vector repeats elements of one. Row by row, each would end with a part of a vector;
-// where `to` is `from`, what is loaded for the next row then overlaps what has just been stored, masked lanes
-// included, and waits until that has left for the cache (measured: 5 ns a row, ten times the time of the arithmetic).
+// Row by row, each would end with a part of a vector. Where results take the place of what is read, what is loaded for
+// the next row then overlaps what has just been stored, masked lanes included, and waits until that has left for the
+// cache (measured: 7 ns a row, ten times the time of the arithmetic).
 #include "jit/llvm/short_rows.h"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "jit/llvm/loops.h"
@@ -27,47 +24,6 @@ using loop::StatementKind;
 
 namespace {
 
-// Of one iteration. More code takes longer to compile than it saves, and more vectors than registers.
-constexpr int64_t kMostVectors = 8, kMostStatements = 64;
-constexpr int64_t kEnoughVectors = 4;  // what counting iterations costs is little beside them
-
-// Where the elements lie that a load reads or a store writes.
-enum class Place : uint8_t { kSame, kOfRow, kOfColumn, kOfBoth, kOther };
-
-class Nest {
- public:
-  Nest(CpuEmission& e, const For& outer, const For& inner)
-      : e_(e), outer_(outer), inner_(inner), count_(inner.extent.constant()) {}
-
-  Place place(const Statement& s) const {
-    const loop::Buffer& buffer = e_.program.buffers[s.buffer];
-    if (is_complex(buffer.dtype) || buffer.dtype == DType::kKey) return Place::kOther;
-    bool known = true;
-    loop::visit_index(
-        s.index, [&](loop::Value value) { known = known && (value <= outer_.variable || value == inner_.variable); });
-    const int64_t by_row = s.index.coefficient_of(outer_.variable), along = s.index.coefficient_of(inner_.variable);
-    if (!known) return Place::kOther;
-    if (along == 0) return by_row == 0 ? Place::kSame : by_row == 1 ? Place::kOfColumn : Place::kOther;
-    if (along != 1) return Place::kOther;
-    return by_row == 0 ? Place::kOfRow : by_row == count_ ? Place::kOfBoth : Place::kOther;
-  }
-
-  // Whether it is computed lane by lane from such elements.
-  bool is_plain(const Statement& s) const {
-    for (const loop::Value operand : s.operands) {
-      if (operand == outer_.variable || operand == inner_.variable) return false;
-    }
-    if (s.kind == StatementKind::kStore) return place(s) == Place::kOfBoth;
-    if (!loop::is_instruction(s) || s.kind == StatementKind::kIndex) return false;
-    return s.kind != StatementKind::kLoad || place(s) != Place::kOther;
-  }
-
- private:
-  CpuEmission& e_;
-  const For &outer_, &inner_;
-  const int64_t count_;
-};
-
 // Of vectors one behind the other: lane l of `vector` is element `of(vector * width + l)` of what `from` holds.
 llvm::Value* picked(CpuEmission& e, llvm::Value* from, int64_t vector, unsigned width,
                     llvm::function_ref<int64_t(int64_t)> of) {
@@ -79,13 +35,7 @@ llvm::Value* picked(CpuEmission& e, llvm::Value* from, int64_t vector, unsigned 
 class RowsEmitter {
  public:
   RowsEmitter(CpuEmission& e, const For& loop, const ShortRows& rows)
-      : e_(e),
-        loop_(loop),
-        rows_(rows),
-        inner_(*rows.inner),
-        width_(rows.width),
-        count_(inner_.extent.constant()),
-        nest_(e, loop, inner_) {
+      : e_(e), loop_(loop), rows_(rows), inner_(*rows.inner), width_(rows.width), count_(inner_.extent.constant()) {
     for (const auto* block : {&e.program.blocks[loop.body], &e.program.blocks[inner_.body]}) {
       for (const Statement& s : block->statements) {
         if (s.kind == StatementKind::kStore) stores_.push_back(&s);
@@ -105,7 +55,7 @@ class RowsEmitter {
     begin_lanes(e_, inner_.variable, width_);
     e_.values.define(inner_.variable, e_.b.getInt64(0));
     for (const Statement* s : instructions_) {
-      if (s->kind == StatementKind::kLoad && nest_.place(*s) == Place::kOfRow) load_row(*s);
+      if (s->kind == StatementKind::kLoad && place(*s) == PlaceInRows::kOfRow) load_row(*s);
     }
     const double time = static_cast<double>(rows_.rows) * time_if_long(e_, loop_);
     const auto all = [&](const LlvmValues&) {
@@ -125,6 +75,8 @@ class RowsEmitter {
   }
 
  private:
+  PlaceInRows place(const Statement& s) const { return place_in_rows(e_.program, s, loop_, inner_); }
+
   // `offset` elements behind where the statement's index is now.
   llvm::Value* pointer(const Statement& s, llvm::Type* element, int64_t offset) {
     llvm::Value* first = e_.addresses.element_pointer(s.buffer, address_of(e_, s.index).uniform);
@@ -179,12 +131,12 @@ class RowsEmitter {
 
   llvm::Value* instruction(const Statement& s, int64_t v) {
     if (s.kind != StatementKind::kLoad) return emit_instruction(e_, s);
-    switch (nest_.place(s)) {
-      case Place::kOfRow:
+    switch (place(s)) {
+      case PlaceInRows::kOfRow:
         return of_rows_.at({&s, v * width_ % count_});
-      case Place::kOfColumn:
+      case PlaceInRows::kOfColumn:
         return load_column(s, v);
-      case Place::kOfBoth:
+      case PlaceInRows::kOfBoth:
         return e_.math.decode(load(s, width_, v * width_), s.dtype);
       default:
         return emit_instruction(e_, s);
@@ -231,7 +183,6 @@ class RowsEmitter {
   const For& inner_;
   const unsigned width_;
   const int64_t count_;
-  const Nest nest_;
   std::vector<const Statement*> instructions_, stores_;
   std::map<std::pair<const Statement*, int64_t>, llvm::Value*> of_rows_;  // by the column of the first lane
 };
@@ -239,52 +190,13 @@ class RowsEmitter {
 }  // namespace
 
 std::optional<ShortRows> find_short_rows(CpuEmission& e, const For& loop) {
-  if (e.lanes.width != 0 || e.scope != nullptr || e.code.facts.vector_bits == 0 || !loop.options.vectorize ||
-      !loop.carries.empty() || !loop.extent.is_constant() || e.any_extent.loop == &loop) {
+  if (e.lanes.width != 0 || e.scope != nullptr || e.any_extent.loop == &loop) return {};
+  const std::optional<ShortRows> found = choose_short_rows(e.program, e.code.facts, loop);
+  if (!found || e.any_extent.loop == found->inner || !e.outline.calls_in(loop.body).empty() ||
+      !e.outline.calls_in(found->inner->body).empty() || uses_held(e, loop)) {
     return {};
   }
-  const auto& outside = e.program.blocks[loop.body].statements;
-  if (outside.empty() || outside.back().kind != StatementKind::kFor) return {};
-  const For& inner = e.program.fors[outside.back().detail];
-  if (!inner.options.vectorize || !inner.carries.empty() || !inner.extent.is_constant() ||
-      e.any_extent.loop == &inner) {
-    return {};
-  }
-  const Nest nest(e, loop, inner);
-  int widest = 0;  // bytes, as it is computed with
-  int64_t statements = 0;
-  bool stores = false;
-  for (const auto* block : {&outside, &e.program.blocks[inner.body].statements}) {
-    for (const Statement& s : *block) {
-      if (&s == &outside.back()) continue;
-      const bool is_store = s.kind == StatementKind::kStore;
-      // Whole iterations read before they write: a load behind a store might be of what that wrote.
-      if (!nest.is_plain(s) || (stores && !is_store)) return {};
-      stores = is_store;
-      if (s.kind != StatementKind::kConstant) ++statements;
-      widest = std::max(widest, is_float(s.dtype) ? std::max(dtype_size(s.dtype), 4) : dtype_size(s.dtype));
-    }
-  }
-  if (!stores || !e.outline.calls_in(loop.body).empty() || !e.outline.calls_in(inner.body).empty() ||
-      uses_held(e, loop)) {
-    return {};
-  }
-  const int64_t width = e.code.facts.vector_bits / 8 / widest, count = inner.extent.constant();
-  const int64_t extent = loop.extent.constant();
-  if (width < 2 || count < 2 || extent < 2) return {};
-  int64_t rows = width / std::gcd(width, count);
-  int64_t vectors = rows * count / width;
-  const auto fits = [&] {
-    return vectors <= kMostVectors && vectors * statements <= kMostStatements && rows <= extent &&
-           rows <= kVectorMultiple;
-  };
-  if (!fits()) return {};
-  while (2 * vectors <= kEnoughVectors && 2 * rows <= extent && 2 * vectors * statements <= kMostStatements &&
-         2 * rows <= width) {
-    rows *= 2;
-    vectors *= 2;
-  }
-  return ShortRows{&inner, static_cast<unsigned>(width), rows, vectors};
+  return found;
 }
 
 llvm::Value* emit_short_rows(CpuEmission& e, const For& loop, const ShortRows& rows, llvm::Value* begin,

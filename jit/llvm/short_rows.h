@@ -1,18 +1,13 @@
-// Loops over rows that are short beside vectors.
+// Several short rows at once (schedule/short_rows.h).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "jit/llvm/emit.h"
+#include "jit/schedule/short_rows.h"
 
 namespace ct::jit {
 
-struct ShortRows {
-  const loop::For* inner;
-  unsigned width;
-  int64_t rows, vectors;  // of one iteration: as many lanes as elements
-};
 std::optional<ShortRows> find_short_rows(CpuEmission& e, const loop::For& loop);
 // All whole iterations from `begin` on; returns where they end.
 llvm::Value* emit_short_rows(CpuEmission& e, const loop::For& loop, const ShortRows& rows, llvm::Value* begin,
