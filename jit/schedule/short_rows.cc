@@ -49,6 +49,8 @@ PlaceInRows place_in_rows(const loop::Program& program, const Statement& access,
 }
 
 std::optional<ShortRows> choose_short_rows(const loop::Program& program, const TargetFacts& facts, const For& loop) {
+  // There a vector is several registers, and one iteration would be of more than there are.
+  if (facts.arch == TargetFacts::Arch::kArm || facts.arch == TargetFacts::Arch::kRiscv) return {};
   const auto& outside = program.blocks[loop.body].statements;
   if (facts.vector_bits == 0 || !is_elementwise(loop) || outside.empty() ||
       outside.back().kind != StatementKind::kFor) {

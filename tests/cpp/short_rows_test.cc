@@ -15,6 +15,7 @@ using jit::TargetFacts;
 
 constexpr LoopOptions kAll{.vectorize = true, .parallel = true};
 constexpr TargetFacts kAvx512{TargetFacts::Arch::kX86, 512, 32, true, true, true, true, true};
+constexpr TargetFacts kCortexM{TargetFacts::Arch::kArm, 128, 16, false, false, true, false, false};
 constexpr TargetFacts kNeon{TargetFacts::Arch::kAArch64, 128, 32, false, false, true, true, true};
 
 struct Shape {
@@ -63,6 +64,7 @@ TEST(ShortRows, FillWholeVectors) {
        {{10, 16, 8, 5}, {7, 16, 16, 7}, {2, 16, 16, 2}, {32, 16, 2, 4}, {20, 16, 4, 5}, {64, 16, 1, 4}, {33, 0, 0, 0}});
   look(DType::kFloat64, 40, kAvx512, {{10, 8, 4, 5}, {16, 8, 2, 4}});
   look(DType::kFloat32, 40, kNeon, {{10, 4, 2, 5}, {3, 4, 4, 3}, {9, 0, 0, 0}});
+  look(DType::kFloat32, 40, kCortexM, {{10, 0, 0, 0}, {4, 0, 0, 0}});
   look(DType::kFloat32, 7, kAvx512, {{10, 0, 0, 0}});  // fewer rows than one iteration has
 }
 
