@@ -75,18 +75,20 @@ std::optional<ShortRows> choose_short_rows(const loop::Program& program, const T
   if (!stores) return {};
   const int64_t width = facts.vector_bits / 8 / widest, count = inner.extent.constant();
   if (width < 2) return {};
+  const auto fits = [&](int64_t vectors, int64_t rows) {
+    return vectors <= kMostVectors && vectors * statements <= kMostStatements && rows <= loop.extent.constant();
+  };
   int64_t rows = width / std::gcd(width, count);
-  int64_t vectors = rows * count / width;
-  if (rows > loop.extent.constant() || rows > kVectorMultiple || vectors > kMostVectors ||
-      vectors * statements > kMostStatements) {
-    return {};
+  if (rows > kVectorMultiple || !fits(rows * count / width, rows)) {
+    const int64_t vectors = (count + width - 1) / width;
+    // One element is cheaper than a vector for it.
+    if (count < width || count % width == 1 || !fits(vectors, 1)) return {};
+    return ShortRows{&inner, static_cast<unsigned>(width), 1, vectors, count - width};
   }
-  while (2 * vectors <= kEnoughVectors && 2 * rows <= std::min(width, loop.extent.constant()) &&
-         2 * vectors * statements <= kMostStatements) {
+  while (2 * rows * count / width <= kEnoughVectors && 2 * rows <= width && fits(2 * rows * count / width, 2 * rows)) {
     rows *= 2;
-    vectors *= 2;
   }
-  return ShortRows{&inner, static_cast<unsigned>(width), rows, vectors};
+  return ShortRows{&inner, static_cast<unsigned>(width), rows, rows * count / width, rows * count - width};
 }
 
 }  // namespace ct::jit

@@ -3,8 +3,9 @@
 //
 //   for i { a = column[i]; for j < few: store to[few * i + j] = f(from[few * i + j], row[j], a) }
 //
-// As many rows as fill whole vectors are one iteration (llvm/short_rows.cc). Nothing but elements is computed: in which
-// order that happens, nobody can see.
+// As many rows as fill whole vectors are one iteration (llvm/short_rows.cc), or, where those are too many, one row
+// whose last vector ends with it and overlaps the one before. Nothing but elements is computed: in which order that
+// happens, and whether twice, nobody can see.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace ct::jit {
 struct ShortRows {
   const loop::For* inner;
   unsigned width;
-  int64_t rows, vectors;  // of one iteration: as many lanes as elements
+  int64_t rows, vectors;  // of one iteration
+  int64_t last_vector;    // where it begins: the others lie one behind the other from 0 on
 };
 std::optional<ShortRows> choose_short_rows(const loop::Program& program, const TargetFacts& facts,
                                            const loop::For& loop);

@@ -61,9 +61,17 @@ TEST(ShortRows, FillWholeVectors) {
     }
   };
   look(DType::kFloat32, 40, kAvx512,
-       {{10, 16, 8, 5}, {7, 16, 16, 7}, {2, 16, 16, 2}, {32, 16, 2, 4}, {20, 16, 4, 5}, {64, 16, 1, 4}, {33, 0, 0, 0}});
+       {{10, 16, 8, 5},
+        {7, 16, 16, 7},
+        {2, 16, 16, 2},
+        {32, 16, 2, 4},
+        {20, 16, 4, 5},
+        {64, 16, 1, 4},
+        {33, 16, 1, 3},
+        {128, 16, 1, 8},
+        {129, 0, 0, 0}});
   look(DType::kFloat64, 40, kAvx512, {{10, 8, 4, 5}, {16, 8, 2, 4}});
-  look(DType::kFloat32, 40, kNeon, {{10, 4, 2, 5}, {3, 4, 4, 3}, {9, 0, 0, 0}});
+  look(DType::kFloat32, 40, kNeon, {{10, 4, 2, 5}, {3, 4, 4, 3}, {9, 0, 0, 0}, {11, 4, 1, 3}});
   look(DType::kFloat32, 40, kCortexM, {{10, 0, 0, 0}, {4, 0, 0, 0}});
   look(DType::kFloat32, 7, kAvx512, {{10, 0, 0, 0}});  // fewer rows than one iteration has
 }
@@ -134,10 +142,11 @@ void expect_values(DType dtype, const std::vector<Shape>& shapes) {
 }
 
 TEST(ShortRows, HaveTheValuesOfOneByOne) {
-  const std::vector<Shape> shapes{{32, 10}, {37, 10}, {130, 7}, {17, 2}, {5, 24}, {9, 32}, {3, 48}, {70, 3}, {2, 5}};
+  const std::vector<Shape> shapes{{32, 10}, {37, 10}, {130, 7}, {17, 2}, {5, 24},  {9, 32}, {3, 48},
+                                  {70, 3},  {2, 5},   {6, 35},  {8, 30}, {4, 100}, {7, 9},  {5, 18}};
   expect_values<float>(DType::kFloat32, shapes);
-  expect_values<double>(DType::kFloat64, {{33, 5}, {6, 12}, {9, 16}});
-  expect_values<int8_t>(DType::kInt8, {{131, 6}, {64, 3}});
+  expect_values<double>(DType::kFloat64, {{33, 5}, {6, 12}, {9, 16}, {5, 13}});
+  expect_values<int8_t>(DType::kInt8, {{131, 6}, {64, 3}, {5, 67}});
 }
 
 // More than the caches hold goes to memory past them, where it is aligned, by whole vectors.
