@@ -310,8 +310,8 @@ def exported_last(ct: Any, count: int, folder: Path) -> None:
 def ragged(ct: Any, code: ctypes.CDLL, count: int, seconds: float) -> Figures:
     about = {
         1: f"A recurrent network over a row of at most {LONGEST} vectors of {WIDTH}: one exported function of a `Ragged`.",
-        16: "The same for a batch of 16 rows, whose loop ends with the longest one. Vectors of one time come to lie side by side first, and this copy is of "
-        "the whole array.",
+        16: "The same for a batch of 16 rows, whose loop ends with the longest one. Vectors of one time come to lie side by side first, up to the longest "
+        "row.",
     }
     table = Figures(
         f"Time follows lengths, rows: {count}",
