@@ -113,17 +113,21 @@ def last_of_rows(rows: Any) -> Any:
     return ct.vmap(ct.mask(lambda x: recurrent(x)[0]))(rows)
 
 
-def test_sequences_are_turned_up_to_the_longest_row() -> None:
-    def batch(*lengths: int) -> ct.Ragged:
-        return ct.Ragged(np.stack([padded(n).data for n in lengths]), {1: np.array(lengths, np.int32)})
+def rows_of(*lengths: int) -> ct.Ragged:
+    return ct.Ragged(np.stack([padded(n).data for n in lengths]), {1: np.array(lengths, np.int32)})
 
-    text = text_of(last_of_rows, batch(3, 5))
+
+def test_sequences_are_turned_up_to_the_longest_row() -> None:
+    text = text_of(last_of_rows, rows_of(3, 5))
     long = [int(n) for n in LOOPS.findall(text) if int(n) % BOUND == 0]
     assert not long, text
+
+
+def test_rows_of_recurrent_networks() -> None:
     compiled = ct.jit(last_of_rows)
     for lengths in ((BOUND, 7), (0, 0), (1, 40), (5, 2)):
         wanted = [np.asarray(recurrent(cnp.array(X[:n]))[0]) for n in lengths]
-        np.testing.assert_allclose(np.asarray(compiled(batch(*lengths))), np.stack(wanted), rtol=2e-5, atol=2e-5)
+        np.testing.assert_allclose(np.asarray(compiled(rows_of(*lengths))), np.stack(wanted), rtol=2e-5, atol=2e-5)
 
 
 def by_hand(x: Any, n: Any) -> Any:
