@@ -267,6 +267,15 @@ PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
   return instance == nullptr || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
 }
 
+// Its name; functions of exported libraries have a text of their arguments besides.
+PyObject* represent(PyObject* object) {
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  PyObject* arguments = self->dict == nullptr ? nullptr : PyDict_GetItemString(self->dict, "__text_signature__");
+  if (arguments == nullptr || !PyUnicode_Check(arguments))
+    return PyUnicode_FromFormat("<jitted %s>", self->name->c_str());
+  return PyUnicode_FromFormat("<jitted %s%U>", self->name->c_str(), arguments);
+}
+
 PyObject* cache_size(PyObject* object, PyObject*) {
   return PyLong_FromSize_t(reinterpret_cast<JitFunction*>(object)->entries->size());
 }
@@ -336,6 +345,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
 void register_jit(py::module_& module) {
   PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A function compiled for every signature it is called with.")},
                          {Py_tp_dealloc, slot(deallocate)},
+                         {Py_tp_repr, guarded_slot<represent>()},
                          {Py_tp_traverse, slot(traverse)},
                          {Py_tp_clear, slot(clear)},
                          {Py_tp_call, slot(PyVectorcall_Call)},

@@ -115,7 +115,9 @@ def test_errors(tmp_path: Path) -> None:
         ct.jit(lambda t: ct.export.compile(lambda x: x + t, X))(1.0)
     with pytest.raises(FileNotFoundError, match="no saved functions"):
         ct.export.load(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"files='exe' is none of h, c, a, so, wasm, mjs, ctir, cmake, pc"):
+    with pytest.raises(
+        ValueError, match=r"files='exe' is none of h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl"
+    ):
         ct.export.compile(loss, PARAMS, X).save(tmp_path, files=("h", "exe"))
     with pytest.raises(ValueError, match="verify='some' is neither"):
         ct.export.load(tmp_path, verify="some")

@@ -1,4 +1,4 @@
-"""The examples of exported programs: on a microcontroller, in a browser, and in C programs."""
+"""The examples of exported programs: on a microcontroller, in a browser, and in programs in C, C++, Rust and Julia."""
 
 from __future__ import annotations
 
@@ -273,3 +273,112 @@ def test_memory_of_programs_in_c(which: InC, tmp_path: Path) -> None:
         checked = True
     if not checked:
         pytest.skip("needs valgrind or a compiler's sanitizers")
+
+
+# ---- Programs in other languages -------------------------------------------------------------------------------------
+
+
+def checked_server(program: Path, of_each_client: int, answers: Path) -> np.ndarray:
+    """Runs it; a row for each request: its length, tokens and answer."""
+    text = run(program, of_each_client, answers)
+    requests, calls = (int(found) for found in re.search(r"(\d+) requests in (\d+) calls", text).groups())
+    latencies = [int(found) for found in re.findall(r" us +(\d+) \*+", text)]
+    assert requests == sum(latencies) == 16 * of_each_client and requests / 8 <= calls <= requests
+    assert text.endswith("each answer is that of the request alone\n")
+    row = np.dtype([("length", np.int32), ("tokens", np.int32, 64), ("classes", np.float32, 4)])
+    return np.fromfile(answers, row)
+
+
+def test_a_server_in_cpp(tmp_path: Path) -> None:
+    compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
+    if not compilers:
+        pytest.skip("needs g++ or clang++")
+    module = example("cpp_server/export.py")
+    module.main(tmp_path)
+    strict = ("-std=c++17", "-O2", *STRICT[2:], "-Wold-style-cast", "-Wshadow", f"-I{tmp_path}")
+    source, program = EXAMPLES / "cpp_server" / "main.cc", tmp_path / "serve"
+    for compiler in compilers:
+        run(compiler, *strict, source, tmp_path / "libclassifier.a", "-pthread", "-o", program)
+        answers = checked_server(program, 100, tmp_path / "answers.bin")
+    loaded = ct.export.load(tmp_path, native=True)
+    for first in range(0, 160, module.ROWS):
+        rows = answers[first : first + module.ROWS]
+        found = loaded.answer(ct.Ragged(rows["tokens"], {1: rows["length"]}))
+        np.testing.assert_array_equal(found, rows["classes"])
+    params = ct.tree.map(ct.numpy.asarray, module.weights())
+    for row in answers[:3]:
+        expected = module.classify(params, ct.numpy.asarray(row["tokens"][: row["length"]]))
+        np.testing.assert_allclose(row["classes"], expected, rtol=1e-4)
+
+    # A compiler may come without the sanitizer's library.
+    (tmp_path / "empty.cc").write_text("int main() { return 0; }\n")
+    races = [
+        compilers[0],
+        "-g",
+        "-O1",
+        "-fsanitize=thread",
+        "-std=c++17",
+        f"-I{tmp_path}",
+        "-pthread",
+        "-o",
+        str(program),
+    ]
+    probe = subprocess.run([*races, str(tmp_path / "empty.cc")], capture_output=True, check=False)
+    if probe.returncode == 0 and subprocess.run([program], capture_output=True, check=False).returncode == 0:
+        run(*races, source, tmp_path / "libclassifier.a")
+        checked_server(program, 10, tmp_path / "answers.bin")
+
+
+@pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("c++"), reason="needs cmake and a C++ compiler")
+def test_cmake_builds_the_server(tmp_path: Path) -> None:
+    example("cpp_server/export.py").main(tmp_path)
+    run("cmake", "-S", EXAMPLES / "cpp_server", "-B", tmp_path / "build", f"-Dclassifier_DIR={tmp_path}")
+    run("cmake", "--build", tmp_path / "build")
+    assert len(checked_server(tmp_path / "build" / "serve", 5, tmp_path / "answers.bin")) == 80
+
+
+def test_a_rust_program_fits_a_curve(tmp_path: Path) -> None:
+    if shutil.which("rustc") is None:
+        pytest.skip("needs rustc")
+    module = example("rust/export.py")
+    module.main(tmp_path)
+    link = ("-O", "-L", tmp_path)
+    run("rustc", *link, "--crate-type=rlib", tmp_path / "curve.rs", "--out-dir", tmp_path)
+    crate = f"curve={tmp_path / 'libcurve.rlib'}"
+    run("rustc", *link, "--edition=2021", "--extern", crate, EXAMPLES / "rust" / "main.rs", "-o", tmp_path / "fit")
+    text = run(tmp_path / "fit")
+    assert float(re.search(r"at most (\S+) off", text)[1]) < 0.1
+    losses = [float(found) for found in re.findall(r"loss (\S+)", text)]
+    loaded = ct.export.load(tmp_path, native=True)
+    x = (2 * np.arange(module.POINTS, dtype=np.float32) / (module.POINTS - 1) - 1).astype(np.float32)
+    state = loaded.init(ct.random.key(1))
+    for step in range(501):
+        out = loaded.step(state, x, np.sin(4 * x), 0.05)
+        state = out["state"]
+        if step % 500 == 0:  # Rust's sine is not NumPy's to the last bit
+            assert float(out["loss"]) == pytest.approx(losses[step // 500], rel=1e-3)
+
+
+def test_a_julia_program_finds_the_least_value(tmp_path: Path) -> None:
+    if shutil.which("julia") is None:
+        pytest.skip("needs julia")
+    example("julia/export.py").main(tmp_path)
+    text = run("julia", "--startup-file=no", EXAMPLES / "julia" / "main.jl", tmp_path)
+    steps, off = re.search(r"(\d+) steps, at most (\S+) off", text).groups()
+    assert int(steps) < 100 and float(off) < 1e-8
+
+
+def test_what_the_julia_program_calls(tmp_path: Path) -> None:
+    """The same by Python, where there is no Julia."""
+    module = example("julia/export.py")
+    module.main(tmp_path)
+    derivatives = ct.export.load(tmp_path, native=True).derivatives
+    x = np.zeros(module.SIZE)
+    for _ in range(100):
+        at = derivatives(x)
+        move, scale = -np.linalg.solve(at["hessian"], at["gradient"]), 1.0
+        while float(derivatives(x + scale * move)["value"]) > float(at["value"]) and scale > 1e-8:
+            scale /= 2
+        x = x + scale * move
+    np.testing.assert_allclose(x, 1, atol=1e-8)
+    assert re.search(r"^function derivatives\(x\)$", (tmp_path / "valley.jl").read_text(), re.MULTILINE)

@@ -64,5 +64,7 @@ def test_pkg_config_finds_a_moved_library(tmp_path: Path) -> None:
 
 def test_unknown_kinds_list_all(tmp_path: Path) -> None:
     made = ct.export.compile(lambda x: x, cnp.ones(3), name="demo")
-    with pytest.raises(ValueError, match="files='hs' is none of h, c, a, so, wasm, mjs, ctir, cmake, pc"):
+    with pytest.raises(
+        ValueError, match="files='hs' is none of h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl"
+    ):
         made.save(tmp_path, files=("hs",))

@@ -278,6 +278,23 @@ def test_numbers_for_numbers(tmp_path: Path) -> None:
         loaded(X, np.float64(0.5), 3)
 
 
+def test_a_function_says_what_it_takes(tmp_path: Path) -> None:
+    x = np.ones((2, 3), np.float32)
+    words = ct.Ragged(np.zeros((2, 5), np.float32), {1: np.array([1, 2], np.int32)})
+
+    def f(tree: Any, words: Any, *, rate: Any) -> Any:
+        return {"y*": tree["*"][0] * rate}
+
+    step = ct.export.load(save(f, {"*": [x, x[0]]}, words, rate=0.5, directory=tmp_path)).step
+    text = (
+        "(tree: {'*': [float32[2, 3], float32[3]]}, words: Ragged(float32[2, 5], int32[2]), rate: float32[])"
+        " -> {'y*': float32[2, 3]}"
+    )
+    assert str(inspect.signature(step)) == text
+    assert repr(step) == f"<jitted step{text}>"
+    assert repr(ct.jit(f)) == "<jitted f>"
+
+
 def test_arguments_by_position_and_by_name(tmp_path: Path) -> None:
     def f(a: Any, b: Any, *, c: Any) -> Any:
         return a + 10 * b + 100 * c

@@ -218,7 +218,9 @@ def _is_whole(shared: Path, saved: SavedFile) -> bool:
 def _jitted(saved: SavedFunction) -> Callable[..., Any]:
     names = [name for name, _ in saved.arguments]
     places = [index for index, name in enumerate(names[: saved.positional]) if name in saved.in_place]
-    return jit(saved, donate_argnums=places, donate_argnames=sorted(saved.in_place))
+    made = jit(saved, donate_argnums=places, donate_argnames=sorted(saved.in_place))
+    vars(made)["__text_signature__"] = saved.shown  # for its repr
+    return made
 
 
 def _load_program(file: Path) -> Loaded:

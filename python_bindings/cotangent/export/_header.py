@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cotangent import _core
@@ -103,9 +104,10 @@ def parameter_text(parameter: Parameter) -> str:
     return f"{constant}{type_name(kind)}* {parameter.name}{remark}"
 
 
-def _parameter_remark(parameter: Parameter) -> str:
+def parameter_remark(parameter: Parameter, types: Mapping[str, str]) -> str:
+    """What it holds, and what becomes of it. ``types``: what structures are called, if not as in C."""
     kind = parameter.type
-    what = kind.remark() if isinstance(kind, ArrayType) else type_name(kind)
+    what = kind.remark() if isinstance(kind, ArrayType) else types.get(type_name(kind), type_name(kind))
     if isinstance(kind, ArrayType) and kind.rows:
         what = f"{' x '.join(map(str, kind.rows))} of {what}"
     if isinstance(kind, ArrayType) and kind.dtype.startswith("complex"):
@@ -124,26 +126,32 @@ def call_text(signature: Signature) -> str:
     return comment(f"{signature.name}({arguments}) -> {results or 'nothing'}")
 
 
-def _lengths(signature: Signature) -> list[str]:
+def described(signature: Signature, types: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """How it is called, its parameters, and which lengths it takes: lines of a comment."""
+    lines = [call_text(signature)]
+    lines += [f"  {parameter.name}: {parameter_remark(parameter, types)}" for parameter in signature.parameters]
+    return lines + length_remarks(signature)
+
+
+def length_remarks(signature: Signature) -> list[str]:
+    """Which lengths it takes."""
+    lines = []
     bounds = dict(_core.length_inputs(signature.function.graph))
-    return [
-        f" *   {comment(place.path)}: 0 to {bounds[index]}, else CT_LENGTH"
-        for index, place in enumerate(signature.inputs)
-        if index in bounds
-    ]
+    for index, place in enumerate(signature.inputs):
+        if index in bounds:
+            lines.append(f"  {comment(place.path)}: 0 to {bounds[index]}, else CT_LENGTH")
+    return lines
 
 
 def workspace_name(symbol: str) -> str:
-    """The macro of a function's workspace."""
+    """The macro of a function's workspace: a size_t without a cast, which C++ compilers may warn of."""
     return f"{symbol.upper()}_WORKSPACE"
 
 
 def function_text(signature: Signature, facts: CompiledFunction) -> str:
     """Its declarations, with what there is to know."""
-    lines = [f"/* {call_text(signature)}"]
-    for parameter in signature.parameters:
-        lines.append(f" *   {parameter.name}: {_parameter_remark(parameter)}")
-    lines += _lengths(signature)
+    first, *others = described(signature)
+    lines = [f"/* {first}", *(f" * {line}" for line in others)]
     if facts.copied_bytes:
         lines.append(f" * {facts.copied_bytes} bytes of what is updated in place pass through the workspace.")
     lines.append(f" * {'Time is bounded.' if facts.bounded else 'How long it takes depends on the values.'}")
@@ -151,7 +159,7 @@ def function_text(signature: Signature, facts: CompiledFunction) -> str:
     symbol = signature.symbol
     parameters = ", ".join([*map(parameter_text, signature.parameters), "const ct_run* run"])
     lines += [
-        f"#define {workspace_name(symbol)} ((size_t){facts.workspace_bytes})",
+        f"#define {workspace_name(symbol)} (sizeof(char) * {facts.workspace_bytes}u) /* bytes, a size_t */",
         f"int {symbol}({parameters});",
         f"int {symbol}_leaves(const void* const* inputs, void* const* outputs, const ct_run* run);",
     ]

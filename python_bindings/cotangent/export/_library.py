@@ -9,16 +9,27 @@ from platform import machine
 from cotangent import _core
 from cotangent.export._c_source import c_source
 from cotangent.export._cmake import cmake_text, pkg_config_text
+from cotangent.export._cpp import cpp_header
+from cotangent.export._ctypes import python_module
 from cotangent.export._function import Function
 from cotangent.export._header import Facts, description, header
 from cotangent.export._javascript import loader
+from cotangent.export._julia import julia_module
 from cotangent.export._layout import Library
+from cotangent.export._rust import rust_module
 from cotangent.export._saved import library_file
 from cotangent.export._signature import Signature, interface, program_hash, sign, signature_number
 from cotangent.export._write import write_files
 
 _OF_BUILDS = ("cmake", "pc")
-_FILES = ("h", "c", "a", "so", "wasm", "mjs", "ctir", *_OF_BUILDS)
+# For other languages: what writes them, and the code that they are beside.
+_BINDINGS = {
+    "hpp": (cpp_header, "a"),
+    "rs": (rust_module, "a"),
+    "py": (python_module, "so"),
+    "jl": (julia_module, "so"),
+}
+_FILES = ("h", "c", "a", "so", "wasm", "mjs", "ctir", *_OF_BUILDS, *_BINDINGS)
 # What compilers link by these names.
 _SYSTEM_LIBRARIES = frozenset(
     (
@@ -132,7 +143,8 @@ class Exported:
                 ``"mjs"``, a JavaScript module that calls it, for ``"wasm32"``; ``"ctir"``, the saved programs, which `load` reads. By
                 default all of these that there are for the target, but no C source and no static library of WebAssembly. Besides ``"cmake"``,
                 ``NAMEConfig.cmake`` for ``find_package``, and ``"pc"``, ``NAME.pc`` for pkg-config: they find the libraries beside
-                them, wherever the folder is moved.
+                them, wherever the folder is moved. And for other languages ``"hpp"``, a header of C++17 over ``"h"``; ``"rs"``, a module
+                for Rust; ``"py"``, one for Python with NumPy alone, and ``"jl"``, one for Julia, which open the shared library beside.
 
         Raises:
             ValueError: a target or a kind of file that is none, or one that there is not for this target.
@@ -148,6 +160,7 @@ class Exported:
         if files is None:
             files = tuple(kind for kind in possible if kind != "c" and (kind != "a" or "wasm" not in possible))
         possible += _OF_BUILDS if "wasm" not in possible else ()
+        possible += tuple(kind for kind, (_, code) in _BINDINGS.items() if code in possible)
         missing = [kind for kind in files if kind not in possible]
         if missing:
             raise ValueError(f"save: there is no file {missing[0]!r} for {chosen}; there are {', '.join(possible)}")
@@ -173,6 +186,10 @@ class Exported:
             contents[f"{self.name}.mjs"] = loader(self.name, described).encode()
         if "ctir" in files:
             contents[f"{self.name}.ctir"] = library_file(described, self.functions, linked if "so" in files else None)
+        for kind, (text, _) in _BINDINGS.items():
+            if kind in files:
+                written = text(self._library, self._signatures, self._facts(chosen), self._number, chosen)
+                contents[f"{self.name}.{kind}"] = written.encode()
         if "cmake" in files:
             contents[f"{self.name}Config.cmake"] = cmake_text(self.name).encode()
         if "pc" in files:

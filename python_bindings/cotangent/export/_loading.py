@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,27 @@ class Loaded:
         return f"<{self._name}: {', '.join(self._functions)}>"
 
 
+class Annotation:
+    """What an argument or a result is: its structure with dtypes and shapes in it, ``{'w': float32[4, 3]}``."""
+
+    def __init__(self, tree: PyTreeDef, avals: Sequence[tuple[tuple[int, ...], Any, bool]]) -> None:
+        self._leaves = [f"{_core.dtype_name(dtype)}{list(shape)}" for shape, dtype, _ in avals]
+        self._text = str(tree).removeprefix("PyTreeDef(").removesuffix(")")
+
+    def __repr__(self) -> str:
+        leaves = iter(self._leaves)
+        # Stars of the structure, not those in its texts.
+        return re.sub(_QUOTED_OR_STAR, lambda found: next(leaves, "*") if found[0] == "*" else found[0], self._text)
+
+    def short(self) -> str:
+        """At most a line of it."""
+        text = repr(self)
+        return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+_QUOTED_OR_STAR = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\*"""
+
+
 class SavedFunction:
     """A function of a file: its program and how it is called."""
 
@@ -62,14 +85,28 @@ class SavedFunction:
         if sorted(self.order) != sorted(name for name, _ in self.arguments):
             raise CorruptFileError(f"the saved function {self.name} has other arguments in another order")
         self.__doc__ = f"{self.name}({', '.join(name for name, _ in self.arguments)}), a saved function."
-        if all(name.isidentifier() for name in self.order):
-            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            self.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in self.order])
         self.positional = len(self.in_tree.children()[0].children())
         counts = (self.in_tree.num_leaves, self.out_tree.num_leaves)
         if counts != (len(graph.in_avals) - len(constants), len(graph.out_avals)):
             raise CorruptFileError(f"the saved function {self.name} has a program for other arguments")
+        self._describe()
         self.bounds = [(index, bound) for index, bound in _core.length_inputs(graph) if index < counts[0]]
+
+    def _describe(self) -> None:
+        """For `inspect.signature`, `help` and `repr`: what the arguments and the result are."""
+        children = [child for half in self.in_tree.children() for child in half.children()]
+        avals = iter(self.graph.in_avals)
+        kinds = {
+            name: Annotation(tree, list(itertools.islice(avals, tree.num_leaves)))
+            for (name, _), tree in zip(self.arguments, children, strict=True)
+        }
+        result = Annotation(self.out_tree, self.graph.out_avals)
+        shown = ", ".join(f"{name}: {kinds[name].short()}" for name in self.order)
+        self.shown = f"({shown}) -> {result.short()}"
+        if all(name.isidentifier() for name in self.order):
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters = [inspect.Parameter(name, kind, annotation=kinds[name]) for name in self.order]
+            self.__signature__ = inspect.Signature(parameters, return_annotation=result)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments as they were given when it was exported: by position or by name, whichever way they come now."""
