@@ -1,10 +1,10 @@
-// Several short rows at once (schedule/short_rows.h).
+// Several short rows at once (machine/short_rows.h).
 #pragma once
 
 #include <optional>
 
 #include "jit/llvm/emit.h"
-#include "jit/schedule/short_rows.h"
+#include "jit/machine/short_rows.h"
 
 namespace ct::jit {
 

@@ -1,6 +1,6 @@
-// Nests over short rows (jit/schedule/short_rows.h): which are walked how, and that results are those of one element
+// Nests over short rows (jit/machine/short_rows.h): which are walked how, and that results are those of one element
 // after the other, in place too.
-#include "jit/schedule/short_rows.h"
+#include "jit/machine/short_rows.h"
 
 #include <tuple>
 

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "jit/loop/loop.h"
-#include "jit/schedule/target_facts.h"
+#include "jit/machine/target_facts.h"
 
 namespace ct::jit {
 

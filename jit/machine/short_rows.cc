@@ -1,4 +1,4 @@
-#include "jit/schedule/short_rows.h"
+#include "jit/machine/short_rows.h"
 
 #include <algorithm>
 #include <numeric>
