@@ -44,6 +44,10 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "lu 300": (ct.lax.linalg.lu, [definite(300)]),
     "solve 300, 300": (cnp.linalg.solve, [definite(300), normal(300, 300)]),
     "solve 300, 1": (cnp.linalg.solve, [definite(300), normal(300)]),
+    "svd 30": (cnp.linalg.svd, [normal(30, 30)]),
+    "svd 100": (cnp.linalg.svd, [normal(100, 100)]),
+    "eig 30": (cnp.linalg.eig, [normal(30, 30)]),
+    "eig 100": (cnp.linalg.eig, [normal(100, 100)]),
     "qr 100": (cnp.linalg.qr, [normal(100, 100)]),
     "qr 300": (cnp.linalg.qr, [normal(300, 300)]),
 }

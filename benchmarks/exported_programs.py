@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def calls(ct: Any, code: ctypes.CDLL, peers: list[Any], seconds: float) -> Figur
             ct.export.compile(lambda x: x + 1, np.float32(0), name="add", results="y").save(folder), native=True
         )
     one = ct.numpy.float32(1)
-    thunks["exported and loaded, from Python"] = lambda: loaded.add(one)
+    thunks["exported and loaded, from Python"] = partial(loaded.add, one)
     for library in peers:
         if library.name in ("cotangent", "jax"):
             thunks[f"jitted {library.name}, from Python"] = library.thunk(lambda x: x + 1, library.array(np.float32(1)))
@@ -250,7 +251,7 @@ def steps(code: ctypes.CDLL, peers: list[Any], count: int, seconds: float, quick
         loaded = peers[0].module.export.load(made.save(folder), native=True)
     rate = np.array(0.1, np.float32)
     arguments = peers[0].arrays((parameters(), x, y, rate))
-    thunks["exported and loaded, from Python"] = lambda: loaded.step(*arguments)
+    thunks["exported and loaded, from Python"] = partial(loaded.step, *arguments)
     for library in peers:
         if library.name in ("cotangent", "jax", "torch"):
             data = y.astype(np.int64) if library.name == "torch" else y
@@ -309,8 +310,8 @@ def exported_last(ct: Any, count: int, folder: Path) -> None:
 def ragged(ct: Any, code: ctypes.CDLL, count: int, seconds: float) -> Figures:
     about = {
         1: f"A recurrent network over a row of at most {LONGEST} vectors of {WIDTH}: one exported function of a `Ragged`.",
-        16: "The same for a batch of 16 rows, whose loop ends with the longest one. Vectors of one time come to lie side by side first, and this copy is of "
-        "the whole array.",
+        16: "The same for a batch of 16 rows, whose loop ends with the longest one. Vectors of one time come to lie side by side first, up to the longest "
+        "row.",
     }
     table = Figures(
         f"Time follows lengths, rows: {count}",

@@ -541,6 +541,7 @@ void define_primitive(std::string name, const py::dict& functions, bool multiple
     }
   };
   set("jvp", primitive.jvp, jvp_rule);
+  if (rules->has("expand")) primitive.absent.erase("jvp");  // follows from it
   set("transpose", primitive.transpose, transpose_rule);
   set("batch", primitive.batch, batch_rule);
   set("mask", primitive.mask, mask_rule);

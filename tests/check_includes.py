@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 BASE = {"runtime", "ir", "interpreter", "transforms", "device"}  # the interpreter is one of the compiler's back ends
 COMPILER = {
-    f"jit/{part}" for part in ("cost", "fuse", "kernels", "llvm", "loop", "lower", "runtime", "schedule", "store")
+    f"jit/{part}"
+    for part in ("c", "cost", "fuse", "kernels", "llvm", "loop", "lower", "machine", "runtime", "schedule", "store")
 }
 
 # folder → folders whose headers it may include, besides its own. Longest matching prefix wins.
@@ -30,7 +31,9 @@ ALLOWED: dict[str, set[str]] = {
     "jit/fuse": BASE | {"jit/loop"},
     "jit/runtime": BASE,
     "jit/lower": BASE | {"jit/loop", "jit/fuse", "jit/kernels", "jit/runtime"},
-    "jit/llvm": BASE | {"jit/loop", "jit/cost"},
+    "jit/machine": BASE | {"jit/loop", "jit/cost"},
+    "jit/llvm": BASE | {"jit/loop", "jit/cost", "jit/machine"},
+    "jit/c": BASE | {"jit/loop", "jit/cost", "jit/machine"},
     "jit/store": BASE,
     "jit": BASE | COMPILER,
     "jit/export": BASE | COMPILER | {"jit"},

@@ -127,10 +127,3 @@ def test_fourier_transforms_over_several_axes(tmp_path):
         )
 
     check(f, x, directory=tmp_path, rtol=2e-5)
-
-
-def test_what_still_needs_a_library_says_so(tmp_path):
-    with pytest.raises(NotImplementedError, match="svd"):
-        ct.export.compile(cnp.linalg.svd, np.eye(3), name="step").save(tmp_path)
-    with pytest.raises(NotImplementedError, match="pivoting it needs LAPACK"):
-        ct.export.compile(lambda a: ct.scipy.linalg.qr(a, pivoting=True), np.eye(3), name="step").save(tmp_path)

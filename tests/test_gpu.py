@@ -52,15 +52,11 @@ def test_kernels_of_the_records_are_assembled(tmp_path: Path) -> None:
     assembler = find_assembler()
     if assembler is None:
         pytest.skip("ptxas is not installed")
-    kernels, spills, for_the_host = 0, {}, set()
+    kernels, spills = 0, {}
     by_architecture: dict[str, list[Path]] = {architecture: [] for architecture in ARCHITECTURES}
     for number, record in enumerate(RECORDS):
         architecture = ARCHITECTURES[number % len(ARCHITECTURES)]
-        try:
-            text = ct.jit(record).lower(*operands(record, record.dtypes[0])).as_text(f"ptx:{architecture}")
-        except NotImplementedError:
-            for_the_host.add(record.name)
-            continue
+        text = ct.jit(record).lower(*operands(record, record.dtypes[0])).as_text(f"ptx:{architecture}")
         file = tmp_path / f"{number}-{record.name}.ptx"
         file.write_text(text)
         by_architecture[architecture].append(file)
@@ -76,9 +72,8 @@ def test_kernels_of_the_records_are_assembled(tmp_path: Path) -> None:
             kernels += ended.stderr.count("Compiling entry function")
             if spilled := [n for n in re.findall(r"(\d+) bytes spill stores", ended.stderr) if int(n)]:
                 spills[file.name] = spilled
-    print(f"{kernels} kernels assembled, spills: {spills}; for the host: {for_the_host}")
+    print(f"{kernels} kernels assembled, spills: {spills}")
     assert kernels > 300
-    assert "qr" in for_the_host and len(for_the_host) < 20, for_the_host
     assert not {name.partition("-")[2].removesuffix(".ptx") for name in spills} - set(SPILLS), spills
 
 

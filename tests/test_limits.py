@@ -108,6 +108,28 @@ def test_no_loop_goes_over_the_bound(name: str) -> None:
     assert len(PRODUCT.findall(text)) == products, text
 
 
+def last_of_rows(rows: Any) -> Any:
+    """Of recurrent networks over rows, without another trace of lengths than how many steps there are."""
+    return ct.vmap(ct.mask(lambda x: recurrent(x)[0]))(rows)
+
+
+def rows_of(*lengths: int) -> ct.Ragged:
+    return ct.Ragged(np.stack([padded(n).data for n in lengths]), {1: np.array(lengths, np.int32)})
+
+
+def test_sequences_are_turned_up_to_the_longest_row() -> None:
+    text = text_of(last_of_rows, rows_of(3, 5))
+    long = [int(n) for n in LOOPS.findall(text) if int(n) % BOUND == 0]
+    assert not long, text
+
+
+def test_rows_of_recurrent_networks() -> None:
+    compiled = ct.jit(last_of_rows)
+    for lengths in ((BOUND, 7), (0, 0), (1, 40), (5, 2)):
+        wanted = [np.asarray(recurrent(cnp.array(X[:n]))[0]) for n in lengths]
+        np.testing.assert_allclose(np.asarray(compiled(rows_of(*lengths))), np.stack(wanted), rtol=2e-5, atol=2e-5)
+
+
 def by_hand(x: Any, n: Any) -> Any:
     inside = cnp.arange(BOUND) < n
     hidden = cnp.tanh(x @ W)

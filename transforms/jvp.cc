@@ -39,7 +39,10 @@ JvpResult apply_rule(Builder& builder, const Primitive& primitive, absl::Span<co
     Values zeros(outputs.size());
     return {std::move(outputs), std::move(zeros)};
   }
-  if (primitive.expand) return jvp_inline(builder, *expansion(primitive, avals_of(primals), attrs), primals, tangents);
+  // What is declared to have none has none, whatever it expands to.
+  if (primitive.expand && !primitive.absent.contains("jvp")) {
+    return jvp_inline(builder, *expansion(primitive, avals_of(primals), attrs), primals, tangents);
+  }
   throw missing_rule(primitive, "jvp", ErrorKind::kNotDifferentiable);
 }
 

@@ -1,9 +1,6 @@
 #include "device/emulated/block.h"
 
-#include <pthread.h>
-#include <setjmp.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +13,7 @@
 #include <vector>
 
 #include "device/emulated/races.h"
+#include "device/emulated/stopped.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
 #include "runtime/text.h"
@@ -27,42 +25,8 @@
 #define CT_ANNOTATE_FIBERS 0
 #endif
 
-#if defined(__GLIBC__)
-extern "C" void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument);
-extern "C" void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute);
-#endif
-
 namespace ct {
 namespace {
-
-// What this thread is to do when it ends (python_bindings/gil.cc): glibc's longjmp takes it for that of frames which
-// are left, and drops it. It is there again afterwards.
-class KeptCleanUps {
-#if defined(__GLIBC__)
- public:
-  KeptCleanUps() : before_(registered()) {}
-  ~KeptCleanUps() {
-    if (registered() == before_) return;
-    for (auto each = before_.rbegin(); each != before_.rend(); ++each) {
-      _pthread_cleanup_push(*each, (*each)->__routine, (*each)->__arg);
-    }
-  }
-  KeptCleanUps(const KeptCleanUps&) = delete;
-  KeptCleanUps& operator=(const KeptCleanUps&) = delete;
-
- private:
-  using CleanUps = std::vector<_pthread_cleanup_buffer*>;
-  static CleanUps registered() {
-    CleanUps found;
-    _pthread_cleanup_buffer first;
-    _pthread_cleanup_push(&first, [](void*) {}, nullptr);
-    for (auto* each = first.__prev; each != nullptr; each = each->__prev) found.push_back(each);
-    _pthread_cleanup_pop(&first, 0);
-    return found;
-  }
-  const CleanUps before_;
-#endif
-};
 
 constexpr size_t kStackBytes = 64 << 10;
 
@@ -81,12 +45,8 @@ thread_local Block* running = nullptr;
 // come to its end, so that a kernel without barriers needs a single one.
 class Fiber {
  public:
-  Fiber(Block* block, std::byte* stack, size_t bytes) : block_(block), stack_(stack), stack_bytes_(bytes) {
-    getcontext(&context_);
-    context_.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = bytes};
-    context_.uc_link = nullptr;
-    makecontext(&context_, &Fiber::begin, 0);
-  }
+  Fiber(Block* block, std::byte* stack, size_t bytes)
+      : block_(block), stack_(stack), stack_bytes_(bytes), here_(stack, bytes, &Fiber::begin) {}
 
   // On the scheduler's stack: until the scheduler is to go on.
   void resume();
@@ -97,14 +57,11 @@ class Fiber {
 
  private:
   static void begin();
-  [[noreturn]] void go_to(Fiber* next);
 
   Block* const block_;
   std::byte* const stack_;
   const size_t stack_bytes_;
-  ucontext_t context_;
-  bool begun_ = false;
-  jmp_buf here_;
+  Stopped here_;
   void* fake_stack_ = nullptr;
 };
 
@@ -129,7 +86,7 @@ class Block : public EmulatedBlock {
   void* const* arguments = nullptr;
   Fiber* current = nullptr;
   Races* races = nullptr;
-  jmp_buf scheduler;
+  Stopped scheduler;
   const void* scheduler_stack = nullptr;
   size_t scheduler_bytes = 0;
 
@@ -168,34 +125,26 @@ void Fiber::resume() {
   void* scheduler_fake = nullptr;
   __sanitizer_start_switch_fiber(&scheduler_fake, stack_, stack_bytes_);
 #endif
-  if (_setjmp(block_->scheduler) == 0) {
-    if (!begun_) {
-      begun_ = true;
-      setcontext(&context_);
-    }
-    _longjmp(here_, 1);
-  }
+  block_->scheduler.leave_for(here_);
 #if CT_ANNOTATE_FIBERS
   __sanitizer_finish_switch_fiber(scheduler_fake, nullptr, nullptr);
 #endif
 }
 
 void Fiber::pause() {
-  if (_setjmp(here_) == 0) go_to(block_->next());
-#if CT_ANNOTATE_FIBERS
-  __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
-#endif
-}
-
-void Fiber::go_to(Fiber* next) {
+  Fiber* next = block_->next();
 #if CT_ANNOTATE_FIBERS
   __sanitizer_start_switch_fiber(&fake_stack_, next != nullptr ? next->stack_ : block_->scheduler_stack,
                                  next != nullptr ? next->stack_bytes_ : block_->scheduler_bytes);
 #endif
-  if (next == nullptr) _longjmp(block_->scheduler, 1);
-  block_->current = next;
-  next->done = false;
-  _longjmp(next->here_, 1);
+  if (next != nullptr) {
+    block_->current = next;
+    next->done = false;
+  }
+  here_.leave_for(next != nullptr ? next->here_ : block_->scheduler);
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
+#endif
 }
 
 // Below each stack a page that nobody may touch. The stacks begin at different lines of the cache, so that those of all
@@ -231,7 +180,7 @@ Fiber* Block::next() {
 }
 
 bool Block::round() {
-  const KeptCleanUps clean_ups;
+  [[maybe_unused]] const KeptCleanUps clean_ups;
   turn_ = 0;
   if (Fiber* first = next(); first != nullptr) first->resume();
   if (ended != 0) std::erase_if(waiting_, [](const Fiber* fiber) { return fiber->done; });

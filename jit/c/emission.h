@@ -10,8 +10,8 @@
 #include "jit/c/source.h"
 #include "jit/cost/cost.h"
 #include "jit/loop/loop.h"
-#include "jit/schedule/product_plan.h"
-#include "jit/schedule/vectorize.h"
+#include "jit/machine/product_plan.h"
+#include "jit/machine/vectorize.h"
 #include "runtime/text.h"
 
 namespace ct::jit::c {

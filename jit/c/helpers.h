@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/scalar_op.h"
-#include "jit/schedule/target_facts.h"
+#include "jit/machine/target_facts.h"
 #include "runtime/dtype.h"
 
 namespace ct::jit::c {

@@ -1,6 +1,6 @@
 // C source of a program: C11 with the extensions that GCC and Clang share, for people to read and for any compiler and
 // machine. Its results are those of the machine code for the same target, bit for bit: loops and products are cut up by
-// the same decisions (jit/schedule/vectorize.h, product_plan.h), and each number is computed by the same operations.
+// the same decisions (jit/machine/vectorize.h, product_plan.h), and each number is computed by the same operations.
 //
 // Vectors are seldom written out: loops whose iterations are independent say so, and compilers make vectors of them.
 // Where the order of a float sum counts, what is added is made for some lanes at a time.

@@ -123,8 +123,12 @@ AxisMap inverse(const AxisMap& map, int rank) {
   return result;
 }
 
-// Comparisons come first: most graphs have none.
+// Lengths and comparisons come first: most graphs have none.
 ElementLimits::ElementLimits(const GraphFacts& facts) : forms_(facts.graph.num_vars()) {
+  const absl::Span<const Equation> equations = facts.graph.equations();
+  for (size_t i = 0; i < equations.size(); ++i) {
+    any_ = any_ || facts.lowering[i]->has_length(facts.graph, equations[i]);
+  }
   find_forms(facts, true);
   if (!any_) {
     forms_.clear();

@@ -19,6 +19,8 @@ ElementFacts Lowering::element_facts(const Graph&, const Equation&, int) const {
 std::optional<View> Lowering::view(const Graph&, const Equation&, const ViewOf&) const { return std::nullopt; }
 ElementForm Lowering::form(const ElementLimits&, const Graph&, const Equation&, int) const { return {}; }
 Var Lowering::shown(const ElementLimits&, const Graph&, const Equation&, int, const Limits&) const { return kNoVar; }
+bool Lowering::has_length(const Graph&, const Equation&) const { return false; }
+
 OperandLimits Lowering::operand_limits(const ElementLimits&, const Graph&, const Equation& equation) const {
   return OperandLimits(equation.operand_count, Limits{});
 }

@@ -65,6 +65,8 @@ class Lowering {
   // What all elements inside of these limits are elements of, at the same position; kNoVar: no such variable is known.
   virtual Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
                     const Limits& within) const;
+  // Whether it reads operands up to a length though nothing else in the program may be about one.
+  virtual bool has_length(const Graph& graph, const Equation& equation) const;
   // All elements are read, if nothing else is said.
   virtual OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) const;
 

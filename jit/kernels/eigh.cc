@@ -1,39 +1,21 @@
 // Eigenvalues of Hermitian matrices: Householder's reflections make the matrix tridiagonal, rotations of QL steps with
 // implicit shifts make that diagonal (Golub, Van Loan, "Matrix Computations", sections 8.3 and 8.4). The transposed
 // vectors are what is kept, so that reflections and rotations go along rows.
-//
-// All of it in float64, with real and imaginary parts in arrays of their own. The matrix is scaled by a power of two to
-// a largest element of about 1; what is below kNothing then is taken for 0, where squares would lose their digits.
-#include <functional>
-
-#include "jit/kernels/linear_algebra.h"
-#include "jit/loop/num.h"
-#include "runtime/dtype.h"
+#include "jit/kernels/planes.h"
 
 namespace ct::loop {
 namespace {
 
-constexpr DType kReal = DType::kFloat64;
-constexpr DType kInt = DType::kInt64;
-constexpr double kNothing = 1e-280;  // of squares
-constexpr double kPrecision = 2.220446049250313e-16;
 constexpr int64_t kMostSteps = 60;  // for one eigenvalue; two or three are usual
-constexpr LoopOptions kAlong{.vectorize = true};
 
-// Of real matrices only `re` exists.
-struct Number {
-  Num re, im;
-};
-
-class HermitianEmitter {
+class HermitianEmitter : public PlanesEmitter {
  public:
   HermitianEmitter(Builder& builder, const MatrixShape& shape, bool lower, const Elements& matrix,
                    const Elements& values, const std::optional<Elements>& vectors)
-      : b_(builder),
+      : PlanesEmitter(builder, ct::is_complex(builder.buffer_dtype(matrix.buffer))),
         shape_(shape),
         n_(shape.rows),
         lower_(lower),
-        is_complex_(ct::is_complex(builder.buffer_dtype(matrix.buffer))),
         matrix_(matrix),
         values_(values),
         vectors_(vectors) {}
@@ -58,78 +40,20 @@ class HermitianEmitter {
       reduce_to_tridiagonal();
       if (vectors_) form_vectors();
       diagonalise();
-      put_in_order();
-      write(which * n_, first);
+      put_in_order(order_, m_, [&](const Index& i) { return get(d_, i); });
+      write_results(which * n_, first);
     });
   }
 
  private:
-  struct Planes {
-    BufferId re, im;
-  };
-  Planes planes(int64_t elements) {
-    const BufferId re = b_.temporary(kReal, elements, 0);
-    return {re, is_complex_ ? b_.temporary(kReal, elements, 0) : re};
-  }
-
-  Num num(const Scalar& scalar) { return {b_, scalar}; }
-  Num real(double x) { return num(b_.constant(kReal, x)); }
-  Num integer(int64_t x) { return num(b_.constant(kInt, x)); }
-  Num sqrt(const Num& x) { return x.apply(ScalarOp::kSqrt); }
-  Num abs(const Num& x) { return x.apply(ScalarOp::kAbs); }
-
-  Num get(BufferId buffer, const Index& at) { return num(b_.load(buffer, at)); }
-  void put(BufferId buffer, const Index& at, const Num& x) { b_.store(buffer, at, x.scalar()); }
-  Number get(const Planes& from, const Index& at) {
-    Number x{get(from.re, at), {}};
-    if (is_complex_) x.im = get(from.im, at);
-    return x;
-  }
-  void put(const Planes& to, const Index& at, const Number& x) {
-    put(to.re, at, x.re);
-    if (is_complex_) put(to.im, at, x.im);
-  }
-  Number conj(Number x) {
-    if (is_complex_) x.im = -x.im;
-    return x;
-  }
-  Number times(const Number& x, const Number& y) {
-    if (!is_complex_) return {x.re * y.re, {}};
-    return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
-  }
-  Number plus(const Number& x, const Number& y) {
-    return is_complex_ ? Number{x.re + y.re, x.im + y.im} : Number{x.re + y.re, {}};
-  }
-  Number minus(const Number& x, const Number& y) {
-    return is_complex_ ? Number{x.re - y.re, x.im - y.im} : Number{x.re - y.re, {}};
-  }
-  // Of terms for [0, extent).
-  Number sum(const Index& extent, const std::function<Number(const Index&)>& term) {
-    const Builder::CarrySpec carry{b_.constant(kReal, 0.0), ScalarOp::kAdd};
-    const Builder::CarrySpec both[] = {carry, carry};
-    const size_t parts = is_complex_ ? 2 : 1;
-    const Index i = b_.begin_for(extent, kAlong, absl::MakeConstSpan(both, parts)).variable;
-    const Number x = term(i);
-    Scalars yields{x.re.scalar()};
-    if (is_complex_) yields.push_back(x.im.scalar());
-    const Scalars sums = b_.end_for(yields);
-    return {num(sums[0]), is_complex_ ? num(sums[1]) : Num()};
-  }
-
   // a_: the whole matrix, scaled; poison_: 0, or NaN where an element is no finite number.
   void read(const Index& first) {
-    const auto element = [&](const Index& at) {
-      const Index where = matrix_.offset + first + at;
-      if (!is_complex_) return Number{num(b_.load(matrix_.buffer, where)).convert(kReal), {}};
-      return Number{num(b_.load_part(matrix_.buffer, where * 2)).convert(kReal),
-                    num(b_.load_part(matrix_.buffer, where * 2 + 1)).convert(kReal)};
-    };
     const Builder::CarrySpec specs[] = {{b_.constant(kReal, 0.0), ScalarOp::kMax},
                                         {b_.constant(kReal, 0.0), ScalarOp::kAdd}};
     const Index i = b_.begin_for(m_, {}, specs).variable;
     const Index begin = lower_ ? Index(0) : i, length = lower_ ? i + 1 : m_ - i;
     const Index j = b_.begin_for(length, kAlong, specs).variable;
-    Number x = element(i * n_ + begin + j);
+    Number x = element(matrix_, first + i * n_ + begin + j);
     if (is_complex_) {
       const Num on_diagonal = num(b_.to_scalar(begin + j)) == num(b_.to_scalar(i));
       x.im = select(on_diagonal, real(0), x.im);
@@ -144,13 +68,8 @@ class HermitianEmitter {
     const Scalars found = b_.end_for(inner);
     poison_ = num(found[1]);
 
-    // The power of two below the largest element, and its inverse.
-    const Num exponent = num(found[0]).bitcast(DType::kUInt64) & num(b_.constant(DType::kUInt64, int64_t{0x7ff} << 52));
-    const Num least = num(b_.constant(DType::kUInt64, int64_t{1} << 52));
-    const Num most = num(b_.constant(DType::kUInt64, int64_t{0x7fd} << 52));
-    const Num power = exponent.apply(ScalarOp::kMax, least).apply(ScalarOp::kMin, most);
-    scale_ = power.bitcast(kReal);
-    const Num inverse = (num(b_.constant(DType::kUInt64, int64_t{0x7fe} << 52)) - power).bitcast(kReal);
+    const PowerOfTwo power = power_below(num(found[0]));
+    scale_ = power.power;
 
     // The other triangle.
     b_.for_each(m_, {}, [&](const Index& i) {
@@ -158,8 +77,7 @@ class HermitianEmitter {
       b_.for_each(length, {}, [&](const Index& k) {
         const Index j = begin + k;
         Number x = get(a_, i * n_ + j);
-        x.re = x.re * inverse;
-        if (is_complex_) x.im = x.im * inverse;
+        x = scaled(x, power.inverse);
         put(a_, i * n_ + j, x);
         put(a_, j * n_ + i, conj(x));
       });
@@ -172,33 +90,9 @@ class HermitianEmitter {
       const Index head = k + 1, rest = m_ - head, row = k * n_;
       b_.for_each(rest, kAlong,
                   [&](const Index& i) { put(reflectors_, row + head + i, conj(get(a_, row + head + i))); });
-      const Number alpha = get(reflectors_, row + head);
-      const Num tail = sum(rest - 1, [&](const Index& i) {
-                         const Number x = get(reflectors_, row + head + 1 + i);
-                         return Number{is_complex_ ? x.re * x.re + x.im * x.im : x.re * x.re, real(0)};
-                       }).re;
-      const Num off = is_complex_ ? tail + alpha.im * alpha.im : tail;
-      const Num reflects = off > real(kNothing);
-      const Num length = sqrt(off + alpha.re * alpha.re);
-      const Num beta = select(reflects, select(alpha.re < real(0), length, -length), alpha.re);
-      const Num divisor = select(reflects, beta, real(1));
-      Number tau{select(reflects, (beta - alpha.re) / divisor, real(0)), {}};
-      // What the rest is multiplied with: 1 / (alpha - beta).
-      const Num difference = alpha.re - beta;
-      Number factor;
-      if (is_complex_) {
-        tau.im = select(reflects, -alpha.im / divisor, real(0));
-        const Num size = select(reflects, difference * difference + alpha.im * alpha.im, real(1));
-        factor = {difference / size, -alpha.im / size};
-      } else {
-        factor.re = real(1) / select(reflects, difference, real(1));
-      }
+      const auto [beta, tau] = make_reflector(reflectors_, row + head, rest);
       put(e_, k, beta);
       put(taus_, k, tau);
-      b_.for_each(rest, kAlong, [&](const Index& i) {
-        put(reflectors_, row + head + i, times(get(reflectors_, row + head + i), factor));
-      });
-      put(reflectors_, row + head, {real(1), real(0)});
       const auto v = [&](const Index& i) { return get(reflectors_, row + head + i); };
 
       b_.for_each(rest, {}, [&](const Index& i) {
@@ -237,22 +131,9 @@ class HermitianEmitter {
     b_.for_each(m_ - 1, {}, [&](const Index& step) {
       const Index k = m_ - 2 - step, head = k + 1, rest = m_ - head;
       const Number tau = get(taus_, k);
-      const auto v = [&](const Index& i) { return get(reflectors_, k * n_ + head + i); };
-      b_.for_each(rest, {}, [&](const Index& i) {
-        const Index row = (head + i) * n_ + head;
-        const Number seen = times(tau, sum(rest, [&](const Index& j) { return times(conj(v(j)), get(z_, row + j)); }));
-        b_.for_each(rest, kAlong,
-                    [&](const Index& j) { put(z_, row + j, minus(get(z_, row + j), times(seen, v(j)))); });
-      });
+      b_.for_each(rest, {},
+                  [&](const Index& i) { reflect(z_, (head + i) * n_ + head, reflectors_, k * n_ + head, rest, tau); });
     });
-  }
-
-  // sqrt(f^2 + g^2) with all digits, however small both are.
-  Num length_of(const Num& f, const Num& g) {
-    const Num largest = abs(f).apply(ScalarOp::kMax, abs(g));
-    const Num is_zero = largest == real(0), divisor = select(is_zero, real(1), largest);
-    const Num x = f / divisor, y = g / divisor;
-    return largest * sqrt(x * x + y * y);
   }
 
   void diagonalise() {
@@ -325,7 +206,7 @@ class HermitianEmitter {
                 const Num turned = (get(d_, i) - rest) * sine + real(2) * cosine * along;
                 const Num taken = sine * turned;
                 put(d_, i + 1, rest + taken);
-                if (vectors_) rotate(i, cosine, sine);
+                if (vectors_) rotate(z_, (i + 1) * n_, i * n_, m_, cosine, sine);
                 return Scalars{
                     (num(carried[0]) - integer(1)).scalar(), sine.scalar(),      cosine.scalar(), taken.scalar(),
                     (cosine * turned - along).scalar(),      integer(1).scalar()};
@@ -342,42 +223,7 @@ class HermitianEmitter {
                [] { return Scalars{}; });
   }
 
-  void rotate(const Index& i, const Num& c, const Num& s) {
-    for (int part = 0; part < (is_complex_ ? 2 : 1); ++part) {
-      const BufferId z = part == 0 ? z_.re : z_.im;
-      b_.for_each(m_, kAlong, [&](const Index& j) {
-        const Num x = get(z, i * n_ + j), y = get(z, (i + 1) * n_ + j);
-        put(z, (i + 1) * n_ + j, s * x + c * y);
-        put(z, i * n_ + j, c * x - s * y);
-      });
-    }
-  }
-
-  // order_: positions in d_, by insertion.
-  void put_in_order() {
-    b_.for_each(m_, {}, [&](const Index& i) {
-      const Num own = get(d_, i);
-      const Scalars place = b_.while_loop(
-          Scalars{b_.to_scalar(i)},
-          [&](absl::Span<const Scalar> carried) {
-            const Num j = num(carried[0]);
-            const Index before = b_.to_index(j.apply(ScalarOp::kMax, integer(1)).scalar()) - Index(1);
-            const Index other = b_.to_index(b_.load(order_, before));
-            const Num inside = j > integer(0);
-            // Below the first place there is nothing to load.
-            const Index safe = b_.to_index(select(inside, num(b_.to_scalar(other)), integer(0)).scalar());
-            return (inside & (get(d_, safe) > own)).scalar();
-          },
-          [&](absl::Span<const Scalar> carried) {
-            const Index j = b_.to_index(carried[0]);
-            b_.store(order_, j, b_.load(order_, j - Index(1)));
-            return Scalars{b_.to_scalar(j - Index(1))};
-          });
-      b_.store(order_, b_.to_index(place[0]), b_.to_scalar(i));
-    });
-  }
-
-  void write(const Index& first_value, const Index& first) {
+  void write_results(const Index& first_value, const Index& first) {
     const DType dtype = b_.buffer_dtype(values_.buffer);
     const auto nothing_in = [&](const Elements& to, const Index& begin, int64_t count) {
       if (shape_.size) b_.fill(to.buffer, to.offset + begin, count, b_.constant(b_.buffer_dtype(to.buffer), 0));
@@ -393,18 +239,15 @@ class HermitianEmitter {
       const Index row = b_.to_index(b_.load(order_, c)) * n_;
       b_.for_each(m_, {}, [&](const Index& r) {
         const Number x = get(z_, row + r);
-        const Index at = vectors_->offset + first + r * n_ + c;
-        if (!is_complex_) return put(vectors_->buffer, at, (x.re + poison_).convert(dtype));
-        b_.store_part(vectors_->buffer, at * 2, (x.re + poison_).convert(dtype).scalar());
-        b_.store_part(vectors_->buffer, at * 2 + 1, (x.im + poison_).convert(dtype).scalar());
+        const Number damaged{x.re + poison_, is_complex_ ? x.im + poison_ : Num()};
+        write(*vectors_, first + r * n_ + c, damaged);
       });
     });
   }
 
-  Builder& b_;
   const MatrixShape shape_;
   const int64_t n_;
-  const bool lower_, is_complex_;
+  const bool lower_;
   const Elements matrix_, values_;
   const std::optional<Elements> vectors_;
   Planes a_, z_, reflectors_, taus_, w_;

@@ -19,6 +19,14 @@ struct MatrixShape {
 void emit_eigh(Builder& builder, const MatrixShape& shape, bool lower, const Elements& matrix, const Elements& values,
                const std::optional<Elements>& vectors);
 
+// Singular values, descending, and if wanted vectors: U, of all columns or of as many as there are values, and V^H.
+// Whatever the dtype, in double precision.
+struct SingularVectors {
+  Elements u, vh;
+};
+void emit_svd(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix,
+              const Elements& values, const std::optional<SingularVectors>& vectors);
+
 // Of float32 and float64. The lower triangle of a positive definite matrix; NaN in all of it for others.
 void emit_cholesky(Builder& builder, const MatrixShape& shape, const Elements& matrix, const Elements& factor);
 // L and U in one, which row was exchanged with each, and the order of the rows, as LAPACK's getrf chooses them.
@@ -27,6 +35,12 @@ void emit_lu(Builder& builder, const MatrixShape& shape, const Elements& matrix,
 // Q, of all columns or of as many as R has rows; and R.
 void emit_qr(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix, const Elements& q,
              const Elements& r);
+// The same of A's columns in the order that pivoting finds; whatever the dtype, in double precision.
+struct PivotedFactors {
+  Elements q, r, order;
+};
+void emit_pivoted_qr(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix,
+                     const PivotedFactors& factors);
 // op(A) X = B for triangular A of `rows` rows and B of `columns` columns, or X op(A) = B for B of `columns` rows.
 struct TriangularSystem {
   bool left, lower, transposed, unit_diagonal;

@@ -1,7 +1,7 @@
 #include "jit/llvm/accesses.h"
 
 #include "jit/llvm/streams.h"
-#include "jit/schedule/vectorize.h"
+#include "jit/machine/vectorize.h"
 
 namespace ct::jit {
 

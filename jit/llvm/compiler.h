@@ -35,7 +35,7 @@
 #include "device/machine.h"
 #include "device/plan.h"
 #include "jit/loop/loop.h"
-#include "jit/schedule/target_facts.h"
+#include "jit/machine/target_facts.h"
 
 namespace ct::jit {
 

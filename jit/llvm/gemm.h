@@ -25,7 +25,7 @@
 
 #include "jit/llvm/matrix_code.h"
 #include "jit/llvm/tiles.h"
-#include "jit/schedule/product_plan.h"
+#include "jit/machine/product_plan.h"
 
 namespace ct::jit {
 

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "jit/llvm/emission.h"
-#include "jit/schedule/vectorize.h"
+#include "jit/machine/vectorize.h"
 #include "jit/loop/visit.h"
 
 namespace ct::jit {

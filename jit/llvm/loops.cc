@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "jit/llvm/short_rows.h"
 #include "jit/llvm/streams.h"
 
 namespace ct::jit {
@@ -23,7 +24,7 @@ llvm::Value* any_lane(Emission& e, llvm::Value* mask) {
 void emit_for(CpuEmission& e, const For& loop) {
   // Pointers that swaps elsewhere may change stay the same throughout a loop without one: read them once.
   const BufferIds pointers = e.addresses.know_swapping(loop.body);
-  const bool vectorizes = e.lanes.width == 0 && !find_repeats(e, loop);
+  const bool vectorizes = e.lanes.width == 0 && !find_repeats(e, loop) && !find_short_rows(e, loop);
   Vectorization how = vectorizes ? choose_vectorization(e.program, e.code.facts, loop) : Vectorization{};
   if (how.width != 0 && streams_from(e, loop, how.width)) how.one_body = false;
   ++e.loop_depth;
@@ -61,6 +62,9 @@ int64_t span_of(const CpuEmission& e, const For& loop, int64_t iterations) {
 void emit_scalar_for(CpuEmission& e, const For& loop, llvm::Value* begin, llvm::Value* end) {
   if (const auto repeats = find_repeats(e, loop)) {
     begin = emit_repeats(e, loop, *repeats, begin, end);
+    if (begin == end) return;
+  } else if (const auto rows = find_short_rows(e, loop)) {
+    begin = emit_short_rows(e, loop, *rows, begin, end);
     if (begin == end) return;
   }
   LlvmValues inits;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "jit/llvm/emit.h"
-#include "jit/schedule/vectorize.h"
+#include "jit/machine/vectorize.h"
 
 namespace ct::jit {
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "jit/llvm/emit.h"
-#include "jit/schedule/product_plan.h"
+#include "jit/machine/product_plan.h"
 
 namespace ct::jit {
-
 
 class MatrixCode {
  protected:

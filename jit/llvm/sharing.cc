@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "jit/llvm/loops.h"
+#include "jit/llvm/short_rows.h"
 #include "jit/llvm/streams.h"
 #include "jit/loop/visit.h"
 #include "runtime/error.h"
@@ -89,7 +90,7 @@ llvm::Value* scratch_at(CpuEmission& e, int64_t begin, int64_t bytes) {
 }
 
 void emit_shared_for(CpuEmission& e, const For& loop, Vectorization how) {
-  const bool in_vectors = how.width != 0 || find_repeats(e, loop);
+  const bool in_vectors = how.width != 0 || find_repeats(e, loop) || find_short_rows(e, loop);
   share_range(e, uniform_index(e, loop.extent), e.cost.iteration(loop), in_vectors ? kVectorMultiple : 1, 0,
               [&](llvm::Value* begin, llvm::Value* end) {
                 if (how.width == 0) {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "jit/llvm/function_builder.h"
-#include "jit/schedule/vectorize.h"
 #include "jit/loop/loop.h"
+#include "jit/machine/vectorize.h"
 
 namespace ct::jit {
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "jit/llvm/compiler.h"
-#include "jit/schedule/target_facts.h"
+#include "jit/machine/target_facts.h"
 
 namespace ct::jit {
 

@@ -162,6 +162,9 @@ class ScanLowering final : public Lowering {
     if (auto steps = steps_taken(limits, graph, equation)) result.fillings.push_back({*std::move(steps), 0});
     return result;
   }
+  bool has_length(const Graph& graph, const Equation& equation) const override {
+    return graph.attrs(equation).has("counted");
+  }
   OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
                                const Equation& equation) const override {
     OperandLimits result(equation.operand_count, Limits{});

@@ -73,13 +73,16 @@ bool is_large(const Attrs&, absl::Span<const Aval> operands) {
 
 bool has_eigh(const Attrs&, absl::Span<const Aval> operands) { return operands[0].size() > 0; }
 
+bool has_svd(const Attrs&, absl::Span<const Aval> operands) { return operands.size() == 1 && operands[0].size() > 0; }
+
 // Of an upper factor: expands to the lower one.
 bool has_cholesky(const Attrs& attrs, absl::Span<const Aval> operands) {
   return !(attrs.has("upper") && attrs.flag("upper")) && is_large(attrs, operands);
 }
 
 bool has_qr(const Attrs& attrs, absl::Span<const Aval> operands) {
-  return !attrs.flag("pivoting") && operands.size() == 1 && is_large(attrs, operands);
+  if (operands.size() > 1) return false;
+  return attrs.flag("pivoting") ? operands[0].size() > 0 : is_large(attrs, operands);
 }
 
 struct LibraryCall {
@@ -119,11 +122,21 @@ void emit_eigh(const LibraryCall& call) {
                   call.results.size() > 1 ? std::optional(call.results[1]) : std::nullopt);
 }
 
+void emit_svd(const LibraryCall& call) {
+  const bool vectors = call.results.size() > 1;
+  loop::emit_svd(call.b, call.matrices(1), call.attrs.flag("full_matrices"), call.operands[0], call.results[0],
+                 vectors ? std::optional(loop::SingularVectors{call.results[1], call.results[2]}) : std::nullopt);
+}
+
 void emit_cholesky(const LibraryCall& call) {
   loop::emit_cholesky(call.b, call.matrices(1), call.operands[0], call.results[0]);
 }
 
 void emit_qr(const LibraryCall& call) {
+  if (call.attrs.flag("pivoting")) {
+    return loop::emit_pivoted_qr(call.b, call.matrices(1), call.attrs.flag("full_matrices"), call.operands[0],
+                                 {call.results[0], call.results[1], call.results[2]});
+  }
   loop::emit_qr(call.b, call.matrices(1), call.attrs.flag("full_matrices"), call.operands[0], call.results[0],
                 call.results[1]);
 }
@@ -157,6 +170,7 @@ const Library* find_library(const Primitive& primitive) {
       {&kFft, {has_fourier, nullptr}},
       {&kSort, {has_sort, emit_sort, sort_operand_limits, sort_attrs}},
       {&linalg::kEigh, {has_eigh, emit_eigh}},
+      {&linalg::kSvd, {has_svd, emit_svd}},
       {&linalg::kCholesky, {has_cholesky, emit_cholesky}},
       {&linalg::kQr, {has_qr, emit_qr}},
       {&linalg::kLu, {is_large, emit_lu}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
@@ -112,6 +113,59 @@ void remove_dead_stores(Program& program) {
   for (loop::Block& block : program.blocks) {
     std::erase_if(block.statements,
                   [&](const Statement& s) { return s.kind == StatementKind::kStore && !needed[s.buffer]; });
+  }
+}
+
+bool touches(const Program& program, const Statement& s, BufferId buffer) {
+  bool found = false;
+  loop::visit_buffers(program, s, [&](BufferId id, bool) { found |= id == buffer; });
+  loop::visit_blocks_of(program, s, [&](BlockId block) {
+    const std::vector<Statement>& statements = program.blocks[block].statements;
+    found =
+        found || std::ranges::any_of(statements, [&](const Statement& each) { return touches(program, each, buffer); });
+  });
+  return found;
+}
+
+// Copies that are changed and copied back, while nobody looks at what they were made of: that is changed itself.
+// Several updates of a carried buffer, the one after the other, are such a copy.
+void remove_round_trips(Program& program) {
+  const std::vector<bool> swapped = swapped_buffers(program);
+  const auto is_candidate = [&](const Statement& s) {
+    if (s.kind != StatementKind::kCopy) return false;
+    const loop::MemoryRange& range = program.ranges[s.detail];
+    return range.source != range.destination && is_temporary(program, range.source) &&
+           is_temporary(program, range.destination) && !swapped[range.source] && !swapped[range.destination] &&
+           copies_whole(program, s, range.source, range.destination);
+  };
+  // From the statement on that copies: the one that copies back, or the end.
+  const auto way_back = [&](Timeline& timeline, BlockId block, size_t from) {
+    const std::vector<Statement>& statements = program.blocks[block].statements;
+    const loop::MemoryRange& there = program.ranges[statements[from].detail];
+    const Interval life = timeline.lifetime(there.destination);
+    if (life.block != block || timeline.statement_at(block, life.first).statement != &statements[from]) {
+      return statements.size();
+    }
+    for (size_t i = from + 1; i < statements.size(); ++i) {
+      if (!touches(program, statements[i], there.source)) continue;
+      const bool is_last = timeline.statement_at(block, life.last).statement == &statements[i];
+      return is_last && copies_whole(program, statements[i], there.destination, there.source) ? i : statements.size();
+    }
+    return statements.size();
+  };
+  std::optional<Timeline> timeline;
+  for (BlockId block = 0; block < program.blocks.size(); ++block) {
+    for (size_t i = 0; i < program.blocks[block].statements.size(); ++i) {
+      if (!is_candidate(program.blocks[block].statements[i])) continue;
+      if (!timeline) timeline.emplace(program);
+      const size_t back = way_back(*timeline, block, i);
+      if (back == program.blocks[block].statements.size()) continue;
+      const loop::MemoryRange there = program.ranges[program.blocks[block].statements[i].detail];
+      erase(program, block, back);
+      erase(program, block, i--);
+      rename(program, [&](BufferId id) { return id == there.destination ? there.source : id; });
+      timeline.reset();
+    }
   }
 }
 
@@ -247,6 +301,7 @@ void assign_buffers(Program& program, const Donated* donated) {
   remove_dead_stores(program);
   remove_swaps(program);
   remove_copies(program);
+  remove_round_trips(program);
   assign_offsets(program, donated);
   make_loops_of_long_copies(program);
 }

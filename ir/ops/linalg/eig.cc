@@ -2,6 +2,7 @@
 // of length 1 and with a real largest component, as LAPACK leaves them.
 //
 // Derivatives exist where eigenvalues differ (elsewhere they are Inf or NaN).
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
@@ -151,11 +152,12 @@ Primitive eig_primitive() {
   result.batch = leading_batch(self);
   result.mask = eig_mask;
   result.reference = eig_reference;
+  result.expand = eig_expand;
   result.structure = host_call([](const Attrs&) {
     return Sized().operand(0, {{1}, {1}}).result(0, {{1}}).result(1, {{1}, {1}}).result(2, {{1}, {1}});
   });
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to QR steps";
   return result;
 }
 }  // namespace

@@ -1,103 +1,34 @@
 #include "ir/ops/linalg/expand.h"
 
-#include <functional>
 #include <limits>
 
-#include "ir/ops/linalg/matrices.h"
+#include "ir/ops/linalg/expand_parts.h"
 #include "ir/primitives.h"
-#include "runtime/error.h"
 
 namespace ct::linalg {
 namespace {
 
-// ---- A loop over columns ------------------------------------------------------------------------------------------
-
-struct Step {
-  Values carries, slices;
-};
-// Given the column's number, an int32 scalar.
-using StepRule = std::function<Step(Builder& builder, Value column, const Values& constants, const Values& carries)>;
-
-// The last carries, then what each step made, stacked at axis 0.
-Values column_loop(Builder& builder, const Values& constants, const Values& carries, int64_t steps, bool reverse,
-                   const StepRule& step) {
-  Avals avals;
-  for (const Value& value : constants) avals.push_back(value.aval().strong());
-  for (const Value& value : carries) avals.push_back(value.aval().strong());
-  avals.push_back(Aval(DType::kInt32, {}));
-  const auto constant_count = static_cast<std::ptrdiff_t>(constants.size());
-  const GraphPtr graph = build_graph(avals, [&](Builder& inner, const Values& inputs) {
-    Step made = step(inner, inputs.back(), Values(inputs.begin(), inputs.begin() + constant_count),
-                     Values(inputs.begin() + constant_count, inputs.end() - 1));
-    Values outputs = std::move(made.carries);
-    outputs.insert(outputs.end(), made.slices.begin(), made.slices.end());
-    return outputs;
-  });
-  Values operands = constants;
-  operands.insert(operands.end(), carries.begin(), carries.end());
-  operands.push_back(iota(builder, Aval(DType::kInt32, {steps}), 0));
-  return builder.bind(get_primitive("scan"), operands,
-                      Attrs::make({{"graph", graph},
-                                   {"length", steps},
-                                   {"num_carries", static_cast<int64_t>(carries.size())},
-                                   {"num_constants", static_cast<int64_t>(constants.size())},
-                                   {"reverse", reverse}}));
-}
-
-// ---- Parts of matrices --------------------------------------------------------------------------------------------
-
-int64_t rows_of(Value a) { return a.shape()[a.rank() - 2]; }
-int64_t columns_of(Value a) { return a.shape()[a.rank() - 1]; }
-
-// The part at position `index`, an int32 scalar, of an axis counted from the end.
-Value part(Value a, Value index, int from_end) { return gather(a, index, a.rank() - from_end, 0); }
-
-// A number for each matrix, as equal elements of its vectors or matrices.
-Value spread(Value numbers, Value like) {
-  Ints axes;
-  for (int axis = 0; axis < numbers.rank(); ++axis) axes.push_back(axis);
-  return broadcast(numbers, like.shape(), axes);
-}
-
-Value positions(Value like, int from_end) {
-  return iota(*like.builder, Aval(DType::kInt32, like.shape()), like.rank() - from_end);
-}
-Value equal_to(Value like, Value scalar) { return broadcast_scalar(scalar, like.shape()); }
-
-Value zero_unless(Value condition, Value x) { return select(condition, x, zeros_like(x)); }
-
-Value conjugated(Value x) { return is_complex(x.dtype()) ? conj(x) : x; }
-Value real_part(Value x) { return is_complex(x.dtype()) ? real(x) : x; }
-
-Value outer(Value column, Value row, Value like) { return mul(as_columns(column, like), as_rows(row, like)); }
-
-// LAPACK's measure of a pivot; NaN is the smallest.
-Value pivot_size(Value x) {
-  const Value size = is_complex(x.dtype()) ? add(abs(real(x)), abs(imag(x))) : abs(x);
-  return zero_unless(eq(size, size), size);
-}
-
-Value identity_like(Value a) { return select(is_diagonal(a), full_like(a, 1), zeros_like(a)); }
-
-// True for the leading part of matrices with these real sizes; null sizes are the whole.
-Value is_inside(Value a, Value rows, Value columns) {
-  return bit_and(lt(positions(a, 2), spread(rows, a)), lt(positions(a, 1), spread(columns, a)));
-}
-
-// The operand with the identity around its real part.
-Value embedded(Value a, Value size) { return size ? select(is_inside(a, size, size), a, identity_like(a)) : a; }
-
-Value size_operand(absl::Span<const Value> operands, size_t index) {
-  return index < operands.size() ? operands[index] : Value();
-}
-
-Value bind_triangular(const Values& operands, const Triangular& system) {
-  return operands[0].builder->bind1(kTriangularSolve, operands,
-                                    Attrs::make({{"left_side", system.left_side},
-                                                 {"lower", system.lower},
-                                                 {"transpose_a", system.transpose},
-                                                 {"conjugate_a", system.conjugate},
-                                                 {"unit_diagonal", system.unit_diagonal}}));
+// Where the columns come from when the longest from column j on is exchanged with that one, as LAPACK's geqp3 chooses
+// it; lengths are of rows from j on, by the largest element so that no square overflows.
+Value longest_first(Value r, Value j, Value columns) {
+  const int rank = r.rank();
+  const Value size = reduce_max(largest_part(r), {rank - 2, rank - 1});
+  const Value scale = spread(select(gt(size, zeros_like(size)), size, full_like(size, 1)), real_part(r));
+  const Value row = positions(r, 2);
+  const Value scaled = zero_unless(ge(row, equal_to(row, j)), div(r, to_dtype(scale, r)));
+  const Value lengths = reduce_sum(squared_size(scaled), {rank - 2});
+  const Value place = positions(lengths, 1), at = equal_to(place, j);
+  Value is_open = ge(place, at);
+  if (columns) is_open = bit_and(is_open, lt(place, spread(columns, place)));
+  const Value candidates = select(is_open, lengths, full_like(lengths, -1));
+  const Value is_longest = bit_and(is_open, eq(candidates, spread(reduce_max(candidates, {rank - 2}), candidates)));
+  const Value last = full_like(place, static_cast<double>(columns_of(r)));
+  const Value found = reduce_min(select(is_longest, place, last), {rank - 2});
+  // NaN are longer than nothing.
+  const Value here = part(place, j, 1);
+  const Value best =
+      spread(select(lt(found, full_like(found, static_cast<double>(columns_of(r)))), found, here), place);
+  return select(eq(place, at), best, select(eq(place, best), at, place));
 }
 
 }  // namespace
@@ -227,11 +158,7 @@ Values lu_solve_expand(Builder& builder, absl::Span<const Value> operands, const
 // Householder's reflections I - tau v v^H as LAPACK chooses them: R's diagonal is real, of the sign that avoids
 // cancellation.
 Values qr_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-  if (attrs->flag("pivoting")) {
-    throw Error(ErrorKind::kUnsupported, "with pivoting it needs LAPACK, which this program does not have")
-        .hint("use mode='reduced' without pivoting, or call it outside of the exported function");
-  }
-  const bool full_matrices = attrs->flag("full_matrices");
+  const bool full_matrices = attrs->flag("full_matrices"), pivoting = attrs->flag("pivoting");
   const Value rows = size_operand(operands, 1), columns = size_operand(operands, 2);
   const Value a = rows ? zero_unless(is_inside(operands[0], rows, columns), operands[0]) : operands[0];
   const int rank = a.rank();
@@ -239,39 +166,68 @@ Values qr_expand(Builder& builder, absl::Span<const Value> operands, const Attrs
   Shape square = batch_shape(a.aval());
   square.insert(square.end(), {m, m});
   const Value identity = identity_like(zeros(builder, Aval(a.dtype(), square)));
-  if (a.aval().size() == 0) return {slice_axis(identity, rank - 1, 0, kept), slice_axis(a, rank - 2, 0, kept)};
-  const Values results = column_loop(
-      builder, {}, {a, identity}, steps, false, [&](Builder&, Value j, const Values&, const Values& carries) -> Step {
-        const Value r = carries[0], q = carries[1];
-        const Value column = part(r, j, 1);
-        const Value row = positions(column, 1), at = equal_to(row, j);
-        const Value below = zero_unless(gt(row, at), column);
-        const Value alpha = part(column, j, 1);
-        const Value tail = reduce_sum(real_part(mul(below, conjugated(below))), {rank - 2});
-        Value off = tail;
-        const Value norm = add(tail, real_part(mul(alpha, conjugated(alpha))));
-        if (is_complex(a.dtype())) off = add(off, mul(imag(alpha), imag(alpha)));
-        const Value length = sqrt(norm), head = real_part(alpha);
-        const Value beta = select(lt(head, zeros_like(head)), length, neg(length));
-        // A column that is 0 below its real diagonal is not reflected: tau is 0.
-        const Value reflects = ne(off, zeros_like(off));
-        const Value divisor = select(reflects, beta, full_like(beta, 1));
-        const Value difference = sub(alpha, to_dtype(beta, alpha));
-        const Value tau = zero_unless(reflects, neg(div(difference, to_dtype(divisor, alpha))));
-        const Value scale = spread(select(reflects, difference, full_like(alpha, 1)), column);
-        const Value v = select(eq(row, at), full_like(column, 1), div(below, scale));
-        // R - conj(tau) v (v^H R), and Q - tau (Q v) v^H.
-        const Value seen = reduce_sum(mul(as_columns(conjugated(v), r), r), {rank - 2});
-        const Value image = reduce_sum(mul(q, as_rows(v, q)), {rank - 1});
-        const Value left_over = sub(r, outer(mul(spread(conjugated(tau), v), v), seen, r));
-        return {{left_over, sub(q, outer(mul(spread(tau, image), image), conjugated(v), q))}, {}};
-      });
-  Value q = slice_axis(results[1], rank - 1, 0, kept), r = upper_triangle(slice_axis(results[0], rank - 2, 0, kept));
+  Shape orders = batch_shape(a.aval());
+  orders.push_back(n);
+  Values start{a, identity};
+  if (pivoting) start.push_back(iota(builder, Aval(DType::kInt32, orders), rank - 2));
+  Values sizes;
+  if (pivoting && columns) sizes.push_back(columns);
+  const auto order_of = [&](Value order) {
+    return columns ? zero_unless(lt(positions(order, 1), spread(columns, order)), order) : order;
+  };
+  if (a.aval().size() == 0) {
+    Values results{slice_axis(identity, rank - 1, 0, kept), slice_axis(a, rank - 2, 0, kept)};
+    if (pivoting) results.push_back(order_of(start[2]));
+    return results;
+  }
+  // No square overflows.
+  const PowerScaled given = scaled_to_one(a);
+  start[0] = given.a;
+  const Values results =
+      column_loop(builder, sizes, start, steps, false,
+                  [&](Builder&, Value j, const Values& constants, const Values& carries) -> Step {
+                    Value r = carries[0];
+                    const Value q = carries[1];
+                    Values reordered;
+                    if (pivoting) {
+                      const Value exchange = longest_first(r, j, constants.empty() ? Value() : constants[0]);
+                      r = gather(r, exchange, rank - 1, rank - 2);
+                      reordered.push_back(gather(carries[2], exchange, rank - 2, rank - 2));
+                    }
+                    const Value column = part(r, j, 1);
+                    const Value row = positions(column, 1), at = equal_to(row, j);
+                    const Value below = zero_unless(gt(row, at), column);
+                    const Value alpha = part(column, j, 1);
+                    const Value tail = reduce_sum(real_part(mul(below, conjugated(below))), {rank - 2});
+                    Value off = tail;
+                    const Value norm = add(tail, real_part(mul(alpha, conjugated(alpha))));
+                    if (is_complex(a.dtype())) off = add(off, mul(imag(alpha), imag(alpha)));
+                    const Value length = sqrt(norm), head = real_part(alpha);
+                    const Value beta = select(lt(head, zeros_like(head)), length, neg(length));
+                    // A column that is 0 below its real diagonal is not reflected: tau is 0.
+                    const Value reflects = ne(off, zeros_like(off));
+                    const Value divisor = select(reflects, beta, full_like(beta, 1));
+                    const Value difference = sub(alpha, to_dtype(beta, alpha));
+                    const Value tau = zero_unless(reflects, neg(div(difference, to_dtype(divisor, alpha))));
+                    const Value scale = spread(select(reflects, difference, full_like(alpha, 1)), column);
+                    const Value v = select(eq(row, at), full_like(column, 1), div(below, scale));
+                    // R - conj(tau) v (v^H R), and Q - tau (Q v) v^H.
+                    const Value seen = reduce_sum(mul(as_columns(conjugated(v), r), r), {rank - 2});
+                    const Value image = reduce_sum(mul(q, as_rows(v, q)), {rank - 1});
+                    const Value left_over = sub(r, outer(mul(spread(conjugated(tau), v), v), seen, r));
+                    Values made{left_over, sub(q, outer(mul(spread(tau, image), image), conjugated(v), q))};
+                    made.insert(made.end(), reordered.begin(), reordered.end());
+                    return {made, {}};
+                  });
+  Value q = with_poison(slice_axis(results[1], rank - 1, 0, kept), given.poison);
+  Value r = slice_axis(results[0], rank - 2, 0, kept);
+  r = upper_triangle(with_poison(mul(r, to_dtype(spread(given.scale, r), r)), given.poison));
   if (rows) {
     const Value rank_of = full_matrices ? rows : min(rows, columns);
     q = zero_unless(is_inside(q, rows, rank_of), q);
     r = zero_unless(is_inside(r, rank_of, columns), r);
   }
+  if (pivoting) return {q, r, order_of(results[2])};
   return {q, r};
 }
 

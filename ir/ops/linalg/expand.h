@@ -11,8 +11,12 @@ Values cholesky_expand(Builder& builder, absl::Span<const Value> operands, const
 Values triangular_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 Values lu_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 Values lu_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
-// Vectors differ from LAPACK's by their sign or phase.
+// Of this and of svd, eig and schur vectors differ from LAPACK's by their sign or phase.
 Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 Values qr_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values svd_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values schur_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values eig_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values sylvester_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 
 }  // namespace ct::linalg

@@ -1,5 +1,6 @@
 // schur: A = Z T Z^H with Z unitary; T is upper triangular for complex matrices, and for real ones has a 2 x 2 block
 // for each pair of complex eigenvalues. Results: T, and with `compute_vectors` Z.
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
@@ -63,11 +64,12 @@ Primitive schur_primitive() {
   result.batch = leading_batch(self);
   result.mask = schur_mask;
   result.reference = schur_reference;
+  result.expand = schur_expand;
   result.structure = host_call(
       [](const Attrs&) { return Sized().operand(0, {{1}, {1}}).result(0, {{1}, {1}}).result(1, {{1}, {1}}); });
   result.absent["jvp"] = "the factors jump where eigenvalues meet; sqrtm, expm and eig have derivatives";
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to QR steps";
   return result;
 }
 }  // namespace

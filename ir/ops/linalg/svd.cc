@@ -3,6 +3,7 @@
 //
 // Derivatives of U and V exist where singular values differ (elsewhere they are Inf or NaN); those of s always.
 #include "ir/lengths.h"
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
@@ -160,13 +161,14 @@ Primitive svd_primitive() {
   result.batch = leading_batch(self);
   result.mask = svd_mask;
   result.reference = svd_reference;
+  result.expand = svd_expand;
   result.structure = host_call([](const Attrs& attrs) {
     Sized sized = Sized().operand(0, {{1}, {2}}).result(0, {{1, 2}});
     if (attrs.flag("full_matrices")) return sized.result(1, {{1}, {1}}).result(2, {{2}, {2}});
     return sized.result(1, {{1}, {1, 2}}).result(2, {{1, 2}, {2}});
   });
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to rotations";
   return result;
 }
 }  // namespace

@@ -2,6 +2,7 @@
 // matrix functions (square roots, polar factors) come down to, and unlike eigenvectors it does not mind eigenvalues
 // that coincide; A and -B must have none in common. Bartels, Stewart, "Solution of the matrix equation AX + XB = C",
 // 1972.
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
@@ -127,10 +128,11 @@ Primitive sylvester_primitive() {
   result.batch = leading_batch(self);
   result.mask = sylvester_mask;
   result.reference = sylvester_reference;
+  result.expand = sylvester_expand;
   result.structure = host_call([](const Attrs&) {
     return Sized().operand(0, {{3}, {3}}).operand(1, {{4}, {4}}).operand(2, {{3}, {4}}).result(0, {{3}, {4}});
   });
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to triangular systems";
   return result;
 }
 }  // namespace

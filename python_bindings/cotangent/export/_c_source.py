@@ -40,12 +40,13 @@ static inline int ct_check_run(const ct_run* run, size_t bytes) {
   if (run->workspace == NULL || (uintptr_t)run->workspace % 64 != 0) return CT_WORKSPACE;
   return run->workspace_bytes < bytes ? CT_WORKSPACE : CT_OK;
 }
-/* Nothing that is written overlaps any other; an output may be all of the input that it is paired with. */
-static inline int ct_check_overlaps(const ct_range* ranges, int count, int first_output, const int* pairs) {
+/* Nothing that is written overlaps any other. Of `outputs` ranges from the first output on, each may be all of the input that it is
+ * paired with. */
+static inline int ct_check_overlaps(const ct_range* ranges, int count, int first, int outputs, const int* pairs) {
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < i; ++j) {
       if (!ranges[i].written && !ranges[j].written) continue;
-      if (pairs != NULL && i >= first_output && pairs[i - first_output] == j && ranges[i].begin == ranges[j].begin) continue;
+      if (i >= first && i - first < outputs && pairs[i - first] == j && ranges[i].begin == ranges[j].begin) continue;
       if (!ct_apart(ranges[i].begin, ranges[i].bytes, ranges[j].begin, ranges[j].bytes)) return CT_OVERLAP;
     }
   return CT_OK;
@@ -224,7 +225,7 @@ class _Function:
             for p in self.signature.parameters
             if not p.by_value and p.type.bytes > 0
         ]
-        return self._check_lines(ranges, "0, NULL")
+        return self._check_lines(ranges, "0, 0, NULL")
 
     def _check_lines(self, ranges: Sequence[str], overlap_arguments: str) -> list[str]:
         macro = workspace_name(self.signature.symbol)
@@ -263,7 +264,7 @@ class _Function:
             if outs:
                 pairs = ", ".join(map(str, self.function.pairs))
                 lines.append(f"  static const int pairs[{len(outs)}] = {{{pairs}}};")
-            lines += self._check_lines(ranges, f"{len(ins)}, pairs" if outs else "0, NULL")
+            lines += self._check_lines(ranges, f"{len(ins)}, {len(outs)}, pairs" if outs else "0, 0, NULL")
         return self._definition(
             f"int {self.signature.symbol}_leaves(const void* const* inputs, void* const* outputs, const ct_run* run)",
             ["inputs", "outputs", "run"],

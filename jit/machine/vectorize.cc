@@ -1,4 +1,4 @@
-#include "jit/schedule/vectorize.h"
+#include "jit/machine/vectorize.h"
 
 #include <algorithm>
 

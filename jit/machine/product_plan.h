@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "jit/schedule/target_facts.h"
+#include "jit/machine/target_facts.h"
 
 namespace ct::jit {
 

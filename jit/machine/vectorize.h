@@ -6,7 +6,7 @@
 
 #include "jit/cost/cost.h"
 #include "jit/loop/loop.h"
-#include "jit/schedule/target_facts.h"
+#include "jit/machine/target_facts.h"
 
 namespace ct::jit {
 

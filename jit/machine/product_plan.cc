@@ -1,4 +1,4 @@
-#include "jit/schedule/product_plan.h"
+#include "jit/machine/product_plan.h"
 
 #include <algorithm>
 #include <utility>
