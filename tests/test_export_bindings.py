@@ -176,9 +176,11 @@ RUST = """\
 #![deny(warnings)]
 mod demo;
 
+static STATE: std::sync::Mutex<demo::State> = std::sync::Mutex::new(demo::State::zeroed());
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     demo::check()?;
-    let mut state = demo::State::zeroed();
+    let mut state = STATE.lock()?;
     demo::init(5, &mut state)?;
     let mut workspace = demo::Workspace::<{ demo::PREDICT_WORKSPACE }>::new();
     for value in [0.5, 0.0] {
