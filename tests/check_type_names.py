@@ -37,7 +37,8 @@ def check_tree(root: Path = ROOT) -> list[str]:
     for path in listed.stdout.split():
         if path.endswith((".cc", ".h")) and (root / path).exists():
             for name in types_of((root / path).read_text()):
-                places[name].append(path)
+                if path not in places[name]:  # under several conditions, maybe
+                    places[name].append(path)
     return [f"{name} is defined in {' and in '.join(at)}" for name, at in sorted(places.items()) if len(at) > 1]
 
 

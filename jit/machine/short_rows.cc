@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "jit/loop/visit.h"
-#include "jit/schedule/vectorize.h"
+#include "jit/machine/vectorize.h"
 
 namespace ct::jit {
 
