@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 # Set before cotangent is imported anywhere, subprocesses included; each pytest worker gets its own directory. On the
-# emulated GPU, which compiles each operation, the workers of a run share one.
+# emulated GPU, which compiles each operation, the workers of a run share one, and runs may (`./dev test --device`).
 SHARES_CACHE = "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("CT_DEVICE") == "cuda-emulated"
+KEPT_CACHE = os.environ.get("CT_TEST_CACHE_DIR", "")
 if not SHARES_CACHE:
-    os.environ["CT_CACHE_DIR"] = tempfile.mkdtemp(prefix="cotangent-test-cache-")
+    os.environ["CT_CACHE_DIR"] = KEPT_CACHE or tempfile.mkdtemp(prefix="cotangent-test-cache-")
 CACHE = os.environ["CT_CACHE_DIR"]
 
 
@@ -29,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure() -> None:
-    if not SHARES_CACHE:
+    if not SHARES_CACHE and not KEPT_CACHE:
         shutil.rmtree(CACHE, ignore_errors=True)
 
 
