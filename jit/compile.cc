@@ -322,6 +322,22 @@ absl::StatusOr<Plan> plan_emulated(const GraphPtr& graph, const CompileOptions& 
   return plan_kernels(graph, options, host_functions, jit::kEmulated, gpu_machine(emulates_product_library()));
 }
 
+// Lowering finds the same ones again, in the same order; of what has no kernels there is the whole graph.
+void find_host_functions_of_kernels(const GraphPtr& graph, const CompileOptions& options,
+                                    jit::HostFunctions& host_functions) {
+  const Machine machine = gpu_machine(emulates_product_library());
+  const absl::Status lowered = as_status([&]() -> absl::Status {
+    lower_prepared(*prepare(graph, machine, options.products), kProgram, machine, &host_functions);
+    return absl::OkStatus();
+  });
+  if (absl::IsUnimplemented(lowered)) static_cast<void>(plan_interpreted(graph, options, host_functions));
+}
+
+// What an emulated GPU's kernels report, and whose products they leave out, is the environment's to say.
+std::string emulated_target(const Graph&) {
+  return concat(emulates_product_library() ? "with a library of products" : "", checks_races() ? ", races" : "");
+}
+
 std::string cuda_architecture(CudaDevice& gpu) {
   const CudaFacts facts = gpu.facts();
   return jit::kernel_architecture(facts.capability, facts.ptx);
@@ -366,7 +382,11 @@ const bool registered = [] {
       {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
   register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
   for (int number = 0; number < kMostGpus; ++number) register_backend(cuda_backend(cuda_device(number)));
-  register_backend({.name = "cuda-emulated", .device = &emulated_device(), .make_plan = plan_emulated});
+  register_backend({.name = "cuda-emulated",
+                    .device = &emulated_device(),
+                    .make_plan = plan_emulated,
+                    .find_host_functions = find_host_functions_of_kernels,
+                    .target = emulated_target});
   return true;
 }();
 

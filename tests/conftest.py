@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 
 import pytest
 
-# Set before cotangent is imported anywhere, subprocesses included; each pytest worker gets its own directory.
-os.environ["CT_CACHE_DIR"] = tempfile.mkdtemp(prefix="cotangent-test-cache-")
+# Set before cotangent is imported anywhere, subprocesses included; each pytest worker gets its own directory. On the
+# emulated GPU, which compiles each operation, the workers of a run share one, and runs may (`./dev test --device`).
+SHARES_CACHE = "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("CT_DEVICE") == "cuda-emulated"
+KEPT_CACHE = os.environ.get("CT_TEST_CACHE_DIR", "")
+if not SHARES_CACHE:
+    os.environ["CT_CACHE_DIR"] = KEPT_CACHE or tempfile.mkdtemp(prefix="cotangent-test-cache-")
+CACHE = os.environ["CT_CACHE_DIR"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,6 +27,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "processor(reason): of programs of the processor: not with CT_DEVICE of another device"
     )
+
+
+def pytest_unconfigure() -> None:
+    if not SHARES_CACHE and not KEPT_CACHE:
+        shutil.rmtree(CACHE, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -71,6 +72,22 @@ def test_a_failing_step_shows_its_errors_and_its_log(dev: ModuleType, capsys: py
     assert "x.cc:1: error: no such thing" in captured.out
     assert "'compile' failed with status 3" in captured.err
     assert "logs/compile.log" in captured.err
+
+
+def test_programs_of_tests_are_kept_until_the_library_is_built_anew(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(dev, "RELEASE", tmp_path / "build")
+    library = tmp_path / "build" / "python_bindings" / "_core.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"")
+    program = dev.programs_of_tests() / "program"
+    program.write_bytes(b"kernels")
+    assert dev.programs_of_tests() == program.parent and program.exists()
+    assert program.parent.stat().st_mode & 0o777 == 0o700  # else the library does not trust it
+    later = program.parent.stat().st_mtime + 1
+    os.utime(library, (later, later))
+    assert dev.programs_of_tests() == program.parent and not program.exists()
 
 
 def test_an_unknown_command_lists_the_known_ones() -> None:

@@ -139,6 +139,11 @@ bool emulates_product_library() {
   return wanted;
 }
 
+bool checks_races() {
+  static const bool wanted = std::getenv("CT_CHECK_RACES") != nullptr;
+  return wanted;
+}
+
 Device& emulated_device() {
   static Emulated* device = new Emulated;
   return *device;

@@ -11,5 +11,7 @@ Device& emulated_device();
 // Whether programs that are made for it leave large products to a library: where CT_EMULATED_PRODUCTS=1 is in the
 // environment. Else kernels of ours make them, as on a GPU that has none.
 bool emulates_product_library();
+// Whether kernels that are made for it report their accesses (races.h): where CT_CHECK_RACES=1 is in the environment.
+bool checks_races();
 
 }  // namespace ct

@@ -14,24 +14,36 @@
 #include <vector>
 #endif
 
-namespace ct {
+#if !defined(__x86_64__) && defined(__GLIBC__)
+extern "C" void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument);
+extern "C" void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute);
+#endif
 
-#if defined(__x86_64__)
+namespace ct {
 
 class Stopped {
  public:
   Stopped() = default;  // of the stack that runs: it stops when it leaves
   // A new stack, at the begin of a function that never returns. The end of the stack is a multiple of 16.
   Stopped(std::byte* stack, size_t bytes, void (*function)()) {
+#if defined(__x86_64__)
     auto** top = reinterpret_cast<void**>(stack + bytes);
     *--top = nullptr;  // as if the function had been called
     *--top = nullptr;  // rbp
     *--top = reinterpret_cast<void*>(function);
     at_ = top;
+#else
+    getcontext(&begin_);
+    begin_.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = bytes};
+    begin_.uc_link = nullptr;
+    makecontext(&begin_, function, 0);
+    is_new_ = true;
+#endif
   }
 
   // Until somebody leaves for this one.
   void leave_for(Stopped& other) {
+#if defined(__x86_64__)
     void** here = &at_;
     void* there = other.at_;
     // Below the stack pointer there may be 128 bytes in use.
@@ -52,47 +64,28 @@ class Stopped {
         : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
           "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
           "cc", "memory");
-  }
-
- private:
-  void* at_ = nullptr;
-};
-
-// Nothing of a thread is lost when it leaves a stack this way.
-class KeptCleanUps {};
-
 #else
-
-class Stopped {
- public:
-  Stopped() = default;
-  Stopped(std::byte* stack, size_t bytes, void (*function)()) : is_new_(true) {
-    getcontext(&begin_);
-    begin_.uc_stack = {.ss_sp = stack, .ss_flags = 0, .ss_size = bytes};
-    begin_.uc_link = nullptr;
-    makecontext(&begin_, function, 0);
-  }
-
-  void leave_for(Stopped& other) {
     if (_setjmp(here_) != 0) return;
     if (!other.is_new_) _longjmp(other.here_, 1);
     other.is_new_ = false;
     setcontext(&other.begin_);
+#endif
   }
 
  private:
+#if defined(__x86_64__)
+  void* at_ = nullptr;
+#else
   bool is_new_ = false;
   ucontext_t begin_;
   jmp_buf here_;
+#endif
 };
-
-#if defined(__GLIBC__)
-extern "C" void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument);
-extern "C" void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute);
 
 // What this thread is to do when it ends (python_bindings/gil.cc): glibc's longjmp takes it for that of frames which
 // are left, and drops it. It is there again afterwards.
 class KeptCleanUps {
+#if !defined(__x86_64__) && defined(__GLIBC__)
  public:
   KeptCleanUps() : before_(registered()) {}
   ~KeptCleanUps() {
@@ -115,11 +108,7 @@ class KeptCleanUps {
     return found;
   }
   const CleanUps before_;
+#endif
 };
-#else
-class KeptCleanUps {};
-#endif
-
-#endif
 
 }  // namespace ct

@@ -7,12 +7,12 @@
 #include <llvm/IR/ReplaceConstant.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "device/emulated/block.h"
+#include "device/emulated/emulated.h"
 #include "jit/llvm/block_scope.h"
 #include "runtime/error.h"
 
@@ -97,12 +97,6 @@ void find_shared_memory(llvm::Module& module) {
     instruction->replaceUsesOfWith(memory, found);
   }
   memory->eraseFromParent();
-}
-
-// CT_CHECK_RACES=1 in the environment.
-bool races_wanted() {
-  static const bool wanted = std::getenv("CT_CHECK_RACES") != nullptr;
-  return wanted;
 }
 
 // Each access to memory that is not the thread's own is reported before it is made.
@@ -198,7 +192,7 @@ void emulate(llvm::Module& module) {
   }
   for (llvm::Function*& kernel : kernels) kernel = with_thread(*kernel);
   find_shared_memory(module);
-  if (races_wanted()) report_accesses(module);
+  if (checks_races()) report_accesses(module);
   std::vector<llvm::Function*> lists;
   for (llvm::Function* kernel : kernels) lists.push_back(with_list(*kernel));
   hand_out(module, lists);

@@ -247,6 +247,27 @@ TEST(HostCall, FromDisk) {
   std::filesystem::remove_all(directory);
 }
 
+// Kernels, and between them the host's functions, which are found again.
+TEST(HostCall, FromDiskBetweenKernels) {
+  const auto directory = std::filesystem::temp_directory_path() / ("ct_host_kernels_test_" + std::to_string(getpid()));
+  setenv("CT_CACHE_DIR", directory.c_str(), 1);
+  const Aval x(DType::kFloat32, {8});
+  const GraphPtr graph = build_graph({x}, [](Builder&, const Values& v) { return Values{sorted(v[0] * v[0]) + v[0]}; });
+  std::mt19937 generator(4);
+  const Tensor input = random_tensor(x, generator);
+  const Tensor expected = evaluate_reference(*graph, {input})[0];
+  for (int round = 0; round < 2; ++round) {
+    clear_cache();
+    const auto executable = *compile(graph, {.backend = "cuda-emulated"});
+    EXPECT_EQ(cache_statistics().disk_hits, round);
+    EXPECT_EQ(cache_statistics().misses, 1 - round);
+    const Tensor actual = (*executable)({input})[0];
+    EXPECT_EQ(std::memcmp(actual.data(), expected.data(), 32), 0);
+  }
+  setenv("CT_CACHE_DIR", "", 1);
+  std::filesystem::remove_all(directory);
+}
+
 TEST(HostCall, LibrariesExpandItOrRefuse) {
   const Aval x(DType::kFloat32, {8});
   const GraphPtr expands = build_graph({x}, [](Builder&, const Values& v) { return Values{same(v[0])}; });
