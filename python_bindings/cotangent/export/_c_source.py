@@ -288,7 +288,6 @@ def c_source(
     name: str,
     signatures: Sequence[Signature],
     described: str,
-    number: int,
     target: str,
     checks: bool,
     portable: bool,

@@ -114,7 +114,6 @@ class Exported:
             self.name,
             self._signatures,
             self.describe(target=chosen),
-            self._number,
             chosen,
             self._checks,
             self.numerics == "portable",
