@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import exported_programs  # noqa: E402
+import exported_libraries  # noqa: E402
 import judge  # noqa: E402
 import libraries  # noqa: E402
 import report  # noqa: E402
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
     if options.export:
         seconds = options.seconds or (0.05 if options.quick else 1.0)
-        return exported_programs.main(options.libraries, seconds, options.quick, options.page)
+        return exported_libraries.main(options.libraries, seconds, options.quick, options.page)
     tables = chosen(options.only)
     if options.list or not tables:
         print("\n".join(w.name for members in WORKLOADS.values() for w in members))

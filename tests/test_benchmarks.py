@@ -361,7 +361,7 @@ def test_exported_libraries_do_what_is_written_by_hand(
     judge: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import cotangent as ct
-    import exported_programs as programs
+    import exported_libraries as programs
 
     monkeypatch.setattr(judge, "TURN", 0.0)
     code = programs.prepared(ct, tmp_path)

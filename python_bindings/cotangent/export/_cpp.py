@@ -11,7 +11,7 @@ from cotangent.export._names import Names, is_number, returned, structure_names,
 from cotangent.export._signature import Parameter, Signature
 
 _BEGIN = """\
-// %(name)s: made by cotangent %(version)s. C++17 over %(name)s.h: link what that says.
+// %(name)s: made by cotangent %(version)s for %(target)s. C++17 over %(name)s.h: link what that says.
 //
 // Functions throw an Error for what is a status in C. Arrays are Views: of C++ arrays, of what has data() and size(), or
 // of pointers. Functions that need a workspace take one that is large enough, a call's own while it lasts. Nothing is
@@ -30,6 +30,8 @@ _BEGIN = """\
 #include <utility>
 
 #include "%(name)s.h"
+
+static_assert(%(upper)s_SIGNATURE == UINT64_C(0x%(number)016x), "%(name)s.h is the header of another library");
 
 namespace %(space)s {
 """
@@ -328,7 +330,7 @@ class _Writer:
 
     # ---- All of it ---------------------------------------------------------------------------------------------------
 
-    def text(self) -> str:
+    def text(self, number: int, target: str) -> str:
         name = self.library.name
         model = self.model()
         functions = [self.function(signature) for signature in self.signatures]
@@ -339,6 +341,8 @@ class _Writer:
             "upper": name.upper(),
             "space": self.space,
             "version": _core.version,
+            "target": target,
+            "number": number,
             "but": " but by a Model, once" if model else "",
         }
         parts = [
@@ -371,6 +375,5 @@ def _structures_in(kind: Type, place: str) -> Iterator[tuple[Member, str]]:
 
 
 def cpp_header(library: Library, signatures: Sequence[Signature], facts: Facts, number: int, target: str) -> str:
-    """The text of ``NAME.hpp``: number and target are the header's for C."""
-    del number, target
-    return _Writer(library, signatures, facts).text()
+    """The text of ``NAME.hpp``."""
+    return _Writer(library, signatures, facts).text(number, target)
