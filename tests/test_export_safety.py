@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import re
 import resource
 import shutil
@@ -313,3 +315,18 @@ def test_what_cannot_be_written_is_an_os_error(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="temporary directory"):
         f.save(tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_library_that_others_keep_open_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    """The loader knows libraries by names, and a file that is opened later may get the number of one before."""
+    kept = []
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        name = f"scaled{number}"
+        ct.export.compile(lambda x, number=number: x * (number + 2), X, name=name).save(folder)
+        loaded = ct.export.load(folder, native=True)
+        kept.append(ctypes.CDLL(str(folder / f"lib{name}.so")))
+        np.testing.assert_array_equal(getattr(loaded, name)(X), (number + 2) * X)
+        del loaded
+        gc.collect()

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "device/cpu/cpu.h"
@@ -25,18 +26,26 @@ bool find(void* handle, const std::string& symbol, Function*& function) {
 }
 
 // What the loader has open, by what the files are. It finds libraries again by their names: a file that took another
-// one's place would be taken for it. So a library is opened by the number of its open file, which no other file has
-// meanwhile, and each file once.
+// one's place would be taken for it. So a library is opened by the number of its open file, under a name that no other
+// one had before (somebody else may still have that open, when its number is free again), and each file once.
 using FileId = std::pair<dev_t, ino_t>;
 struct Opened {
   ProcessMutex mutex;
   std::map<FileId, std::weak_ptr<void>> by_file;
+  uint64_t count = 0;
 
   static Opened& instance() {
     static auto& all = *new Opened;
     return all;
   }
 };
+
+// Of an open file: another one for each number.
+std::string name_of(int file, uint64_t number) {
+  std::string name = "/proc/self/fd/";
+  for (; number != 0; number >>= 1) name += (number & 1) != 0 ? ".//" : "./";
+  return name + std::to_string(file);
+}
 
 absl::StatusOr<std::shared_ptr<void>> open_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -51,7 +60,7 @@ absl::StatusOr<std::shared_ptr<void>> open_file(const std::string& path) {
     ::close(file);
     return again;
   }
-  const std::string own = concat("/proc/self/fd/", file);
+  const std::string own = name_of(file, ++opened.count);
   void* handle = dlopen(own.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     ::close(file);
