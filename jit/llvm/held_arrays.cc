@@ -10,8 +10,8 @@
 #include <map>
 
 #include "jit/llvm/emission.h"
-#include "jit/machine/vectorize.h"
 #include "jit/loop/visit.h"
+#include "jit/machine/vectorize.h"
 
 namespace ct::jit {
 
