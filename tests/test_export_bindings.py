@@ -38,6 +38,18 @@ def expected(saved: Path) -> list[float]:
     return results(saved)
 
 
+def run_cpp(program: str, library: str, folder: Path) -> None:
+    (folder / "main.cc").write_text(program)
+    run(COMPILERS[0], "-std=c++17", *STRICT, "main.cc", library, "-o", "main", folder=folder)
+    run(folder / "main")
+
+
+def run_rust(program: str, folder: Path) -> None:
+    (folder / "main.rs").write_text(program)
+    run("rustc", "-L.", "main.rs", "-o", "main_of_rust", folder=folder)
+    run(folder / "main_of_rust")
+
+
 def refused(*command: object, folder: Path) -> str:
     """What a compiler says of a program that it does not take."""
     words = [str(word) for word in command]
@@ -399,14 +411,10 @@ def test_parameters_of_every_kind(tmp_path: Path) -> None:
     assert out.big == 2**63 + 1 and out.brain.tolist() == [0x4000, 0, 0] and out._fields == ("big", "brain", "nested")
     assert (state.rows["w"] == 2).all() and (state.arrays == 2).all() and z == 1j and count == 1
     if COMPILERS:
-        (tmp_path / "main.cc").write_text(KINDS)
-        run(COMPILERS[0], "-std=c++17", *STRICT, "main.cc", "libkinds.a", "-o", "main", folder=tmp_path)
-        run(tmp_path / "main")
+        run_cpp(KINDS, "libkinds.a", tmp_path)
     if shutil.which("rustc"):
         text = "#![deny(warnings)]\nmod kinds;\nfn main() { kinds::nothing().unwrap(); assert_eq!(kinds::just(), Ok(7)); }\n"
-        (tmp_path / "main.rs").write_text(text)
-        run("rustc", "-L.", "main.rs", "-o", "main_of_rust", folder=tmp_path)
-        run(tmp_path / "main_of_rust")
+        run_rust(text, tmp_path)
         if shutil.which("rustfmt"):
             run("rustfmt", "--check", "--edition=2021", "kinds.rs", folder=tmp_path)
 
@@ -448,14 +456,10 @@ def test_one_function_of_the_librarys_name(tmp_path: Path) -> None:
     assert bool(module(tmp_path / "positive.py", "positive").positive([1, 2, 3]))
     if COMPILERS:
         main = '#include "positive.hpp"\nint main() { const float x[3] = {1, 2, 3}; return positive_library::positive(x) ? 0 : 1; }\n'
-        (tmp_path / "main.cc").write_text(main)
-        run(COMPILERS[0], "-std=c++17", *STRICT, "main.cc", "libpositive.a", "-o", "main", folder=tmp_path)
-        run(tmp_path / "main")
+        run_cpp(main, "libpositive.a", tmp_path)
     if shutil.which("rustc"):
         main = "mod positive;\nfn main() { assert!(positive::positive(&[1.0, 2.0, 3.0]).unwrap()) }\n"
-        (tmp_path / "main.rs").write_text(main)
-        run("rustc", "-L.", "main.rs", "-o", "main_of_rust", folder=tmp_path)
-        run(tmp_path / "main_of_rust")
+        run_rust(main, tmp_path)
 
 
 def test_the_snippets_of_the_docs(tmp_path: Path) -> None:

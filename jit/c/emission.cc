@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/loop/visit.h"
+#include "jit/machine/questions.h"
 #include "runtime/error.h"
 
 namespace ct::jit::c {
@@ -19,8 +20,7 @@ using loop::Value;
 
 namespace {
 
-constexpr size_t kLongest = 88;          // of an expression that is written where it is used
-constexpr double kShortIteration = 2e4;  // nanoseconds, as polls.cc has them
+constexpr size_t kLongest = 88;  // of an expression that is written where it is used
 
 }  // namespace
 
@@ -35,6 +35,10 @@ Emission::Emission(const loop::Program& program, const Names& names, Helpers& he
       uses_(program.values.size()),
       writes_before_(program.blocks.size()) {
   count_uses();
+}
+
+uint32_t times_written(const Statement& s) {
+  return s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
 }
 
 // Until nothing more turns out to be unused: what only such values are made from is unused, too.
@@ -54,9 +58,7 @@ void Emission::count_uses() {
   };
   const auto count = [&](const Statement& s, BlockId block, size_t position) {
     if (loop::is_instruction(s) && unused[s.result]) return;
-    // What is read in each iteration is a variable; so is what is written out more than once.
-    const uint32_t times =
-        s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
+    const uint32_t times = times_written(s);
     loop::visit_inputs(program, s, [&](Value value) {
       if (s.expansion == 0 || made_by[value] == s.expansion) return use(value, block, position, times);
       if (std::exchange(used_by[value], s.expansion) != s.expansion) use(value, block, position, 1);
@@ -239,10 +241,9 @@ void Emission::ask_to_stop(double nanoseconds) {
 }
 
 void Emission::count_time(const Statement& statement) {
-  constexpr double kLongProgram = 2e6, kBetweenQuestions = 2.5e5;  // nanoseconds, as polls.cc has them
   if (cost.program() < kLongProgram) return;
   pending_ += cost.statement(statement);
-  if (pending_ < kBetweenQuestions) return;
+  if (pending_ < kBetweenQuestions / 2) return;
   pending_ = 0;
   ask_to_stop(kLongProgram);
 }

@@ -17,7 +17,7 @@
 namespace ct::jit::c {
 
 // How tightly an expression binds: what binds less than its place wants is put in parentheses.
-enum Binding : uint8_t { kChoice, kBitwise, kEquality, kRelation, kShift, kSum, kProduct, kUnary, kAtom };
+enum Binding : uint8_t { kChoice, kBitwise, kEquality, kRelation, kSum, kProduct, kUnary, kAtom };
 
 struct Expression {
   std::string text;
@@ -31,6 +31,10 @@ struct Uses {
   loop::BlockId block = loop::kNoBlock;  // of the one use
   uint32_t position = 0;
 };
+
+// How often a statement writes out what it reads, at least: what is read in each iteration, or written out more than
+// once, is a variable.
+uint32_t times_written(const loop::Statement& statement);
 
 class Emission {
  public:

@@ -33,9 +33,10 @@ void add(const loop::Program& program, const Statement& s, const IsUsed& is_used
     if (!run.defined.contains(value) && std::ranges::find(run.arguments, value) == run.arguments.end())
       run.arguments.push_back(value);
   };
-  const bool once = s.kind == StatementKind::kIf || loop::is_instruction(s);
-  loop::visit_inputs(program, s, [&](Value value) { use(value, once ? 1 : 2); });
-  if (!once && s.kind != StatementKind::kFor && s.kind != StatementKind::kWhile) run.only_computes = false;
+  loop::visit_inputs(program, s, [&](Value value) { use(value, times_written(s)); });
+  const bool has_blocks =
+      s.kind == StatementKind::kIf || s.kind == StatementKind::kFor || s.kind == StatementKind::kWhile;
+  if (!has_blocks && !loop::is_instruction(s)) run.only_computes = false;
   if (s.kind == StatementKind::kLoad && program.buffers[s.buffer].kind != loop::BufferKind::kConstant)
     run.only_computes = false;
   loop::visit_arguments(program, s, [&](Value value) { run.defined.insert(value); });
@@ -74,7 +75,7 @@ uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
   }
   if (result == loop::kNoValue || !run.only_computes) return begin;
   // What is constant outside is an argument too: the function is the same for all.
-  std::string list, parameters, kinds;
+  std::string list, parameters;
   std::vector<std::pair<Value, Expression>> outside;
   bool reads = false;
   for (size_t i = 0; i < run.arguments.size(); ++i) {
@@ -105,7 +106,7 @@ uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
   const ScalarOp op = program.expansions[expansion - 1];
   const std::string name =
       helpers.function_like(concat("ct_", scalar_op_info(op).name, "_", short_name(dtype)),
-                            concat("CT_INLINE ", register_type(dtype), " $name(", parameters, ") {\n", body, "}\n"));
+                            concat(kInline, register_type(dtype), " $name(", parameters, ") {\n", body, "}\n"));
   define_at(result, {concat(name, "(", list, ")"), kAtom, reads}, id, after - 1);
   return after;
 }

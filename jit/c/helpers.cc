@@ -38,8 +38,6 @@ std::string filled(std::string_view text, Words words) {
   return result;
 }
 
-bool is_double(DType dtype) { return dtype == DType::kFloat64; }
-std::string suffix(DType dtype) { return is_double(dtype) ? "" : "f"; }
 std::string bits_of(DType dtype) { return std::to_string(8 * dtype_size(dtype)); }
 
 // Integers of which C does not compute in a wider type.
@@ -54,8 +52,6 @@ std::string real_literal(Real value, const char* suffix) {
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + suffix;
 }
-
-constexpr std::string_view kInline = "CT_INLINE ";
 
 }  // namespace
 

@@ -20,6 +20,12 @@ std::string_view memory_type(DType dtype);
 // "f32", "i8", "u64", "bf16", "bool".
 std::string short_name(DType dtype);
 bool is_small_float(DType dtype);
+inline bool is_double(DType dtype) { return dtype == DType::kFloat64; }
+// Of C's functions and numbers of a float.
+inline std::string suffix(DType dtype) { return is_double(dtype) ? "" : "f"; }
+
+// What the definition of a small function begins with.
+inline constexpr std::string_view kInline = "CT_INLINE ";
 
 class Helpers {
  public:

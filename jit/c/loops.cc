@@ -11,6 +11,7 @@
 
 #include "jit/c/emission.h"
 #include "jit/loop/visit.h"
+#include "jit/machine/questions.h"
 #include "runtime/error.h"
 
 namespace ct::jit::c {
@@ -20,8 +21,6 @@ using loop::For;
 using loop::If;
 
 namespace {
-
-constexpr double kBetweenQuestions = 5e5;  // nanoseconds, as polls.cc has them
 
 // The result does not depend on the order, but for floats: these are rounded, and have two zeros.
 bool has_order(const loop::Program& program, const Carry& carry) {

@@ -168,10 +168,6 @@ class Product {
     }
   }
 
-  std::string name_of(std::string_view what, unsigned lanes) {
-    return concat(e_.helpers.vector(dtype_, lanes), "_", what);
-  }
-
   // A function for a tile of so many rows and vectors, whose last vector has `last` elements.
   std::string tile_function(unsigned lanes, int64_t rows, int64_t vectors) {
     Helpers& h = e_.helpers;
@@ -184,7 +180,7 @@ class Product {
         name,
         concat("/* c = a b or c + a b, of ", rows, " rows of a and ", vectors,
                " vectors of b's columns, of the last of which `last`\n", " * count. The sums stay in registers. */\n",
-               "CT_INLINE void ", name, "(int64_t steps, const ", type_, "* a, int64_t a_row, int64_t a_column, const ",
+               kInline, "void ", name, "(int64_t steps, const ", type_, "* a, int64_t a_row, int64_t a_column, const ",
                type_, "* b, int64_t b_row, ", type_, "* c, int64_t c_row, int64_t last, bool accumulate) {\n  ", vector,
                " sum[", rows, "][", vectors, "] = {{{0}}};\n", "  for (int64_t step = 0; step < steps; ++step) {\n    ",
                vector, " row[", vectors, "];\n    CT_UNROLL\n    for (int v = 0; v < ", vectors,
@@ -209,23 +205,22 @@ class Product {
     }
     const bool packs = t.pack || p.b.column != 1;
     const std::string packed = packs ? e_.scratch(dtype_, t.k_block * t.width()) : "";
-    if (t.k_block >= p.k) return tiles_of_block(p, t, p.steps, p.steps, packed, accumulate);
+    if (t.k_block >= p.k) return tiles_of_block(p, t, p.steps, packed, accumulate);
     for_steps(p.steps, t.k_block, [&](const std::string& first) {
       std::string steps = std::to_string(t.k_block);
       if (!p.knows_steps() || p.k % t.k_block != 0) {
         steps = e_.fresh("steps");
-        e_.line("const int64_t ", steps, " = ", p.steps, " - ", first, " < ", t.k_block, " ? ", p.steps, " - ", first,
-                " : ", t.k_block, ";");
+        e_.line("const int64_t ", steps, " = ", least(concat(p.steps, " - ", first), t.k_block), ";");
       }
       Problem block = p;
       block.a.offset = place(p.a, "0", first);
       block.b.offset = place(p.b, first, "0");
-      tiles_of_block(block, t, steps, steps, packed, accumulate);
+      tiles_of_block(block, t, steps, packed, accumulate);
     });
   }
 
-  void tiles_of_block(const Problem& p, const ProductTiling& t, const std::string& steps, const std::string&,
-                      const std::string& packed, bool accumulate) {
+  void tiles_of_block(const Problem& p, const ProductTiling& t, const std::string& steps, const std::string& packed,
+                      bool accumulate) {
     const auto strips = [&](const std::string& column, int64_t vectors, const std::string& last, const View& b) {
       const auto call = [&](int64_t rows, const std::string& row) {
         e_.line(tile_function(t.lanes, rows, vectors), "(", steps, ", ", address(p.a, row, "0"), ", ", p.a.row, ", ",
@@ -264,7 +259,6 @@ class Product {
     // So many vectors of columns, the last of which has `last`.
     const auto panel = [&](const std::string& column, int64_t vectors, const std::string& last) {
       View b{p.b.pointer, place(p.b, "0", column), p.b.row, 1, dtype_};
-      std::string in_last = last;
       if (!packed.empty()) {
         const int64_t width = vectors * t.lanes;
         const bool whole = last == std::to_string(t.lanes);
@@ -280,7 +274,7 @@ class Product {
         copy(from, to, steps, there, false);
         b = to;
       }
-      strips(column, vectors, in_last, b);
+      strips(column, vectors, last, b);
     };
     const std::string lanes = std::to_string(t.lanes);
     if (p.knows_columns()) {
@@ -305,8 +299,7 @@ class Product {
     e_.close();
     e_.open("for (; ", column, " < ", p.columns, "; ", column, " += ", t.lanes, ")");
     const std::string last = e_.fresh("last");
-    e_.line("const int64_t ", last, " = ", p.columns, " - ", column, " < ", t.lanes, " ? ", p.columns, " - ", column,
-            " : ", t.lanes, ";");
+    e_.line("const int64_t ", last, " = ", least(concat(p.columns, " - ", column), t.lanes), ";");
     panel(column, 1, last);
     e_.close();
     --e_.loops_open;
@@ -332,7 +325,7 @@ class Product {
                      "(a[r * a_row + step], x[step], total);\n");
     return h.function(
         name, concat("/* c = a x or c + a x, of ", rows,
-                     " rows of a. `rest`: there may be steps behind the last whole vector. */\n", "CT_INLINE void ",
+                     " rows of a. `rest`: there may be steps behind the last whole vector. */\n", kInline, "void ",
                      name, "(int64_t steps, const ", type_, "* a, int64_t a_row, const ", type_, "* x, ", type_,
                      "* c, int64_t c_row, bool rest, bool accumulate) {\n  ", vector, " sum[", rows,
                      "] = {{0}};\n  int64_t i = 0;\n  for (; i + ", lanes, " <= steps; i += ", lanes, ") {\n    const ",
@@ -388,7 +381,7 @@ class Product {
     };
     return h.function(
         name, concat("/* c = a b or c + a b, of ", rows, " rows of a and ", columns,
-                     " columns of b, both contiguous along the steps. */\n", "CT_INLINE void ", name,
+                     " columns of b, both contiguous along the steps. */\n", kInline, "void ", name,
                      "(int64_t steps, const ", type_, "* a, int64_t a_row, const ", type_, "* b, int64_t b_column, ",
                      type_, "* c, int64_t c_row, int64_t c_column, bool rest, bool accumulate) {\n  ", vector, " sum[",
                      rows, "][", columns, "] = {{{0}}};\n  int64_t i = 0;\n  for (; i + ", lanes, " <= steps; i += ",
@@ -447,7 +440,7 @@ class Product {
     return h.function(
         name,
         concat("/* c = a b or c + a b of complex numbers, of ", rows, " rows of a and `columns` of b, at most ", lanes,
-               ". Strides count parts. */\n", "CT_INLINE void ", name, "(int64_t steps, const ", type_,
+               ". Strides count parts. */\n", kInline, "void ", name, "(int64_t steps, const ", type_,
                "* a, int64_t a_row, int64_t a_column, const ", type_, "* b, int64_t b_row, int64_t b_column, ", type_,
                "* c, int64_t c_row, int64_t c_column, int64_t columns, bool accumulate) {\n  ", vector, " re[", rows,
                "] = {{0}}, im[", rows, "] = {{0}};\n  for (int64_t step = 0; step < steps; ++step) {\n    ", type_,
@@ -468,21 +461,10 @@ class Product {
 
   // Cut in blocks as the plan of the product of the parts is.
   void complex(Problem p) {
-    const bool flips = p.c.column != 2 && p.c.row == 2;
-    if (flips) p = flipped(p);
-    ProductShape parts = shape(p);
-    parts.n *= 2;
-    parts.k *= 2;
-    parts.complex = true;
-    if (parts.a.column == 2) {
-      parts.a.column = 1;
-    } else {
-      constexpr int64_t kFewRows = 192;
-      parts.pairs = p.m > kFewRows;
-      if (!parts.pairs) parts.a = {parts.k, 1};
-    }
-    const bool contiguous = parts.c.column == 2;
-    parts.c = contiguous ? ProductStrides{parts.c.row, 1} : ProductStrides{parts.n, 1};
+    const ComplexPlan plan = plan_complex_product(shape(p));
+    if (plan.flipped) p = flipped(p);
+    const ProductShape& parts = plan.parts;
+    const bool contiguous = p.c.column == 2;
     const ProductTiling t = choose_tiling(e_.facts, parts, size_);
     const bool cut = t.k_block < parts.k;
     const View target = p.c;

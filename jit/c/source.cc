@@ -36,6 +36,7 @@ class Writer {
       loop::visit_buffers(program, s, [&](BufferId buffer, bool) { used_.insert(buffer); });
       if (s.kind == StatementKind::kSwap) swapped_.insert({s.buffer, s.other});
     });
+    find_groups();
     find_crossing();
   }
 
@@ -44,12 +45,9 @@ class Writer {
     Emission& e = emission_;
     const std::vector<Statement>& all = program_.blocks[0].statements;
     std::string functions;
-    for (uint32_t begin = 0; begin < all.size();) {
-      uint32_t end = begin + 1;
-      while (end < all.size() && all[end].group == all[begin].group) ++end;
+    for (const auto& [begin, end] : groups_) {
       group(begin, end, functions);
       for (uint32_t i = begin; i < end; ++i) e.count_time(all[i]);
-      begin = end;
     }
     std::string main = std::exchange(e.text, "");
     const std::string head = declaration(source);
@@ -62,51 +60,60 @@ class Writer {
   // Loads may turn out to be for nothing.
   bool is_used(const Statement& s) const { return !loop::is_instruction(s) || emission_.uses(s.result).count > 0; }
 
+  // Statements of the entry block that stand together and were made from the same: [begin, end).
+  void find_groups() {
+    const std::vector<Statement>& all = program_.blocks[0].statements;
+    for (uint32_t begin = 0; begin < all.size(); begin = groups_.back().second) {
+      uint32_t end = begin + 1;
+      while (end < all.size() && all[end].group == all[begin].group) ++end;
+      groups_.emplace_back(begin, end);
+    }
+  }
+
   // Values of the entry block that several groups use are variables of the main function; so are those of groups that
   // exchange arrays.
   void find_crossing() {
     const std::vector<Statement>& all = program_.blocks[0].statements;
-    std::vector<uint32_t> group_of(program_.values.size(), ~0u);
-    const auto visit_deep = [&](const Statement& s, const auto& use, const auto& define, const auto& self) -> void {
-      loop::visit_inputs(program_, s, use);
-      loop::visit_yields(program_, s, use);
+    for (const auto& [begin, end] : groups_) {
+      absl::flat_hash_set<Value> defined;
+      for (uint32_t i = begin; i < end; ++i) add_defined(all[i], defined);
+      const auto use = [&](Value value) {
+        if (!defined.contains(value)) crossing_.insert(value);
+      };
+      for (uint32_t i = begin; i < end; ++i) {
+        loop::visit_deep(program_, all[i], [&](const Statement& s) {
+          loop::visit_inputs(program_, s, use);
+          loop::visit_yields(program_, s, use);
+        });
+      }
+    }
+  }
+
+  // By the statement and all inside of it.
+  void add_defined(const Statement& statement, absl::flat_hash_set<Value>& defined) const {
+    const auto define = [&](Value value) { defined.insert(value); };
+    loop::visit_deep(program_, statement, [&](const Statement& s) {
       loop::visit_arguments(program_, s, define);
       loop::visit_results(program_, s, define);
-      loop::visit_blocks_of(program_, s, [&](BlockId inner) {
-        for (const Statement& t : program_.blocks[inner].statements) self(t, use, define, self);
-      });
-    };
-    uint32_t number = 0;
-    for (uint32_t begin = 0; begin < all.size(); ++number) {
-      uint32_t end = begin + 1;
-      while (end < all.size() && all[end].group == all[begin].group) ++end;
-      for (uint32_t i = begin; i < end; ++i) {
-        visit_deep(all[i], [](Value) {}, [&](Value value) { group_of[value] = number; }, visit_deep);
-      }
-      for (uint32_t i = begin; i < end; ++i) {
-        visit_deep(
-            all[i],
-            [&](Value value) {
-              if (group_of[value] != number) crossing_.insert(value);
-            },
-            [](Value) {}, visit_deep);
-      }
-      begin = end;
-    }
+    });
   }
 
   // What a function of these statements has for parameters; false: they are written in the main function.
   struct Parameters {
     std::vector<BufferId> buffers;
     std::vector<Value> values;
-    bool written(BufferId buffer) const { return writes.contains(buffer); }
     absl::flat_hash_set<BufferId> writes;
   };
   bool parameters_of(uint32_t begin, uint32_t end, Parameters& parameters) {
     const std::vector<Statement>& all = program_.blocks[0].statements;
     bool separate = false, possible = true;
     absl::flat_hash_set<Value> defined;
-    const auto visit = [&](const Statement& s, const auto& self) -> void {
+    for (uint32_t i = begin; i < end; ++i) add_defined(all[i], defined);
+    const auto use = [&](Value value) {
+      if (emission_.uses(value).count == 0 || defined.contains(value)) return;
+      if (std::ranges::find(parameters.values, value) == parameters.values.end()) parameters.values.push_back(value);
+    };
+    const auto visit = [&](const Statement& s) {
       if (!is_used(s)) return;
       if (s.kind == StatementKind::kSwap) possible = false;
       loop::visit_buffers(program_, s, [&](BufferId buffer, bool writes) {
@@ -115,20 +122,11 @@ class Writer {
             std::ranges::find(parameters.buffers, buffer) == parameters.buffers.end())
           parameters.buffers.push_back(buffer);
       });
-      loop::visit_arguments(program_, s, [&](Value value) { defined.insert(value); });
-      loop::visit_results(program_, s, [&](Value value) { defined.insert(value); });
-      loop::visit_blocks_of(program_, s, [&](BlockId inner) {
-        for (const Statement& t : program_.blocks[inner].statements) self(t, self);
-      });
-      const auto use = [&](Value value) {
-        if (emission_.uses(value).count == 0 || defined.contains(value)) return;
-        if (std::ranges::find(parameters.values, value) == parameters.values.end()) parameters.values.push_back(value);
-      };
       loop::visit_inputs(program_, s, use);
       loop::visit_yields(program_, s, use);
     };
     for (uint32_t i = begin; i < end; ++i) {
-      visit(all[i], visit);
+      loop::visit_deep(program_, all[i], visit);
       separate = separate || all[i].kind == StatementKind::kFor || all[i].kind == StatementKind::kWhile ||
                  all[i].kind == StatementKind::kGemm;
       loop::visit_results(program_, all[i], [&](Value value) { possible = possible && !crossing_.contains(value); });
@@ -159,7 +157,7 @@ class Writer {
     };
     std::vector<std::pair<Value, Expression>> outside;
     for (const BufferId buffer : parameters.buffers) {
-      add(concat(parameters.written(buffer) ? "" : "const ", type_of(buffer), "* ", e.buffer(buffer)),
+      add(concat(parameters.writes.contains(buffer) ? "" : "const ", type_of(buffer), "* ", e.buffer(buffer)),
           e.buffer(buffer));
     }
     std::string main = std::exchange(e.text, "");
@@ -185,7 +183,7 @@ class Writer {
     e.text = std::move(main);
     for (auto& [value, expression] : outside) e.define(value, std::move(expression));
     if (stops) {
-      e.line("if (", name, "(", arguments, ") != 0) return ", static_cast<int>(1), ";");
+      e.line("if (", name, "(", arguments, ") != 0) return 1;");
     } else {
       e.line(name, "(", arguments, ");");
     }
@@ -235,6 +233,7 @@ class Writer {
   const loop::Program& program_;
   const Names& names_;
   Emission emission_;
+  std::vector<std::pair<uint32_t, uint32_t>> groups_;
   absl::flat_hash_set<BufferId> used_, swapped_;
   absl::flat_hash_set<Value> crossing_;
   int functions_ = 0;

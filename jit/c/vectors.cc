@@ -7,15 +7,6 @@
 
 namespace ct::jit::c {
 
-namespace {
-
-constexpr std::string_view kInline = "CT_INLINE ";
-
-bool is_double(DType dtype) { return dtype == DType::kFloat64; }
-std::string suffix(DType dtype) { return is_double(dtype) ? "" : "f"; }
-
-}  // namespace
-
 std::string Helpers::vector(DType dtype, unsigned lanes) {
   const std::string name = concat("ct_", short_name(dtype), "x", lanes);
   const std::string bits = concat("ct_", short_name(is_double(dtype) ? DType::kInt64 : DType::kInt32), "x", lanes);

@@ -59,12 +59,7 @@ class HermitianEmitter : public PlanesEmitter {
       x.im = select(on_diagonal, real(0), x.im);
     }
     put(a_, i * n_ + begin + j, x);
-    Num size = abs(x.re), poison = x.re - x.re;
-    if (is_complex_) {
-      size = size.apply(ScalarOp::kMax, abs(x.im));
-      poison = poison + (x.im - x.im);
-    }
-    const Scalars inner = b_.end_for(Scalars{size.scalar(), poison.scalar()});
+    const Scalars inner = b_.end_for(size_and_poison(x));
     const Scalars found = b_.end_for(inner);
     poison_ = num(found[1]);
 

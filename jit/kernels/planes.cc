@@ -48,6 +48,15 @@ PlanesEmitter::PowerOfTwo PlanesEmitter::power_below(const Num& largest) {
   return {power.bitcast(kReal), (exponent_bits(0x7fe) - power).bitcast(kReal)};
 }
 
+Scalars PlanesEmitter::size_and_poison(const Number& x) {
+  Num size = abs(x.re), poison = x.re - x.re;
+  if (is_complex_) {
+    size = size.apply(ScalarOp::kMax, abs(x.im));
+    poison = poison + (x.im - x.im);
+  }
+  return {size.scalar(), poison.scalar()};
+}
+
 PlanesEmitter::ScaledMatrix PlanesEmitter::read_scaled(
     const Planes& to, int64_t rows, int64_t columns,
     const std::function<Number(const Index& i, const Index& j)>& element) {
@@ -57,12 +66,7 @@ PlanesEmitter::ScaledMatrix PlanesEmitter::read_scaled(
   const Index j = b_.begin_for(columns, kAlong, specs).variable;
   const Number x = element(i, j);
   put(to, i * columns + j, x);
-  Num size = abs(x.re), not_finite = x.re - x.re;
-  if (is_complex_) {
-    size = size.apply(ScalarOp::kMax, abs(x.im));
-    not_finite = not_finite + (x.im - x.im);
-  }
-  const Scalars inner = b_.end_for(Scalars{size.scalar(), not_finite.scalar()});
+  const Scalars inner = b_.end_for(size_and_poison(x));
   const Scalars found = b_.end_for(inner);
   const Num poison = num(found[1]);
   const PowerOfTwo power = power_below(num(found[0]));

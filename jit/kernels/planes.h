@@ -81,6 +81,10 @@ class PlanesEmitter {
   };
   PowerOfTwo power_below(const Num& largest);
 
+  // What is largest, and what is added up, of all elements of a matrix: the latter is NaN where one is no finite
+  // number, else 0.
+  Scalars size_and_poison(const Number& x);
+
   // `to`, of rows x columns, becomes the matrix of these elements, divided by a power of two, `scale`. Where one is no
   // finite number `poison` is NaN, else 0, and the matrix is 0.
   struct ScaledMatrix {

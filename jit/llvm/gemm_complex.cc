@@ -5,29 +5,24 @@
 
 namespace ct::jit {
 
-// Up to so many rows, a copy of a by rows is small, and threads may have to share the columns.
-constexpr int64_t kFewRows = 192;
-
 void GemmEmitter::multiply_complex(Problem p) {
-  if (p.c.column_stride != 2 && p.c.row_stride == 2) {
-    p = flipped(p);
-  }
+  const ComplexPlan plan = plan_complex_product(shape_of(p));
+  if (plan.flipped) p = flipped(p);
   const View target = p.c;
   const int64_t columns = p.n, steps = p.k;
   p.complex = true;
-  p.n = 2 * columns;
-  p.k = 2 * steps;
+  p.pairs = plan.parts.pairs;
+  p.n = plan.parts.n;
+  p.k = plan.parts.k;
   p.rows = number(p.m);
   p.columns = number(p.n);
   p.steps = number(p.k);
   if (p.a.column_stride == 2) {
     p.a.column_stride = 1;
-  } else if (p.m <= kFewRows) {
+  } else if (!p.pairs) {
     const View copy{scratch(p.m * p.k), p.k, 2, dtype_};
     copy_pairs(p.a, copy, p.m, steps, false);
     p.a = {copy.pointer, p.k, 1, dtype_};
-  } else {
-    p.pairs = true;
   }
   if (target.column_stride == 2) {
     p.c.column_stride = 1;

@@ -15,6 +15,7 @@
 #include "device/loaded.h"
 #include "jit/llvm/emit.h"
 #include "jit/loop/visit.h"
+#include "jit/machine/questions.h"
 #include "runtime/interrupt.h"
 
 namespace ct::jit {
@@ -24,9 +25,6 @@ using loop::StatementKind;
 
 namespace {
 
-constexpr double kLongProgram = 2e6;     // nanoseconds
-constexpr double kBetweenPolls = 5e5;    // of estimated time
-constexpr double kShortIteration = 2e4;  // loops of such are cut in runs
 constexpr double kPicoseconds = 1000;
 
 // A library asks whoever calls it. Once told to stop, it stays so.
@@ -78,12 +76,12 @@ double time_if_long(CpuEmission& e, const loop::For& loop) {
   if (!e.stops.wanted || e.lanes.width != 0) return 0;
   const bool endless = !e.program.range_of(loop.extent).known();
   const double iteration = e.cost.iteration(loop);
-  return endless || e.cost.iterations(loop) * iteration >= kBetweenPolls ? std::max(iteration, 0.01) : 0;
+  return endless || e.cost.iterations(loop) * iteration >= kBetweenQuestions ? std::max(iteration, 0.01) : 0;
 }
 
 void poll(CpuEmission& e, double nanoseconds) {
   if (!e.stops.wanted || e.lanes.width != 0) return;
-  constexpr auto kAll = static_cast<int64_t>(kBetweenPolls * kPicoseconds);
+  constexpr auto kAll = static_cast<int64_t>(kBetweenQuestions * kPicoseconds);
   if (e.stops.time_left == nullptr) {
     e.stops.time_left = e.code.new_register(e.code.i64, e.b.getInt64(kAll));
   }
@@ -102,14 +100,14 @@ void poll(CpuEmission& e, double nanoseconds) {
 }
 
 void stop_if_told(CpuEmission& e, double nanoseconds) {
-  if (e.stops.wanted && e.lanes.width == 0 && nanoseconds >= kBetweenPolls / 2) go_on_if(e, ask_to_go_on(e));
+  if (e.stops.wanted && e.lanes.width == 0 && nanoseconds >= kBetweenQuestions / 2) go_on_if(e, ask_to_go_on(e));
 }
 
 // Between the statements of a block.
 void count_time(CpuEmission& e, const loop::Statement& statement, double& pending) {
   if (!e.stops.wanted || e.lanes.width != 0) return;
   pending += e.cost.statement(statement);
-  if (pending < kBetweenPolls / 2) return;
+  if (pending < kBetweenQuestions / 2) return;
   poll(e, pending);
   pending = 0;
 }
@@ -128,7 +126,7 @@ bool may_stop(CpuEmission& e, loop::BlockId block, uint32_t begin, uint32_t end)
                              [&](const Statement& t) { endless = endless || t.kind == StatementKind::kWhile; });
     });
   }
-  return endless || nanoseconds >= kBetweenPolls / 2;
+  return endless || nanoseconds >= kBetweenQuestions / 2;
 }
 
 namespace {
@@ -151,7 +149,7 @@ LlvmValues run_long_loop(CpuEmission& e, llvm::Value* begin, llvm::Value* end, i
       return body(i, arguments);
     });
   }
-  const double in_run = std::clamp(kBetweenPolls / 2 / std::max(nanoseconds, 0.01), 1.0, 1e9);
+  const double in_run = std::clamp(kBetweenQuestions / 2 / std::max(nanoseconds, 0.01), 1.0, 1e9);
   const int64_t run = static_cast<int64_t>(in_run) * step;
   return e.code.run_loop(begin, end, run, std::move(carries), [&](llvm::Value* i, const LlvmValues& arguments) {
     poll_anywhere(e, in_run * nanoseconds);

@@ -60,6 +60,25 @@ ProductPlan plan_product(const TargetFacts& facts, const ProductShape& p, int64_
   return {ProductForm::kTiles, p.c.column != 1};
 }
 
+ComplexPlan plan_complex_product(const ProductShape& shape) {
+  // Up to so many rows, a copy of a by rows is small, and threads may have to share the columns.
+  constexpr int64_t kFewRowsOfPairs = 192;
+  const bool flips = shape.c.column != 2 && shape.c.row == 2;
+  ProductShape parts = flips ? shape.flipped() : shape;
+  parts.n *= 2;
+  parts.k *= 2;
+  parts.all_rows = parts.all_columns = parts.all_steps = true;
+  parts.complex = true;
+  if (parts.a.column == 2) {
+    parts.a.column = 1;
+  } else {
+    parts.pairs = parts.m > kFewRowsOfPairs;
+    if (!parts.pairs) parts.a = {parts.k, 1};
+  }
+  parts.c = parts.c.column == 2 ? ProductStrides{parts.c.row, 1} : ProductStrides{parts.n, 1};
+  return {flips, parts};
+}
+
 unsigned lanes_of_dots(const TargetFacts& facts, const ProductShape& p, int64_t size) {
   unsigned lanes = most_lanes(facts, size);
   while (lanes / 2 >= p.k && lanes * size > 16) lanes /= 2;

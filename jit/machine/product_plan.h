@@ -61,6 +61,13 @@ DotTiling choose_dot_tiling(const TargetFacts& facts, const ProductShape& shape,
 // Lanes of the vectors along k of a product with a vector.
 unsigned lanes_of_dots(const TargetFacts& facts, const ProductShape& shape, int64_t size);
 
+// Of complex numbers, whose strides count parts: the product of their parts that it is computed as.
+struct ComplexPlan {
+  bool flipped;
+  ProductShape parts;  // of copies, where the parts of a's rows, or of c's, are not contiguous
+};
+ComplexPlan plan_complex_product(const ProductShape& shape);
+
 int64_t panels_of(const ProductShape& shape, const ProductTiling& tiling);
 // Whether a copy of a is by strips: the rows of a tile, column by column.
 bool in_strips(const ProductShape& shape);

@@ -54,17 +54,6 @@ static inline int ct_check_overlaps(const ct_range* ranges, int count, int first
 """
 
 
-def _member(kind: Type, offset: int, expression: str, arrow: str) -> str:
-    """The address of the array that begins `offset` bytes behind what is `expression`."""
-    if isinstance(kind, Structure):
-        for member in kind.members:
-            if member.offset <= offset < member.offset + member.type.bytes:
-                inner = f"{expression}{arrow}{member.name}"
-                return _member_of(member.type, offset - member.offset, inner)
-        raise AssertionError("no member holds the array")
-    raise AssertionError("not a structure")
-
-
 def _indices(sizes: Sequence[int], number: int) -> str:
     text = ""
     for axis in range(len(sizes)):
@@ -74,16 +63,15 @@ def _indices(sizes: Sequence[int], number: int) -> str:
     return text
 
 
-def _member_of(kind: Type, offset: int, expression: str) -> str:
+def _address_in(kind: Type, offset: int, expression: str, arrow: str = ".") -> str:
+    """The address of the array that begins `offset` bytes behind what is `expression`."""
     if isinstance(kind, Structure):
-        return _member(kind, offset, expression, ".")
+        member = next(m for m in kind.members if m.offset <= offset < m.offset + m.type.bytes)
+        return _address_in(member.type, offset - member.offset, f"{expression}{arrow}{member.name}")
     if isinstance(kind, Row):
         number, rest = divmod(offset, kind.structure.bytes)
-        return _member(kind.structure, rest, f"{expression}{_indices(kind.counts, number)}", ".")
-    unit = kind.itemsize // (2 if kind.dtype.startswith("complex") else 1)
-    if not kind.dimensions:
-        return f"&{expression}"
-    return f"&{expression}{_indices(kind.dimensions, offset // unit)}"
+        return _address_in(kind.structure, rest, f"{expression}{_indices(kind.counts, number)}")
+    return f"&{expression}{_indices(kind.dimensions, offset // kind.alignment)}"
 
 
 def _address(parameter: Parameter, offset: int) -> str:
@@ -92,12 +80,11 @@ def _address(parameter: Parameter, offset: int) -> str:
     if parameter.by_value:
         return f"&{parameter.name}"
     if isinstance(kind, Structure):
-        return _member(kind, offset, parameter.name, "->")
-    if isinstance(kind, Row):
+        return _address_in(kind, offset, parameter.name, "->")
+    if isinstance(kind, Row):  # a pointer to the first
         number, rest = divmod(offset, kind.structure.bytes)
-        return _member(kind.structure, rest, f"{parameter.name}[{number}]", ".")
-    unit = kind.itemsize // (2 if kind.dtype.startswith("complex") else 1)
-    return parameter.name if offset == 0 else f"{parameter.name} + {offset // unit}"
+        return _address_in(kind.structure, rest, f"{parameter.name}[{number}]")
+    return parameter.name if offset == 0 else f"{parameter.name} + {offset // kind.alignment}"
 
 
 def _element(dtype: Any) -> str:
@@ -106,7 +93,7 @@ def _element(dtype: Any) -> str:
 
 def _leaf_names(signature: Signature) -> tuple[list[str], list[str]]:
     """Names of the arrays of a program, after their paths in Python; the constants' behind them."""
-    taken = {"arena", "stop", "before", "lane", "vector", "re", "im", "sum_re", "sum_im", "of_a", "of_b"}
+    taken = {"arena", "stop", "before", "lane", "vector"}
 
     def named(place: Place, before: str) -> str:
         word = "_".join(part for part in re.split(r"[^A-Za-z0-9_]+", place.path) if part) or before
