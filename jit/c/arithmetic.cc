@@ -80,6 +80,9 @@ Expression Emission::scalar(const Statement& s) {
   if (is_float(dtype) || fits || (!is_promoted(dtype) && !is_signed_integer(dtype))) {
     if (s.op == ScalarOp::kAdd) return binary("+", kSum, kSum, kProduct);
     if (s.op == ScalarOp::kSub) return binary("-", kSum, kSum, kProduct);
+    if (s.op == ScalarOp::kMul && is_float(dtype) && uses_[s.result].adds) {
+      return {concat("CT_ROUNDED(", binary("*", kProduct, kProduct, kUnary).text, ")")};
+    }
     if (s.op == ScalarOp::kMul) return binary("*", kProduct, kProduct, kUnary);
     if (s.op == ScalarOp::kDiv && is_float(dtype)) return binary("/", kProduct, kProduct, kUnary);
     if (s.op == ScalarOp::kNeg && (is_float(dtype) || fits)) return {concat("-", value(s.operands[0], kAtom)), kUnary};

@@ -57,8 +57,18 @@ void Emission::count_uses() {
     uses_[value].position = static_cast<uint32_t>(position);
   };
   const auto count = [&](const Statement& s, BlockId block, size_t position) {
-    if (loop::is_instruction(s) && unused[s.result]) return;
     const uint32_t times = times_written(s);
+    const bool only_multiplies = s.kind == StatementKind::kScalar && (s.op == ScalarOp::kMul || s.op == ScalarOp::kDiv);
+    if (s.kind != StatementKind::kStore && !only_multiplies) {
+      loop::visit_inputs(program, s, [&](Value value) { uses_[value].adds = true; });
+      loop::visit_yields(program, s, [&](Value value) { uses_[value].adds = true; });
+    }
+    if (never_runs(s)) {
+      for (const loop::Carry& carry : program.fors[s.detail].carries) {
+        if (!unused[carry.result]) use(carry.init, block, position, times);
+      }
+      return;
+    }
     loop::visit_inputs(program, s, [&](Value value) {
       if (s.expansion == 0 || made_by[value] == s.expansion) return use(value, block, position, times);
       if (std::exchange(used_by[value], s.expansion) != s.expansion) use(value, block, position, 1);
@@ -79,13 +89,22 @@ void Emission::count_uses() {
       }
     }
   };
+  // Those inside are counted after all of the block.
+  const auto count_block = [&](BlockId block, const auto& self) -> void {
+    const std::vector<Statement>& statements = program.blocks[block].statements;
+    const auto is_written = [&](const Statement& s) { return !loop::is_instruction(s) || !unused[s.result]; };
+    for (size_t i = 0; i < statements.size(); ++i) {
+      if (is_written(statements[i])) count(statements[i], block, i);
+    }
+    for (const Statement& s : statements) {
+      if (never_runs(s)) continue;
+      loop::visit_blocks_of(program, s, [&](BlockId inner) { self(inner, self); });
+    }
+  };
   for (bool found = true; found;) {
     std::ranges::fill(uses_, Uses{});
     used_by.assign(program.values.size(), 0);
-    for (BlockId block = 0; block < program.blocks.size(); ++block) {
-      const std::vector<Statement>& statements = program.blocks[block].statements;
-      for (size_t i = 0; i < statements.size(); ++i) count(statements[i], block, i);
-    }
+    count_block(0, count_block);
     found = false;
     for (Value value = 0; value < uses_.size(); ++value) {
       if (uses_[value].count > 0 || unused[value]) continue;
@@ -273,7 +292,9 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
       return line(element(s.buffer, s.index), " = ", stored, ";");
     }
     case StatementKind::kFor:
-      return for_loop(program.fors[s.detail]);
+      if (!never_runs(s)) return for_loop(program.fors[s.detail]);
+      for (const loop::Carry& carry : program.fors[s.detail].carries) define(carry.result, values_[carry.init]);
+      return;
     case StatementKind::kWhile:
       return while_loop(program.whiles[s.detail]);
     case StatementKind::kIf:

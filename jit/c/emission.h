@@ -10,6 +10,7 @@
 #include "jit/c/source.h"
 #include "jit/cost/cost.h"
 #include "jit/loop/loop.h"
+#include "jit/loop/visit.h"
 #include "jit/machine/product_plan.h"
 #include "jit/machine/vectorize.h"
 #include "runtime/text.h"
@@ -30,6 +31,7 @@ struct Uses {
   uint32_t count = 0;
   loop::BlockId block = loop::kNoBlock;  // of the one use
   uint32_t position = 0;
+  bool adds = false;  // it may be added to something
 };
 
 // How often a statement writes out what it reads, at least: what is read in each iteration, or written out more than
@@ -80,6 +82,32 @@ class Emission {
   // What a statement of a block computes: a variable, or written where it is used.
   void define_at(loop::Value value, Expression expression, loop::BlockId block, uint32_t position);
   const Uses& uses(loop::Value value) const { return uses_[value]; }
+  // Calls visit(statement) for the statement and those inside it, as far as they are written: not for instructions that
+  // nothing uses, nor inside loops that never run.
+  template <typename Visit>
+  void visit_written(const loop::Statement& s, const Visit& visit) const {
+    if (loop::is_instruction(s) && uses_[s.result].count == 0) return;
+    visit(s);
+    if (never_runs(s)) return;
+    loop::visit_blocks_of(program, s, [&](loop::BlockId inner) {
+      for (const loop::Statement& t : program.blocks[inner].statements) visit_written(t, visit);
+    });
+  }
+  // Calls use(value) for what such a statement reads, and for what its blocks hand back to it.
+  template <typename Use>
+  void visit_uses(const loop::Statement& s, const Use& use) const {
+    if (never_runs(s)) {  // its results are what they begin with
+      for (const loop::Carry& carry : program.fors[s.detail].carries) {
+        if (uses_[carry.result].count > 0) use(carry.init);
+      }
+      return;
+    }
+    loop::visit_inputs(program, s, use);
+    loop::visit_yields(program, s, use);
+  }
+  bool never_runs(const loop::Statement& s) const {
+    return s.kind == loop::StatementKind::kFor && program.range_of(program.fors[s.detail].extent).high <= 0;
+  }
   std::string declared(DType dtype, std::string_view name, std::string_view initial) const;
   int64_t real_elements(loop::BufferId buffer) const;
 

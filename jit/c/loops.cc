@@ -272,10 +272,6 @@ class Carried {
 }  // namespace
 
 void Emission::for_loop(const For& loop) {
-  if (program.range_of(loop.extent).high <= 0) {  // never runs
-    for (const Carry& carry : loop.carries) define(carry.result, values_[carry.init]);
-    return;
-  }
   const Vectorization how = in_lanes ? Vectorization{} : choose_vectorization(program, facts, loop);
   const bool outermost_lanes = how.width != 0;
   if (outermost_lanes) in_lanes = true;

@@ -31,9 +31,11 @@ class Writer {
  public:
   Writer(const loop::Program& program, const Names& names, Helpers& helpers)
       : program_(program), names_(names), emission_(program, names, helpers) {
-    loop::visit_statements(program, 0, [&](const Statement& s) {
-      if (!is_used(s)) return;
-      loop::visit_buffers(program, s, [&](BufferId buffer, bool) { used_.insert(buffer); });
+    visit_written([&](const Statement& s) {
+      loop::visit_buffers(program, s, [&](BufferId buffer, bool writes) {
+        used_.insert(buffer);
+        if (writes) written_.insert(buffer);
+      });
       if (s.kind == StatementKind::kSwap) swapped_.insert({s.buffer, s.other});
     });
     find_groups();
@@ -57,8 +59,10 @@ class Writer {
   }
 
  private:
-  // Loads may turn out to be for nothing.
-  bool is_used(const Statement& s) const { return !loop::is_instruction(s) || emission_.uses(s.result).count > 0; }
+  template <typename Visit>
+  void visit_written(const Visit& visit) const {
+    for (const Statement& s : program_.blocks[0].statements) emission_.visit_written(s, visit);
+  }
 
   // Statements of the entry block that stand together and were made from the same: [begin, end).
   void find_groups() {
@@ -81,10 +85,7 @@ class Writer {
         if (!defined.contains(value)) crossing_.insert(value);
       };
       for (uint32_t i = begin; i < end; ++i) {
-        loop::visit_deep(program_, all[i], [&](const Statement& s) {
-          loop::visit_inputs(program_, s, use);
-          loop::visit_yields(program_, s, use);
-        });
+        emission_.visit_written(all[i], [&](const Statement& s) { emission_.visit_uses(s, use); });
       }
     }
   }
@@ -92,7 +93,7 @@ class Writer {
   // By the statement and all inside of it.
   void add_defined(const Statement& statement, absl::flat_hash_set<Value>& defined) const {
     const auto define = [&](Value value) { defined.insert(value); };
-    loop::visit_deep(program_, statement, [&](const Statement& s) {
+    emission_.visit_written(statement, [&](const Statement& s) {
       loop::visit_arguments(program_, s, define);
       loop::visit_results(program_, s, define);
     });
@@ -114,7 +115,6 @@ class Writer {
       if (std::ranges::find(parameters.values, value) == parameters.values.end()) parameters.values.push_back(value);
     };
     const auto visit = [&](const Statement& s) {
-      if (!is_used(s)) return;
       if (s.kind == StatementKind::kSwap) possible = false;
       loop::visit_buffers(program_, s, [&](BufferId buffer, bool writes) {
         if (writes) parameters.writes.insert(buffer);
@@ -122,11 +122,10 @@ class Writer {
             std::ranges::find(parameters.buffers, buffer) == parameters.buffers.end())
           parameters.buffers.push_back(buffer);
       });
-      loop::visit_inputs(program_, s, use);
-      loop::visit_yields(program_, s, use);
+      emission_.visit_uses(s, use);
     };
     for (uint32_t i = begin; i < end; ++i) {
-      loop::visit_deep(program_, all[i], visit);
+      emission_.visit_written(all[i], visit);
       separate = separate || all[i].kind == StatementKind::kFor || all[i].kind == StatementKind::kWhile ||
                  all[i].kind == StatementKind::kGemm;
       loop::visit_results(program_, all[i], [&](Value value) { possible = possible && !crossing_.contains(value); });
@@ -193,19 +192,13 @@ class Writer {
     Emission& e = emission_;
     std::string list;
     const auto add = [&](const std::string& parameter) { list += concat(list.empty() ? "" : ", ", parameter); };
-    absl::flat_hash_set<BufferId> written;
-    loop::visit_statements(program_, 0, [&](const Statement& s) {
-      loop::visit_buffers(program_, s, [&](BufferId buffer, bool writes) {
-        if (writes) written.insert(buffer);
-      });
-    });
     // A program may have several buffers of one input.
     absl::flat_hash_set<std::string> named;
     for (const BufferKind kind : {BufferKind::kInput, BufferKind::kOutput}) {
       for (BufferId id = 0; id < program_.buffers.size(); ++id) {
         const loop::Buffer& buffer = program_.buffers[id];
         if (buffer.kind != kind || !used_.contains(id) || !named.insert(e.buffer(id)).second) continue;
-        add(concat(written.contains(id) ? "" : "const ", type_of(id), "* ", e.buffer(id)));
+        add(concat(written_.contains(id) ? "" : "const ", type_of(id), "* ", e.buffer(id)));
         (kind == BufferKind::kInput ? source.inputs : source.outputs).push_back(static_cast<uint32_t>(buffer.position));
       }
     }
@@ -234,7 +227,7 @@ class Writer {
   const Names& names_;
   Emission emission_;
   std::vector<std::pair<uint32_t, uint32_t>> groups_;
-  absl::flat_hash_set<BufferId> used_, swapped_;
+  absl::flat_hash_set<BufferId> used_, written_, swapped_;
   absl::flat_hash_set<Value> crossing_;
   int functions_ = 0;
 };

@@ -20,20 +20,13 @@ void visit_blocks_of(const Program& program, const Statement& s, Visit&& visit) 
   }
 }
 
-template <typename Visit>
-void visit_statements(const Program& program, BlockId block, Visit&& visit);
-
-// Calls visit(statement) for the statement, then for all inside of it.
-template <typename Visit>
-void visit_deep(const Program& program, const Statement& s, Visit&& visit) {
-  visit(s);
-  visit_blocks_of(program, s, [&](BlockId inner) { visit_statements(program, inner, visit); });
-}
-
 // Calls visit(statement) for all statements in the block, outer ones before those inside them.
 template <typename Visit>
 void visit_statements(const Program& program, BlockId block, Visit&& visit) {
-  for (const Statement& s : program.blocks[block].statements) visit_deep(program, s, visit);
+  for (const Statement& s : program.blocks[block].statements) {
+    visit(s);
+    visit_blocks_of(program, s, [&](BlockId inner) { visit_statements(program, inner, visit); });
+  }
 }
 
 template <typename Visit>
