@@ -37,6 +37,10 @@ Emission::Emission(const loop::Program& program, const Names& names, Helpers& he
   count_uses();
 }
 
+bool never_runs(const loop::Program& program, const Statement& s) {
+  return s.kind == StatementKind::kFor && program.range_of(program.fors[s.detail].extent).high <= 0;
+}
+
 uint32_t times_written(const Statement& s) {
   return s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
 }
@@ -63,7 +67,7 @@ void Emission::count_uses() {
       loop::visit_inputs(program, s, [&](Value value) { uses_[value].adds = true; });
       loop::visit_yields(program, s, [&](Value value) { uses_[value].adds = true; });
     }
-    if (never_runs(s)) {
+    if (never_runs(program, s)) {
       for (const loop::Carry& carry : program.fors[s.detail].carries) {
         if (!unused[carry.result]) use(carry.init, block, position, times);
       }
@@ -97,7 +101,7 @@ void Emission::count_uses() {
       if (is_written(statements[i])) count(statements[i], block, i);
     }
     for (const Statement& s : statements) {
-      if (never_runs(s)) continue;
+      if (never_runs(program, s)) continue;
       loop::visit_blocks_of(program, s, [&](BlockId inner) { self(inner, self); });
     }
   };
@@ -292,7 +296,7 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
       return line(element(s.buffer, s.index), " = ", stored, ";");
     }
     case StatementKind::kFor:
-      if (!never_runs(s)) return for_loop(program.fors[s.detail]);
+      if (!never_runs(program, s)) return for_loop(program.fors[s.detail]);
       for (const loop::Carry& carry : program.fors[s.detail].carries) define(carry.result, values_[carry.init]);
       return;
     case StatementKind::kWhile:

@@ -38,6 +38,9 @@ struct Uses {
 // once, is a variable.
 uint32_t times_written(const loop::Statement& statement);
 
+// Loops of which nothing is written: their results are what they begin with.
+bool never_runs(const loop::Program& program, const loop::Statement& statement);
+
 class Emission {
  public:
   Emission(const loop::Program& program, const Names& names, Helpers& helpers);
@@ -82,32 +85,6 @@ class Emission {
   // What a statement of a block computes: a variable, or written where it is used.
   void define_at(loop::Value value, Expression expression, loop::BlockId block, uint32_t position);
   const Uses& uses(loop::Value value) const { return uses_[value]; }
-  // Calls visit(statement) for the statement and those inside it, as far as they are written: not for instructions that
-  // nothing uses, nor inside loops that never run.
-  template <typename Visit>
-  void visit_written(const loop::Statement& s, const Visit& visit) const {
-    if (loop::is_instruction(s) && uses_[s.result].count == 0) return;
-    visit(s);
-    if (never_runs(s)) return;
-    loop::visit_blocks_of(program, s, [&](loop::BlockId inner) {
-      for (const loop::Statement& t : program.blocks[inner].statements) visit_written(t, visit);
-    });
-  }
-  // Calls use(value) for what such a statement reads, and for what its blocks hand back to it.
-  template <typename Use>
-  void visit_uses(const loop::Statement& s, const Use& use) const {
-    if (never_runs(s)) {  // its results are what they begin with
-      for (const loop::Carry& carry : program.fors[s.detail].carries) {
-        if (uses_[carry.result].count > 0) use(carry.init);
-      }
-      return;
-    }
-    loop::visit_inputs(program, s, use);
-    loop::visit_yields(program, s, use);
-  }
-  bool never_runs(const loop::Statement& s) const {
-    return s.kind == loop::StatementKind::kFor && program.range_of(program.fors[s.detail].extent).high <= 0;
-  }
   std::string declared(DType dtype, std::string_view name, std::string_view initial) const;
   int64_t real_elements(loop::BufferId buffer) const;
 
@@ -155,5 +132,30 @@ class Emission {
   int64_t scratch_used_ = 0, arena_uses_ = 0;
   double pending_ = 0;  // time since the program asked whether to stop
 };
+
+// Calls visit(statement) for the statement and those inside it, as far as they are written: not for instructions that
+// nothing uses, nor inside loops that never run.
+template <typename Visit>
+void visit_written(const Emission& e, const loop::Statement& s, const Visit& visit) {
+  if (loop::is_instruction(s) && e.uses(s.result).count == 0) return;
+  visit(s);
+  if (never_runs(e.program, s)) return;
+  loop::visit_blocks_of(e.program, s, [&](loop::BlockId inner) {
+    for (const loop::Statement& t : e.program.blocks[inner].statements) visit_written(e, t, visit);
+  });
+}
+
+// Calls use(value) for what such a statement reads, and for what its blocks hand back to it.
+template <typename Use>
+void visit_uses(const Emission& e, const loop::Statement& s, const Use& use) {
+  if (never_runs(e.program, s)) {
+    for (const loop::Carry& carry : e.program.fors[s.detail].carries) {
+      if (e.uses(carry.result).count > 0) use(carry.init);
+    }
+    return;
+  }
+  loop::visit_inputs(e.program, s, use);
+  loop::visit_yields(e.program, s, use);
+}
 
 }  // namespace ct::jit::c

@@ -61,7 +61,7 @@ class Writer {
  private:
   template <typename Visit>
   void visit_written(const Visit& visit) const {
-    for (const Statement& s : program_.blocks[0].statements) emission_.visit_written(s, visit);
+    for (const Statement& s : program_.blocks[0].statements) c::visit_written(emission_, s, visit);
   }
 
   // Statements of the entry block that stand together and were made from the same: [begin, end).
@@ -85,7 +85,7 @@ class Writer {
         if (!defined.contains(value)) crossing_.insert(value);
       };
       for (uint32_t i = begin; i < end; ++i) {
-        emission_.visit_written(all[i], [&](const Statement& s) { emission_.visit_uses(s, use); });
+        c::visit_written(emission_, all[i], [&](const Statement& s) { visit_uses(emission_, s, use); });
       }
     }
   }
@@ -93,7 +93,7 @@ class Writer {
   // By the statement and all inside of it.
   void add_defined(const Statement& statement, absl::flat_hash_set<Value>& defined) const {
     const auto define = [&](Value value) { defined.insert(value); };
-    emission_.visit_written(statement, [&](const Statement& s) {
+    c::visit_written(emission_, statement, [&](const Statement& s) {
       loop::visit_arguments(program_, s, define);
       loop::visit_results(program_, s, define);
     });
@@ -122,10 +122,10 @@ class Writer {
             std::ranges::find(parameters.buffers, buffer) == parameters.buffers.end())
           parameters.buffers.push_back(buffer);
       });
-      emission_.visit_uses(s, use);
+      visit_uses(emission_, s, use);
     };
     for (uint32_t i = begin; i < end; ++i) {
-      emission_.visit_written(all[i], visit);
+      c::visit_written(emission_, all[i], visit);
       separate = separate || all[i].kind == StatementKind::kFor || all[i].kind == StatementKind::kWhile ||
                  all[i].kind == StatementKind::kGemm;
       loop::visit_results(program_, all[i], [&](Value value) { possible = possible && !crossing_.contains(value); });
