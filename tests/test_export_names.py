@@ -115,6 +115,14 @@ def test_python_module_of_keys_that_are_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made.out_2, X + 1)
 
 
+def test_words_that_are_names_in_c_keep_them() -> None:
+    keyed = {"a b": X, "a-b": X, "a_b": X}
+    exported = ct.export.compile(lambda p: {"y-z": p["a b"], "y_z": p["a_b"]}, keyed, name="step")
+    described = json.loads(exported.describe())
+    assert [member["name"] for member in described["structures"][0]["members"]] == ["a_b_2", "a_b_3", "a_b"]
+    assert names(exported) == ["p", "y_z_2", "y_z"]
+
+
 def test_letters_beyond_ascii() -> None:
     exported = ct.export.compile(lambda μ, Σ, größe, 数: μ * Σ + größe + 数, X, X, X, X, name="step")
     assert names(exported)[:4] == ["mu", "Sigma", "gro_e", "x3"]
@@ -150,6 +158,8 @@ def test_what_is_no_function_of_a_library() -> None:
         ct.export.library("model", {1: f})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="functions must be a dict"):
         ct.export.library("model", [f])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"target='cuda:sm_90' is one of export\.compile"):
+        ct.export.library("model", {"f": f}, target="cuda:sm_90")
     with pytest.raises(TypeError, match="donate takes names of arguments; got 0"):
         ct.export.function(lambda x: x, X, donate=0)  # type: ignore[arg-type]
 

@@ -244,6 +244,12 @@ def unique(name: str, taken: set[str]) -> str:
     return made
 
 
+def distinct(words: Sequence[tuple[str, str]], taken: set[str]) -> list[str]:
+    """Names for words of Python, each with its name in C: first those that keep theirs choose, then those that became others."""
+    names = {index: unique(name, taken) for index, (word, name) in enumerate(words) if word == name}
+    return [names[index] if index in names else unique(name, taken) for index, (_, name) in enumerate(words)]
+
+
 def _aligned(offset: int, alignment: int) -> int:
     return (offset + alignment - 1) // alignment * alignment
 
@@ -274,17 +280,18 @@ class Library:
             shape, dtype = avals[node.leaf]
             made = ArrayType(_core.dtype_name(dtype), dtype.itemsize, tuple(shape))
             return Placed(made, (Leaf(node.leaf, 0, node.path),))
-        taken: set[str] = set()
+        words_of_keys = [key_text(key) for key, _ in node.children]
+        names = distinct([(word, self.identifier(word, "item")) for word in words_of_keys], set())
         parts: list[tuple[str, Placed]] = []
         items = all(is_item(key) for key, _ in node.children)
-        for key, child in node.children:
+        for (key, child), name in zip(node.children, names, strict=True):
             # Equal items of a sequence are one type, named after the sequence.
             inner = words if items else (*words, self.identifier(key_text(key), "item"))
             placed = self._place(child, avals, inner, described + key)
             if placed.type is None or placed.type.bytes == 0:
                 parts.append(("", placed))
                 continue
-            parts.append((unique(self.identifier(key_text(key), "item"), taken), placed))
+            parts.append((name, placed))
         row = self._row([placed for _, placed in parts]) if items else None
         return row if row is not None else self._structure(parts, words, described)
 

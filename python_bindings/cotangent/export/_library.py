@@ -217,6 +217,8 @@ class Exported:
 def _target(name: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"target={name!r} must be a text: one of {', '.join(_core.library_targets())}")
+    if name.partition(":")[0] == "cuda":
+        raise ValueError(f"target={name!r} is one of export.compile, which makes a library of one function for GPUs")
     _core.library_code_files(name)
     return name
 
