@@ -115,6 +115,20 @@ def test_python_module_of_keys_that_are_numbers(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made.out_2, X + 1)
 
 
+def test_other_languages_have_names_for_numbers_and_letters(tmp_path: Path) -> None:
+    f = ct.export.function(lambda μ, é: {"数": μ + é}, X, Y)
+    ct.export.library("named", {"1": f}).save(tmp_path, files=("rs", "jl"))
+    assert "\nfunction _1(" in (tmp_path / "named.jl").read_text()
+    rust = (tmp_path / "named.rs").read_text()
+    assert "pub fn _1(" in rust
+    assert "mu: &[f32; 3]" in rust
+    compiler = shutil.which("rustc")
+    if compiler is not None:
+        line = [compiler, "--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "named.rs"]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
 def test_words_that_are_names_in_c_keep_them() -> None:
     keyed = {"a b": X, "a-b": X, "a_b": X}
     exported = ct.export.compile(lambda p: {"y-z": p["a b"], "y_z": p["a_b"]}, keyed, name="step")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cotangent import _core
 from cotangent.export._header import Facts, call_text, length_remarks, shown
 from cotangent.export._layout import ArrayType, Library, Row, Structure, Type
-from cotangent.export._names import Names, is_number, pascal, structure_names
+from cotangent.export._names import Names, function_word, is_number, pascal, structure_names
 from cotangent.export._signature import Parameter, Signature
 
 _BEGIN = '''\
@@ -164,9 +164,7 @@ class _Writer:
         self.types = structure_names(library, self.names)
         self.classes = {s.name: self.names.take(f"{pascal(s.name)}Results") for s in signatures}
         self.local = self.names.inner()  # parameters hide functions, of which none calls another
-        self.functions = {
-            s.name: self.names.take(s.name if s.name.isidentifier() else f"_{s.name}") for s in signatures
-        }
+        self.functions = {s.name: self.names.take(function_word(s.name)) for s in signatures}
 
     # ---- Structures --------------------------------------------------------------------------------------------------
 
