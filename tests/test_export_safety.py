@@ -210,7 +210,7 @@ def test_parameters_are_renamed_where_names_clash(tmp_path: Path) -> None:
 
     exported(f, *[X] * 8, directory=tmp_path)
     header = (tmp_path / "step.h").read_text()
-    names = ("int8_t_", "I_", "new_", "run_2", "step_2", "x5", "x6", "gr__e")
+    names = ("int8_t_", "I_", "new_", "run_2", "step_2", "x5", "x6", "gro_e")
     declared = ", ".join(f"const float* {n} /* [5] */" for n in names)
     assert f"int step({declared}, float* out /* [5] */, const ct_run* run);" in header
     for compiler, suffix in (("cc", "c"), ("c++", "cc")):

@@ -66,7 +66,7 @@ def library(
     >>> [line for line in header.splitlines() if line.startswith("int model_predict(")]
     ['int model_predict(const model_params* params, const float* x /* [2] */, float* y /* [3] */, const ct_run* run);']
     """
-    return make(name, functions, {key: f"{name}_{key}" for key in functions}, target, checks, numerics)
+    return make(name, functions, lambda key: f"{name}_{key}", target, checks, numerics)
 
 
 def compile(  # noqa: A001
@@ -115,7 +115,7 @@ def compile(  # noqa: A001
     captured = function(fun, *specs, donate=donate, results=results, **keyword_specs)
     if target is not None and target.partition(":")[0] == "cuda":
         return ExportedForGpu(captured, name, target, cublaslt)
-    return make(name, {name: captured}, {name: name}, target, checks, numerics)
+    return make(name, {name: captured}, lambda key: key, target, checks, numerics)
 
 
 def load(path: str | Path, name: str | None = None, *, native: bool | None = None, verify: str = "structure") -> Loaded:

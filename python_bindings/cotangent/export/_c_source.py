@@ -91,13 +91,15 @@ def _element(dtype: Any) -> str:
     return ArrayType(_core.dtype_name(dtype), 1, ()).element
 
 
-def _leaf_names(signature: Signature) -> tuple[list[str], list[str]]:
+def _leaf_names(library: str, signature: Signature) -> tuple[list[str], list[str]]:
     """Names of the arrays of a program, after their paths in Python; the constants' behind them."""
     taken = {"arena", "stop", "before", "lane", "vector"}
+    # What the source calls its own macros, functions and arrays.
+    own = ("CT_", "ct_", "COTANGENT_", f"{signature.symbol}_program", f"{library.upper()}_")
 
     def named(place: Place, before: str) -> str:
-        word = "_".join(part for part in re.split(r"[^A-Za-z0-9_]+", place.path) if part) or before
-        return unique(identifier(before + word, "array", ("CT_", "ct_")), taken)
+        word = before + ("_".join(part for part in re.split(r"[^A-Za-z0-9_]+", place.path) if part) or before)
+        return unique(identifier(f"{word}_" if re.fullmatch(r"temporary\d+", word) else word, "array", own), taken)
 
     inputs = [named(place, "") for place in signature.inputs]
     inputs += [unique(f"constant{number}", taken) for number in range(len(signature.function.constants))]
@@ -134,6 +136,10 @@ class _Function:
         self.in_avals = list(self.function.in_avals)
         self.out_avals = list(self.function.out_avals)
         self.needs_workspace = source.workspace_bytes > 0
+        taken = {parameter.name for parameter in signature.parameters} | {"run", "inputs", "outputs", "pairs"}
+        self.i, self.status, self.ranges, self.workspace = (
+            unique(word, taken) for word in ("i", "status", "ranges", "workspace")
+        )
 
     def text(self) -> str:
         signature = self.signature
@@ -156,31 +162,33 @@ class _Function:
         for i in source.outputs:
             place = source.temporaries[i]
             arguments.append(
-                outputs[i] if place < 0 else f"({_element(self.out_avals[i][1])}*)(void*)(workspace + {place})"
+                outputs[i] if place < 0 else f"({_element(self.out_avals[i][1])}*)(void*)({self.workspace} + {place})"
             )
         if source.takes_arena:
-            arguments.append(f"workspace + {source.arena}" if source.arena else "workspace")
+            arguments.append(f"{self.workspace} + {source.arena}" if source.arena else self.workspace)
         if source.takes_stop:
             arguments.append("run == NULL ? NULL : run->stop")
         copies = [
-            f"  __builtin_memcpy({outputs[i]}, workspace + {place}, {_bytes(self.out_avals[i])});"
+            f"  __builtin_memcpy({outputs[i]}, {self.workspace} + {place}, {_bytes(self.out_avals[i])});"
             for i, place in enumerate(source.temporaries)
             if place >= 0
         ]
         if source.takes_arena or copies:
-            lines.append("  unsigned char* const workspace = run->workspace;")
+            lines.append(f"  unsigned char* const {self.workspace} = run->workspace;")
         call = f"{self.signature.symbol}_program({', '.join(arguments)})"
         lines.append(f"  if ({call} != 0) return CT_STOPPED;" if source.takes_stop else f"  (void){call};")
         return [*lines, *copies, "  return CT_OK;"]
 
-    @staticmethod
-    def _length_check(lengths: str, dtype: Any, count: int, bound: int) -> list[str]:
+    def _length_check(self, lengths: str, dtype: Any, count: int, bound: int) -> list[str]:
         kind = np.iinfo(dtype)
-        wrong = [f"({lengths})[i] < 0"] if kind.min < 0 else []
-        wrong += [f"({lengths})[i] > {bound}"] if bound < kind.max else []
+        wrong = [f"({lengths})[{self.i}] < 0"] if kind.min < 0 else []
+        wrong += [f"({lengths})[{self.i}] > {bound}"] if bound < kind.max else []
         if not wrong:
             return []
-        return [f"  for (int64_t i = 0; i < {count}; ++i)", f"    if ({' || '.join(wrong)}) return CT_LENGTH;"]
+        return [
+            f"  for (int64_t {self.i} = 0; {self.i} < {count}; ++{self.i})",
+            f"    if ({' || '.join(wrong)}) return CT_LENGTH;",
+        ]
 
     @staticmethod
     def _definition(head: str, names: Sequence[str], lines: Sequence[str]) -> str:
@@ -222,17 +230,19 @@ class _Function:
             listed = ",\n                             ".join(ranges)
             count = len(ranges)
             room = count + (1 if self.needs_workspace else 0)
-            lines.append(f"  {'' if self.needs_workspace else 'const '}ct_range ranges[{room}] = {{{listed}}};")
-            lines.append(f"  int status = ct_check_pointers(ranges, {count});")
-            lines.append("  if (status != CT_OK) return status;")
-            lines.append(f"  status = ct_check_run(run, {size});")
+            lines.append(f"  {'' if self.needs_workspace else 'const '}ct_range {self.ranges}[{room}] = {{{listed}}};")
+            lines.append(f"  int {self.status} = ct_check_pointers({self.ranges}, {count});")
+            lines.append(f"  if ({self.status} != CT_OK) return {self.status};")
+            lines.append(f"  {self.status} = ct_check_run(run, {size});")
         else:
-            lines.append(f"  const int status = ct_check_run(run, {size});")
-        lines.append("  if (status != CT_OK) return status;")
+            lines.append(f"  const int {self.status} = ct_check_run(run, {size});")
+        lines.append(f"  if ({self.status} != CT_OK) return {self.status};")
         if ranges:
             if self.needs_workspace:
-                lines.append(f"  ranges[{count}] = (ct_range){{run->workspace, {size}, 64, true}};")
-            lines.append(f"  if (ct_check_overlaps(ranges, {room}, {overlap_arguments}) != CT_OK) return CT_OVERLAP;")
+                lines.append(f"  {self.ranges}[{count}] = (ct_range){{run->workspace, {size}, 64, true}};")
+            lines.append(
+                f"  if (ct_check_overlaps({self.ranges}, {room}, {overlap_arguments}) != CT_OK) return CT_OVERLAP;"
+            )
         return lines
 
     def _call_of_leaves(self) -> str:
@@ -287,7 +297,7 @@ def c_source(
     functions = []
     for signature in signatures:
         given = signature.for_core()
-        ins, outs = _leaf_names(signature)
+        ins, outs = _leaf_names(name, signature)
         functions.append(
             (
                 signature.function.graph,

@@ -6,9 +6,9 @@ import keyword
 from collections.abc import Sequence
 
 from cotangent import _core
-from cotangent.export._header import Facts, call_text, length_remarks
+from cotangent.export._header import Facts, call_text, length_remarks, shown
 from cotangent.export._layout import ArrayType, Library, Row, Structure, Type
-from cotangent.export._names import Names, is_number, pascal, structure_names
+from cotangent.export._names import Names, function_word, is_number, pascal, structure_names
 from cotangent.export._signature import Parameter, Signature
 
 _BEGIN = '''\
@@ -164,7 +164,7 @@ class _Writer:
         self.types = structure_names(library, self.names)
         self.classes = {s.name: self.names.take(f"{pascal(s.name)}Results") for s in signatures}
         self.local = self.names.inner()  # parameters hide functions, of which none calls another
-        self.functions = {s.name: self.names.take(s.name) for s in signatures}
+        self.functions = {s.name: self.names.take(function_word(s.name)) for s in signatures}
 
     # ---- Structures --------------------------------------------------------------------------------------------------
 
@@ -228,7 +228,8 @@ class _Writer:
         fields = Names((), _KEYWORDS)
         for result in results:
             word = result.path if result.path.isidentifier() else result.name
-            field = fields.take(word.lstrip("_") or "out")
+            field = word.lstrip("_") or "out"
+            field = fields.take(field if field.isidentifier() else f"out_{field}")
             # Tuples have methods of these names, which the results matter more than.
             hides = "  # type: ignore[assignment]" if field in ("count", "index") else ""
             kind = self._dtype(result.type)[0] if is_number(result) else "np.ndarray"
@@ -318,7 +319,7 @@ def _listed(head: str, parts: Sequence[str], tail: str) -> str:
 
 def _text(words: str) -> str:
     """Text that may stand in a docstring."""
-    return words.replace("\\", "\\\\").replace('"""', "'''").replace("\n", " ").replace("\r", " ")
+    return shown(words).replace("\\", "\\\\").replace('"""', "'''").replace("\n", " ").replace("\r", " ")
 
 
 def python_module(library: Library, signatures: Sequence[Signature], facts: Facts, number: int, target: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.sized import capture_sized
-from cotangent.export._layout import children_by_name, key_text
+from cotangent.export._layout import children_by_name, key_text, unique
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ def function(
     [-1, 0]
     """
     check_callable(fun, "export.function")
+    donated = _names(donate, "donate", "arguments")
     name = function_name(fun)
     leaves, in_tree = flatten_arguments((specs, keyword_specs), name)
     with _core.KeepLengths():  # what is loaded may be masked
@@ -100,7 +101,6 @@ def function(
     names = _argument_names(fun, len(specs), keyword_specs)
     arguments = _parts(in_tree, names, flat=False)
     outputs = _results(captured.structure, results, name)
-    donated = [donate] if isinstance(donate, str) else list(donate)
     made = Function(
         name,
         captured.graph,
@@ -110,26 +110,36 @@ def function(
         arguments,
         outputs,
         frozenset(donated),
-        _order(fun, names),
+        (*names[: len(specs)], *_order(fun, names[len(specs) :])),
     )
     _check_in_place(made, donated)
     return made
 
 
+def _names(given: Any, option: str, what: str) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"export.function: {option} takes names of {what}; got {given!r}")
+    return list(names)
+
+
 def _argument_names(fun: Callable[..., Any], count: int, keywords: Mapping[str, Any]) -> list[str]:
-    names = [f"arg{index}" for index in range(count)]
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
         parameters = []
-    for index, parameter in enumerate(parameters[:count]):
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            names[index] = parameter.name
-    return [*names, *sorted(keywords)]
+    declared = [
+        parameter.name
+        for parameter in parameters[:count]
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    taken = {*declared, *keywords}
+    others = [unique(f"arg{index}", taken) for index in range(len(declared), count)]
+    return [*declared, *others, *sorted(keywords)]
 
 
 def _order(fun: Callable[..., Any], names: Sequence[str]) -> tuple[str, ...]:
-    """The names in the order of the function's parameters, and those that it has no parameter for behind them."""
+    """Keywords in the order of the function's parameters, and those that it has no parameter for behind them."""
     try:
         declared = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
@@ -157,7 +167,12 @@ def _own_names(tree: PyTreeDef) -> list[str] | None:
         return [f"out{index}" for index in range(len(tree.children()))]
     if data[0] is not dict and not hasattr(data[0], "_fields") and not dataclasses.is_dataclass(data[0]):
         return None
-    return [key_text(key).lstrip("_") or f"out{index}" for index, (key, _) in enumerate(children_by_name(tree))]
+    words = [key_text(key) for key, _ in children_by_name(tree)]
+    taken = {word for word in words if word and not word.startswith("_")}
+    return [
+        word if word in taken and not word.startswith("_") else unique(word.lstrip("_") or f"out{index}", taken)
+        for index, word in enumerate(words)
+    ]
 
 
 def _results(tree: PyTreeDef, given: str | Sequence[str] | None, name: str) -> tuple[Part, ...]:

@@ -57,7 +57,12 @@ def _abi() -> str:
 
 def comment(text: str) -> str:
     """Text that may stand inside of a comment."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+    return shown(text.replace("\n", " ")).replace("*/", "* /").replace("/*", "/ *")
+
+
+def shown(text: str) -> str:
+    """The text without characters that one does not see, or that change the order of what one sees: these become their numbers."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _dimensions(sizes: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from cotangent._core import PyTreeDef
 from cotangent.export._function import Part
 from cotangent.export._header import Facts, call_text, comment, length_remarks
 from cotangent.export._layout import Library, children_by_name, is_item, key_text
-from cotangent.export._names import Names, pascal
+from cotangent.export._names import Names, function_word, pascal
 from cotangent.export._signature import Signature
 
 _BEGIN = '''\
@@ -187,7 +187,7 @@ class _Writer:
         self.signatures = signatures
         self.facts = facts
         names = Names(_OWN, _KEYWORDS)
-        self.functions = {s.name: names.take(s.name) for s in signatures}
+        self.functions = {s.name: names.take(function_word(s.name)) for s in signatures}
         self.names = names
         self.module = names.take(pascal(library.name))
 

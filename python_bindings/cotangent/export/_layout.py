@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -208,10 +209,22 @@ def is_item(key: str) -> bool:
     return re.fullmatch(r"\[\d+\]", key) is not None
 
 
+def _in_ascii(word: str) -> str:
+    """Letters without their accents, Greek ones by their names."""
+    made = ""
+    for c in unicodedata.normalize("NFKD", word):
+        greek = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?([A-Z]+)", unicodedata.name(c, ""))
+        if greek is not None:
+            made += greek[2].lower() if greek[1] == "SMALL" else greek[2].capitalize()
+        elif not unicodedata.combining(c):
+            made += c
+    return made
+
+
 def identifier(word: str, otherwise: str, macros: tuple[str, ...] = ()) -> str:
-    """The word as far as C allows: other characters become underscores; keywords and macros, which begin with one of these, get one behind."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", word)
-    if not name:
+    """The word as far as C allows: accents go, other characters become underscores; keywords and macros, which begin with one of these, get one behind."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", _in_ascii(word))
+    if not name.strip("_"):  # Rust has no such name, and gettext has a macro
         name = otherwise
     if name[0].isdigit():
         name = f"_{name}"
@@ -231,6 +244,12 @@ def unique(name: str, taken: set[str]) -> str:
     return made
 
 
+def distinct(words: Sequence[tuple[str, str]], taken: set[str]) -> list[str]:
+    """Names for words of Python, each with its name in C: first those that keep theirs choose, then those that became others."""
+    names = {index: unique(name, taken) for index, (word, name) in enumerate(words) if word == name}
+    return [names[index] if index in names else unique(name, taken) for index, (_, name) in enumerate(words)]
+
+
 def _aligned(offset: int, alignment: int) -> int:
     return (offset + alignment - 1) // alignment * alignment
 
@@ -243,10 +262,10 @@ class Library:
         self.names: set[str] = set()
         self.structures: list[Structure] = []  # each after those that it holds
         self._known: dict[tuple[Any, ...], Structure] = {}
-        self._macros = ("CT_", "COTANGENT_", f"{name.upper()}_")
+        self._macros = ("CT_", "COTANGENT_", f"{name.upper()}_", "ct_check_", "ct_range", "ct_apart")
 
     def identifier(self, word: str, otherwise: str) -> str:
-        """A name in C that is none of the header's macros."""
+        """A name in C that is none of the header's macros, and none of the functions that C source calls."""
         return identifier(word, otherwise, self._macros)
 
     def place(self, tree: PyTreeDef, avals: Sequence[tuple[tuple[int, ...], Any]], name: str) -> Placed:
@@ -261,17 +280,18 @@ class Library:
             shape, dtype = avals[node.leaf]
             made = ArrayType(_core.dtype_name(dtype), dtype.itemsize, tuple(shape))
             return Placed(made, (Leaf(node.leaf, 0, node.path),))
-        taken: set[str] = set()
+        words_of_keys = [key_text(key) for key, _ in node.children]
+        names = distinct([(word, self.identifier(word, "item")) for word in words_of_keys], set())
         parts: list[tuple[str, Placed]] = []
         items = all(is_item(key) for key, _ in node.children)
-        for key, child in node.children:
+        for (key, child), name in zip(node.children, names, strict=True):
             # Equal items of a sequence are one type, named after the sequence.
             inner = words if items else (*words, self.identifier(key_text(key), "item"))
             placed = self._place(child, avals, inner, described + key)
             if placed.type is None or placed.type.bytes == 0:
                 parts.append(("", placed))
                 continue
-            parts.append((unique(self.identifier(key_text(key), "item"), taken), placed))
+            parts.append((name, placed))
         row = self._row([placed for _, placed in parts]) if items else None
         return row if row is not None else self._structure(parts, words, described)
 

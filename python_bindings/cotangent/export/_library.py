@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from platform import machine
 
@@ -80,6 +81,7 @@ class Exported:
 
     def _compile(self, target: str) -> list[_core.CompiledFunction]:
         if target not in self._compiled:
+            self._check_size(target)
             self._compiled[target] = [
                 _core.compile_function(
                     s.function.graph,
@@ -91,6 +93,18 @@ class Exported:
                 for s in self._signatures
             ]
         return self._compiled[target]
+
+    def _check_size(self, target: str) -> None:
+        """What a processor of 32 bits cannot address is no library for it."""
+        if not target.startswith(("armv7", "cortex", "wasm32")):
+            return
+        for signature in self._signatures:
+            sizes = {parameter.path: parameter.type.bytes for parameter in signature.parameters}
+            for path, size in sizes.items():
+                if size >= 1 << 31:
+                    raise ValueError(
+                        f"export of {signature.symbol} for {target}: {path} takes {size} bytes, and arrays have less than 2**31 there"
+                    )
 
     def _facts(self, target: str) -> Facts:
         return {s.name: made for s, made in zip(self._signatures, self._compile(target), strict=True)}
@@ -203,6 +217,8 @@ class Exported:
 def _target(name: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"target={name!r} must be a text: one of {', '.join(_core.library_targets())}")
+    if name.partition(":")[0] == "cuda":
+        raise ValueError(f"target={name!r} is one of export.compile, which makes a library of one function for GPUs")
     _core.library_code_files(name)
     return name
 
@@ -215,12 +231,12 @@ def default_target() -> str:
 def make(
     name: str,
     functions: Mapping[str, Function],
-    symbols: Mapping[str, str],
+    symbol_of: Callable[[str], str],
     target: str | None,
     checks: bool,
     numerics: str,
 ) -> Exported:
-    """The library of these functions, whose symbols are given."""
+    """The library of these functions, with these symbols."""
     _core.check_export_name(name)
     if name in _SYSTEM_LIBRARIES:
         raise ValueError(
@@ -228,9 +244,21 @@ def make(
         )
     if numerics not in ("fast", "portable"):
         raise ValueError(f"export of {name}: numerics={numerics!r} is neither 'fast' nor 'portable'")
+    if not isinstance(functions, Mapping):
+        raise TypeError(
+            f"export of {name}: functions must be a dict of names and what export.function makes; got {functions!r}"
+        )
+    for key, function in functions.items():
+        if not isinstance(key, str):
+            raise TypeError(f"export of {name}: the name of a function must be a string; got {key!r}")
+        if not isinstance(function, Function):
+            raise TypeError(
+                f"export of {name}: {key!r} must be what export.function makes of a function and its arguments; got a {type(function).__name__}"
+            )
     if not functions:
         raise ValueError(f"export of {name}: a library has at least one function")
     library = Library(name)
+    symbols = {key: symbol_of(key) for key in functions}
     taken = {f"{name}_{word}" for word in _OF_LIBRARY}
     for key, symbol in symbols.items():
         _core.check_export_name(symbol)
@@ -238,7 +266,13 @@ def make(
             if made in taken:
                 raise ValueError(f"export of {name}: {key!r} would define {made}, which the library has already")
             taken.add(made)
-    library.names |= taken
+    for key, symbol in symbols.items():
+        of_another = re.fullmatch(r"(.*)_(entry_\d+|program|program_\d+)", symbol)
+        if of_another is not None and of_another[1] in symbols.values():
+            raise ValueError(f"export of {name}: {key!r} would define {symbol}, which the library has already")
+    if "ct_run" in symbols.values():
+        raise ValueError(f"export of {name}: a function cannot be called ct_run, which is a type of the header")
+    library.names |= taken | {f"{symbol}_program" for symbol in symbols.values()}
     signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
     chosen = _target(default_target() if target is None else target)
     return Exported(library, functions, signatures, chosen, checks, numerics)

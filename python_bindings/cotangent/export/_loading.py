@@ -30,7 +30,7 @@ class Loaded:
         self.native = native
         self.__dict__.update(functions)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if len(self._functions) != 1:
             raise TypeError(f"{self._name} has several functions: {', '.join(self._functions)}; call one of these")
         return next(iter(self._functions.values()))(*args, **kwargs)
@@ -170,7 +170,7 @@ class SavedFunction:
         if values.size and (values.min() < 0 or values.max() > bound):
             raise ShapeError(f"{self.name}: {self.path(index)} is a length of {values.tolist()}, outside 0 … {bound}")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Becomes a part of what is captured: that of `jit` around it, at least."""
         operands = self.leaves(args, kwargs)
         results = primitives.call(*operands, *self.constants, graph=self.graph, name=self.name)
@@ -191,6 +191,8 @@ def read_functions(file: SavedFile, path: Path) -> tuple[dict[str, Any], list[Sa
         CorruptFileError: it is damaged, or of a newer version. TypeError: classes of arguments are not there.
     """
     description = _json(file.section("library"), path)
+    if file.has("shared"):
+        file.section("shared")  # is compared with its checksum
     functions = []
     end = 0
     try:

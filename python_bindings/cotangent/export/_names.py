@@ -26,6 +26,11 @@ class Names:
         return Names((*self._taken, *more), self._keywords)
 
 
+def function_word(name: str) -> str:
+    """What a function is called where there is no prefix in front: no name begins with a digit."""
+    return f"_{name}" if name[0].isdigit() else name
+
+
 def pascal(name: str) -> str:
     """``layers_1`` as ``Layers1``."""
     made = "".join(word[:1].upper() + word[1:] for word in name.split("_"))

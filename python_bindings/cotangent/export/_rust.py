@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cotangent import _core
 from cotangent.export._header import Facts, described
 from cotangent.export._layout import ArrayType, Library, Member, Row, Structure, Type, unique
-from cotangent.export._names import Names, returned, structure_names
+from cotangent.export._names import Names, function_word, returned, structure_names
 from cotangent.export._signature import Parameter, Signature
 
 _WORDS = """\
@@ -123,8 +123,8 @@ class _Writer:
         self.signatures = signatures
         self.facts = facts
         self.names = Names(_OWN, _KEYWORDS)
-        self.functions = {s.name: self.names.take(s.name) for s in signatures}
-        self.constants = {s.name: self.names.take(f"{s.name.upper()}_WORKSPACE") for s in signatures}
+        self.functions = {s.name: self.names.take(function_word(s.name)) for s in signatures}
+        self.constants = {s.name: self.names.take(f"{function_word(s.name).upper()}_WORKSPACE") for s in signatures}
         self.types = structure_names(library, self.names)
 
     # ---- Structures --------------------------------------------------------------------------------------------------

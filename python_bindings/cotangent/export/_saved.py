@@ -1,12 +1,14 @@
 """The saved form of a library: programs, what C sees of them, and the arrays that they close over, in one file.
 
-Structures of arguments and results are saved by the names of their classes. Reading a file imports nothing: classes are those that the
-process has, and their static data are texts, numbers and tuples of these.
+Structures of arguments and results are saved by the names of their classes. Reading a file imports nothing but modules of cotangent: classes are
+those that the process has, and their static data are texts, numbers and tuples of these.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import io
 import json
 import sys
@@ -75,6 +77,9 @@ def tree_to_json(tree: PyTreeDef) -> list[Any]:
 def _class(name: str) -> type:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
+    if found is None and module.startswith("cotangent."):
+        with contextlib.suppress(ImportError):
+            found = importlib.import_module(module)
     for word in path.split("."):
         found = getattr(found, word, None)
     if not isinstance(found, type):

@@ -10,7 +10,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent.export._function import Function
-from cotangent.export._layout import ArrayType, Library, Row, Structure, Type, unique
+from cotangent.export._layout import ArrayType, Library, Row, Structure, Type, distinct
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,15 @@ def sign(library: Library, name: str, symbol: str, function: Function) -> Signat
         for part in parts
     ]
     parameters: list[Parameter] = []
-    taken = {"run", "ct_run", *library.names}
-    for part, layout, places in placed:
-        if layout.type is None:
-            continue
+    with_arrays = [(part, layout, places) for part, layout, places in placed if layout.type is not None]
+    words = [
+        (part.name, library.identifier(part.name, f"x{number}")) for number, (part, _, _) in enumerate(with_arrays)
+    ]
+    names = distinct(words, {"run", "ct_run", *library.names})
+    for (part, layout, places), c_name in zip(with_arrays, names, strict=True):
+        assert layout.type is not None
         role = "out" if places is outputs else "inout" if part.name in function.in_place else "in"
         number = len(parameters)
-        c_name = unique(library.identifier(part.name, f"x{number}"), taken)
         parameters.append(Parameter(c_name, part.name, layout.type, role, role == "in" and _is_number(layout.type)))
         for leaf in layout.leaves:
             places[part.first + leaf.index] = Place(part.name + leaf.path, number, leaf.offset)
