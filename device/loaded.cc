@@ -10,9 +10,34 @@
 #include "device/run_plan.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
+#include "runtime/pool.h"
 #include "runtime/text.h"
 
 namespace ct {
+namespace {
+
+// A library's tasks on this process's threads (LibraryCaller::parallel). Such loops are worth it.
+void run_tasks(void* /*pool*/, uint32_t tasks, void (*task)(void* data, uint32_t i), void* data) {
+  struct Tasks {
+    void (*task)(void* data, uint32_t i);
+    void* data;
+  } context{task, data};
+  const ParallelLoop loop{.body =
+                              [](void* context, int64_t begin, int64_t end, void* /*scratch*/) {
+                                const auto& [task, data] = *static_cast<const Tasks*>(context);
+                                for (int64_t i = begin; i < end; ++i) task(data, static_cast<uint32_t>(i));
+                              },
+                          .context = &context,
+                          .extent = tasks,
+                          .multiple = 1,
+                          .scratch_bytes = 0,
+                          .scratch = nullptr,
+                          .nanoseconds = Pool::kLeastCold,
+                          .in_program = Pool::kLeastCold};
+  run_parallel(&loop);
+}
+
+}  // namespace
 
 Loaded::Loaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_table, NativeCode native)
     : plan_(std::move(plan)), device_(device), host_table_(std::move(host_table)), native_(std::move(native)) {
@@ -23,9 +48,13 @@ Loaded::Loaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_
 
 void Loaded::run_native(void* const* inputs, void* const* outputs) const {
   if (native_.asks_caller) {
-    auto* question = static_cast<CallerQuestion*>(cpu_arena(plan_.arena_bytes + kQuestionBytes));
-    *question = {[](void*) -> int { return go_on() ? 0 : 1; }, nullptr, 0};
-    return native_.entry(inputs, outputs, reinterpret_cast<std::byte*>(question) + kQuestionBytes);
+    auto* caller = static_cast<LibraryCaller*>(cpu_arena(plan_.arena_bytes + kCallerBytes));
+    *caller = {.stops = [](void*) -> int { return go_on() ? 0 : 1; },
+               .context = nullptr,
+               .told = 0,
+               .parallel = threads() > 1 ? &run_tasks : nullptr,
+               .pool = nullptr};
+    return native_.entry(inputs, outputs, reinterpret_cast<std::byte*>(caller) + kCallerBytes);
   }
   if (plan_.host_functions.empty()) {
     return native_.entry(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));

@@ -18,14 +18,19 @@ class Device;
 // kArenaAlignment, private to the call; may be null when arena_bytes is 0. Reentrant; never fails.
 using PlanEntry = void (*)(void* const* inputs, void* const* outputs, void* arena);
 
-// Before the arena of code that asks its caller, now and then, whether it is to go on: code of a library, which knows
-// nothing of this process.
-struct CallerQuestion {
+// Before the arena of a library's code, which knows nothing of this process: what it asks of its caller, now and then
+// whether it is to go on, and for threads that share its loops. Code of libraries that were made earlier knows the
+// first fields.
+struct LibraryCaller {
   int (*stops)(void* context);  // not 0: it is to return
   void* context;
   int32_t told;  // what it answered, ever
+  // Or null: task(data, i) for each i < tasks, in any order.
+  void (*parallel)(void* pool, uint32_t tasks, void (*task)(void* data, uint32_t i), void* data);
+  void* pool;
 };
-inline constexpr int64_t kQuestionBytes = 64;  // that it takes, so that the arena stays aligned
+inline constexpr int64_t kCallerBytes = 64;  // that it takes, so that the arena stays aligned
+static_assert(sizeof(LibraryCaller) <= kCallerBytes);
 
 // A native step's code in this process.
 struct NativeCode {

@@ -89,6 +89,7 @@ void register_libraries(py::module_& module) {
                              [](const CompiledFunction& self) { return jit::CWorkspace(self.function).copied_bytes; })
       .def_property_readonly("arena_bytes", [](const CompiledFunction& self) { return self.function.arena_bytes; })
       .def_property_readonly("may_stop", [](const CompiledFunction& self) { return self.function.may_stop; })
+      .def_property_readonly("shares_loops", [](const CompiledFunction& self) { return self.function.shares_loops; })
       .def_property_readonly("donations", [](const CompiledFunction& self) { return self.function.donations; })
       .def_readonly("nanoseconds", &CompiledFunction::nanoseconds)
       .def_readonly("bounded", &CompiledFunction::bounded)

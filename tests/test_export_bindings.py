@@ -260,9 +260,8 @@ CPP_STOPPED = """\
 #include "spin.hpp"
 int main() {
   const volatile int stop = 1;
-  spin_library::Workspace<spin_library::workspace_bytes> workspace;
   try {
-    spin_library::spin(1e18, workspace, &stop);
+    spin_library::spin(1e18, &stop);
   } catch (const spin_library::Error& error) {
     return error.status() == CT_STOPPED ? 0 : 1;
   }
@@ -273,9 +272,8 @@ RUST_STOPPED = """\
 mod spin;
 fn main() {
     let stop = std::sync::atomic::AtomicI32::new(1);
-    let mut workspace = spin::Workspace::<{ spin::WORKSPACE }>::new();
-    assert_eq!(spin::spin(1e18, &mut workspace, Some(&stop)), Err(spin::Error::STOPPED));
-    assert_eq!(spin::spin(3.0, &mut workspace, None), Ok(3.0));
+    assert_eq!(spin::spin(1e18, Some(&stop)), Err(spin::Error::STOPPED));
+    assert_eq!(spin::spin(3.0, None), Ok(3.0));
 }
 """
 

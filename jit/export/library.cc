@@ -99,13 +99,15 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
     if (!made.bounded) made.nanoseconds = std::max(made.nanoseconds, kMayBeLong);
     for (size_t level = 0; level < target.cpus.size(); ++level) {
       c.entries.push_back(concat(function.symbol, "_entry_", level));
-      const auto plan = jit::emit_library_entry(program, c.entries.back(), target.options(target.cpus[level]));
-      if (!plan.ok()) return plan.status();
-      const auto stack = jit::stack_sizes(plan->codes[0].bytes);
+      auto entry = jit::emit_library_entry(program, c.entries.back(), target.options(target.cpus[level]),
+                                           target.kind == LibraryTarget::Kind::kLinux);
+      if (!entry.ok()) return entry.status();
+      const auto stack = jit::stack_sizes(entry->object);
       if (!stack.ok()) return stack.status();
       made.stack_bytes = std::max(made.stack_bytes, stack->all);
-      made.objects.push_back(plan->codes[0].bytes);
-      c.arena_bytes = std::max(c.arena_bytes, plan->arena_bytes);
+      made.objects.push_back(std::move(entry->object));
+      c.arena_bytes = std::max(c.arena_bytes, entry->arena_bytes);
+      c.shares_loops = c.shares_loops || entry->shares_loops;
     }
     made.stack_bytes += stack_of_call(c);
     // LLVM notes no sizes there.

@@ -7,6 +7,7 @@
 
 #include "jit/llvm/c_checks.h"
 #include "jit/llvm/cpu_words.h"
+#include "jit/llvm/library_caller.h"
 #include "jit/llvm/target.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
@@ -42,7 +43,6 @@ class CFunctions {
     llvm::Type* pointer = b_.getPtrTy();
     llvm::Type* size = module.getDataLayout().getIntPtrType(module.getContext());
     run_ = llvm::StructType::get(size, pointer, size, pointer, pointer, pointer);
-    question_ = llvm::StructType::get(pointer, pointer, b_.getInt32Ty());
     entry_type_ = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer}, false);
   }
 
@@ -269,26 +269,42 @@ class CFunctions {
     const size_t arguments = function.inputs.size(), results = function.outputs.size();
     llvm::Value* pointers = places.pointers < 0 ? b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(inputs + results + 1))
                                                 : at(workspace, places.pointers);
-    for (size_t i = 0; i < arguments; ++i) b_.CreateStore(arrays.input(i), slot(pointers, i));
+    const auto store_output = [&](size_t i) {
+      const int64_t temporary = places.temporaries[i];
+      b_.CreateStore(temporary < 0 ? arrays.output(i) : at(workspace, temporary), slot(pointers, inputs + i));
+    };
+    // An input and the result in its place one after the other: their pointer would wait on the stack.
+    std::vector<std::vector<size_t>> results_of(arguments);
+    for (size_t i = 0; i < results; ++i) {
+      if (function.pairs[i] >= 0) results_of[static_cast<size_t>(function.pairs[i])].push_back(i);
+    }
+    for (size_t i = 0; i < arguments; ++i) {
+      b_.CreateStore(arrays.input(i), slot(pointers, i));
+      for (const size_t result : results_of[i]) store_output(result);
+    }
     for (size_t i = 0; i < constants_.size(); ++i) {
       b_.CreateStore(constants_[i], slot(pointers, arguments + i));
     }
     for (size_t i = 0; i < results; ++i) {
-      const int64_t temporary = places.temporaries[i];
-      b_.CreateStore(temporary < 0 ? arrays.output(i) : at(workspace, temporary), slot(pointers, inputs + i));
+      if (function.pairs[i] < 0) store_output(i);
     }
     llvm::Value* arena = places.bytes == 0 ? nothing : at(workspace, places.arena);
-    llvm::Value* question = nullptr;
-    if (function.may_stop) {
-      question = at(arena, -kQuestionBytes);
-      const auto member = [&](unsigned index) { return b_.CreateStructGEP(question_, question, index); };
-      b_.CreateStore(read_stop(), member(0));
-      b_.CreateStore(load_member(run, 3), member(1));
-      b_.CreateStore(b_.getInt32(0), member(2));
+    if (places.caller_on_stack) {
+      llvm::AllocaInst* caller = b_.CreateAlloca(b_.getInt8Ty(), b_.getInt64(kCallerBytes));
+      caller->setAlignment(llvm::Align(kAlignment));
+      arena = at(caller, kCallerBytes);
+    }
+    const auto asked = [&](CallerField field) { return caller_field(b_, at(arena, -kCallerBytes), field); };
+    if (function.asks_caller()) {
+      b_.CreateStore(read_stop(), asked(CallerField::kStops));
+      b_.CreateStore(given(run, 3, places), asked(CallerField::kContext));
+      b_.CreateStore(b_.getInt32(0), asked(CallerField::kTold));
+      b_.CreateStore(given(run, 4, places), asked(CallerField::kParallel));
+      b_.CreateStore(given(run, 5, places), asked(CallerField::kPool));
     }
     b_.CreateCall(entry_type_, entry, {pointers, slot(pointers, inputs), arena});
-    if (question != nullptr) {
-      llvm::Value* told = b_.CreateLoad(b_.getInt32Ty(), b_.CreateStructGEP(question_, question, 2));
+    if (function.may_stop) {
+      llvm::Value* told = b_.CreateLoad(b_.getInt32Ty(), asked(CallerField::kTold));
       return_if(b_.CreateIsNotNull(told), b_.getInt32(kCStopped));
     }
     for (size_t i = 0; i < results; ++i) {
@@ -297,6 +313,23 @@ class CFunctions {
                       static_cast<uint64_t>(function.output_avals[i].bytes()));
     }
     b_.CreateRet(b_.getInt32(kCOk));
+  }
+
+  // A pointer of the run, which may be NULL where there is no workspace in it.
+  llvm::Value* given(llvm::Value* run, unsigned index, const CWorkspace& places) {
+    if (places.bytes > 0) return load_member(run, index);
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* reads = block("reads");
+    llvm::BasicBlock* next = block("read");
+    b_.CreateCondBr(b_.CreateIsNull(run), next, reads);
+    b_.SetInsertPoint(reads);
+    llvm::Value* member = load_member(run, index);
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+    llvm::PHINode* value = b_.CreatePHI(b_.getPtrTy(), 2);
+    value->addIncoming(llvm::ConstantPointerNull::get(b_.getPtrTy()), before);
+    value->addIncoming(member, reads);
+    return value;
   }
 
   CChecks::Range workspace_of(llvm::Value* run, const CWorkspace& places) {
@@ -351,7 +384,6 @@ class CFunctions {
   CChecks checks_{b_, [this](llvm::Value* condition, CStatus status) { require(condition, status); }};
   const CLibrary& library_;
   llvm::StructType* run_;  // ct_run
-  llvm::StructType* question_;
   llvm::FunctionType* entry_type_;
   llvm::Function* fits_ = nullptr;
   std::vector<llvm::Constant*> constants_;  // of the function being added
@@ -363,20 +395,25 @@ absl::Span<const CStatusText> c_statuses() { return kStatuses; }
 
 CWorkspace::CWorkspace(const CFunction& function) {
   int64_t end = 0;
+  const auto count = static_cast<int64_t>(function.outputs.size()) + count_of_inputs(function);
+  for (size_t i = 0; i < function.outputs.size(); ++i) {
+    const bool copied = function.pairs[i] >= 0 && function.donations[i] != function.pairs[i];
+    temporaries.push_back(copied ? function.output_avals[i].bytes() : 0);
+    copied_bytes += temporaries.back();
+  }
+  caller_on_stack = function.asks_caller() && function.arena_bytes == 0 && copied_bytes == 0 && count <= kMostOnStack;
+  if (caller_on_stack) {
+    temporaries.assign(temporaries.size(), -1);
+    return;
+  }
   const auto take = [&](int64_t size) {
     const int64_t at = end;
     end = aligned(end + size);
     return at;
   };
-  if (function.may_stop) take(kQuestionBytes);
+  if (function.asks_caller()) take(kCallerBytes);
   arena = take(function.arena_bytes);
-  for (size_t i = 0; i < function.outputs.size(); ++i) {
-    const bool copied = function.pairs[i] >= 0 && function.donations[i] != function.pairs[i];
-    const int64_t size = copied ? function.output_avals[i].bytes() : 0;
-    temporaries.push_back(size > 0 ? take(size) : -1);
-    copied_bytes += size;
-  }
-  const auto count = static_cast<int64_t>(function.outputs.size()) + count_of_inputs(function);
+  for (int64_t& temporary : temporaries) temporary = temporary > 0 ? take(temporary) : -1;
   if (count > kMostOnStack) pointers = take(count * static_cast<int64_t>(sizeof(void*)));
   bytes = end;
 }

@@ -81,13 +81,17 @@ struct CFunction {
   std::vector<std::string> constants;  // bytes of further inputs; empty: the program has them itself
   int64_t arena_bytes = 0;
   bool may_stop = false;             // the program asks now and then whether to go on
+  bool shares_loops = false;         // with the caller's threads
   std::vector<std::string> entries;  // symbols, one for each of the library's levels
+
+  bool asks_caller() const { return may_stop || shares_loops; }
 };
 
 // Where in the caller's workspace what is.
 struct CWorkspace {
   explicit CWorkspace(const CFunction& function);
   int64_t arena = 0;
+  bool caller_on_stack = false;      // what the program asks, where it needs nothing else of the workspace
   std::vector<int64_t> temporaries;  // by output: a result that cannot be made in place; or -1
   int64_t pointers = -1;             // of arrays, where these are too many for the stack
   int64_t bytes = 0;

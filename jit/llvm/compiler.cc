@@ -43,16 +43,19 @@ Outline outline_for(const loop::Program& program, const Target& target) {
 struct Emitted {
   std::unique_ptr<llvm::Module> module;
   int64_t arena_bytes;
+  bool shares_loops = false;
 };
 
 // One module of the outline, or without a number the whole program as one.
 absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline& outline, std::string_view symbol,
-                                    Target& target, bool has_pool, std::optional<uint32_t> number = std::nullopt) {
+                                    Target& target, Sharing::Threads threads,
+                                    std::optional<uint32_t> number = std::nullopt) {
   Emitted emitted{target.new_module(program.name), 0};
   try {
-    CpuEmission emission(program, outline, target, *emitted.module, has_pool);
+    CpuEmission emission(program, outline, target, *emitted.module, threads);
     emit_module(emission, symbol, number);
     emitted.arena_bytes = emission.sharing.arena_bytes;
+    emitted.shares_loops = emission.sharing.shared_loops;
     if (debugging_wanted()) add_debug_information(*emitted.module, program, outline, symbol);
   } catch (...) {
     static_cast<void>(emitted.module.release());
@@ -140,7 +143,8 @@ class ObjectMaker {
       let_others_fork();
       std::string object;
       absl::StatusOr<Emitted> emitted = guarded(target, [&]() -> absl::StatusOr<Emitted> {
-        absl::StatusOr<Emitted> made = emit_module(program_, outline_, symbol_, target, true, module);
+        absl::StatusOr<Emitted> made =
+            emit_module(program_, outline_, symbol_, target, Sharing::Threads::kProcess, module);
         if (made.ok()) object = emit_text(target, *made);
         return made;
       });
@@ -165,10 +169,9 @@ class ObjectMaker {
   absl::Status status_;
 };
 
-// The whole program as text or as one object for C.
-absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target,
-                                     bool has_pool) {
-  return emit_module(program, outline_for(program, target), symbol, target, has_pool);
+// The whole program, to be read.
+absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target) {
+  return emit_module(program, outline_for(program, target), symbol, target, Sharing::Threads::kProcess);
 }
 
 }  // namespace
@@ -181,27 +184,25 @@ absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view 
   return ObjectMaker(program, functions, symbol, options).run(*std::move(target));
 }
 
-absl::StatusOr<Plan> emit_library_entry(const loop::Program& program, std::string_view symbol,
-                                        const TargetOptions& options) {
+absl::StatusOr<LibraryEntry> emit_library_entry(const loop::Program& program, std::string_view symbol,
+                                                const TargetOptions& options, bool may_share) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  return guarded(**target, [&]() -> absl::StatusOr<Plan> {
+  return guarded(**target, [&]() -> absl::StatusOr<LibraryEntry> {
     Outline functions = outline_for(program, **target);
     functions.asks_caller = may_take_long(program);
     uint32_t one = 1;
     int64_t weight = 0;
     for (const OutlinedFunction& f : functions.functions) weight += f.weight;
     if (absl::Status enough = check_memory(weight, one); !enough.ok()) return enough;
-    absl::StatusOr<Emitted> emitted = emit_module(program, functions, symbol, **target, /*has_pool=*/false);
+    absl::StatusOr<Emitted> emitted = emit_module(program, functions, symbol, **target,
+                                                  may_share ? Sharing::Threads::kCaller : Sharing::Threads::kNone);
     if (!emitted.ok()) return emitted.status();
     const llvm::StringRef name(symbol.data(), symbol.size());
     emitted->module->getFunction(name)->setVisibility(llvm::GlobalValue::HiddenVisibility);
-    Plan plan;
-    plan.name = program.name;
-    plan.target = "cpu";
-    plan.codes.push_back({.format = Code::Format::kElf, .bytes = emit_text(**target, *emitted)});
-    plan.arena_bytes = emitted->arena_bytes;
-    return plan;
+    const bool shares_loops = emitted->shares_loops;
+    const int64_t arena_bytes = emitted->arena_bytes;
+    return LibraryEntry{emit_text(**target, *emitted), arena_bytes, shares_loops};
   });
 }
 
@@ -215,7 +216,7 @@ absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const Tar
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   return guarded(**target, [&]() -> absl::StatusOr<std::string> {
-    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*has_pool=*/true);
+    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target);
     if (!emitted.ok()) return emitted.status();
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -228,7 +229,7 @@ absl::StatusOr<std::string> emit_assembly(const loop::Program& program, const Ta
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   return guarded(**target, [&]() -> absl::StatusOr<std::string> {
-    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*has_pool=*/true);
+    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target);
     if (!emitted.ok()) return emitted.status();
     return emit_text(**target, *emitted, /*as_text=*/true);
   });

@@ -58,9 +58,14 @@ absl::StatusOr<LoadedPtr> compile(const loop::Program& program, const TargetOpti
 // Whether a program asks now and then whether to go on (polls.cc). It depends on the program alone.
 bool may_take_long(const loop::Program& program);
 // A program's entry point as one object for a library, whose other objects alone see it: it brings its own steps and
-// asks its caller whether to go on (CallerQuestion), where may_take_long.
-absl::StatusOr<Plan> emit_library_entry(const loop::Program& program, std::string_view symbol,
-                                        const TargetOptions& options = {});
+// asks its caller whether to go on where may_take_long (LibraryCaller).
+struct LibraryEntry {
+  std::string object;
+  int64_t arena_bytes = 0;
+  bool shares_loops = false;  // with threads that its caller gives it
+};
+absl::StatusOr<LibraryEntry> emit_library_entry(const loop::Program& program, std::string_view symbol,
+                                                const TargetOptions& options = {}, bool may_share = false);
 
 // Kernels, to be launched in order, for an architecture ("sm_80", "sm_90", ...), or, kEmulated, for the device of that
 // name. What the host would have to do is kUnimplemented.

@@ -19,11 +19,11 @@ using loop::Statement;
 using loop::StatementKind;
 
 CpuEmission::CpuEmission(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module,
-                         bool has_pool)
+                         Sharing::Threads threads)
     : Emission(program, outline, target, module),
       cost(program),
-      sharing{.has_pool = has_pool, .arena_bytes = outline.arena_bytes},
-      stops{.wanted = (has_pool || outline.asks_caller) && may_take_long(program)} {}
+      sharing{.threads = threads, .arena_bytes = outline.arena_bytes},
+      stops{.wanted = (sharing.in_process() || outline.asks_caller) && may_take_long(program)} {}
 
 namespace {
 

@@ -24,7 +24,7 @@ class StatementScope {
 
 struct CpuEmission : Emission {
   CpuEmission(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module,
-              bool has_pool);
+              Sharing::Threads threads);
 
   CostModel cost;
   Sharing sharing;

@@ -330,7 +330,7 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& bl
 // to rows of the destination, by log2(lanes) rounds of exchanges between registers. Strides are in elements.
 llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
   const int64_t which = transpose_number(dtype_, lanes);
-  const bool ready = e_.sharing.has_pool && is_ready(ready_level_, which);
+  const bool ready = e_.sharing.in_process() && is_ready(ready_level_, which);
   const std::string name = ready ? ready_symbol(ready_level_, which)
                                  : "transpose." + std::to_string(8 * size_) + "." + std::to_string(lanes);
   if (llvm::Function* known = e_.code.module.getFunction(name)) return known;

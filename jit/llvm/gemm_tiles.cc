@@ -152,7 +152,7 @@ std::vector<unsigned> GemmEmitter::transposed_lanes() const {
 
 bool GemmEmitter::call_ready_block(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
                                    llvm::Value* last, llvm::Value* begin, llvm::Value* end) {
-  if (!e_.sharing.has_pool || p.k < kLeastSteps || p.m * p.n * p.k < kLeastMultiplyAdds) return false;
+  if (!e_.sharing.in_process() || p.k < kLeastSteps || p.m * p.n * p.k < kLeastMultiplyAdds) return false;
   const bool strips = block.strips != nullptr;
   const int64_t a_row = strips ? t.k_block : block.a.row_stride, rest_rows = p.m % t.rows,
                 rest_columns = p.n % t.width();

@@ -464,7 +464,7 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
   plan.target = emulated ? std::string(kEmulated) : "cuda:" + std::string(architecture);
   const Outline none;  // kernels are cut out another way
   try {
-    CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
+    CpuEmission emission(program, none, **target, *module, Sharing::Threads::kNone);
     KernelEmitter(emission, machine, without_barrier).emit(plan);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/loaded.h"
 #include "jit/llvm/emit.h"
+#include "jit/llvm/library_caller.h"
 #include "jit/loop/visit.h"
 #include "jit/machine/questions.h"
 #include "runtime/interrupt.h"
@@ -31,18 +31,26 @@ constexpr double kPicoseconds = 1000;
 llvm::Value* ask_caller(CpuEmission& e) {
   llvm::Type* i32 = e.b.getInt32Ty();
   llvm::Type* pointer = e.b.getPtrTy();
-  llvm::StructType* question = llvm::StructType::get(pointer, pointer, i32);
-  llvm::Value* at = e.code.arena_at(-kQuestionBytes);
-  const auto field = [&](unsigned index) { return e.b.CreateStructGEP(question, at, index); };
+  const auto field = [&](CallerField which) { return caller_field(e.code, which); };
   llvm::Value* answer = e.b.CreateCall(llvm::FunctionType::get(i32, {pointer}, false),
-                                       e.b.CreateLoad(pointer, field(0)), {e.b.CreateLoad(pointer, field(1))});
-  llvm::Value* told = e.b.CreateOr(answer, e.b.CreateLoad(i32, field(2)));
-  e.b.CreateStore(told, field(2));
-  return e.b.CreateIsNull(told);
+                                       e.b.CreateLoad(pointer, field(CallerField::kStops)),
+                                       {e.b.CreateLoad(pointer, field(CallerField::kContext))});
+  // Threads that share a loop ask at the same time.
+  llvm::Value* at = field(CallerField::kTold);
+  llvm::LoadInst* known = e.b.CreateAlignedLoad(i32, at, llvm::Align(4));
+  known->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::BasicBlock* tells = e.code.new_block("tells");
+  llvm::BasicBlock* told = e.code.new_block("told");
+  e.b.CreateCondBr(e.b.CreateIsNull(answer), told, tells);
+  e.b.SetInsertPoint(tells);
+  e.b.CreateAlignedStore(answer, at, llvm::Align(4))->setAtomic(llvm::AtomicOrdering::Monotonic);
+  e.b.CreateBr(told);
+  e.b.SetInsertPoint(told);
+  return e.b.CreateIsNull(e.b.CreateOr(answer, known));
 }
 
 llvm::Value* ask_to_go_on(CpuEmission& e) {
-  if (!e.sharing.has_pool) return ask_caller(e);
+  if (!e.sharing.in_process()) return ask_caller(e);
   llvm::FunctionCallee ask = e.code.module.getOrInsertFunction(kGoOnSymbol, e.b.getInt1Ty());
   auto* declared = llvm::cast<llvm::Function>(ask.getCallee());
   declared->addRetAttr(llvm::Attribute::ZExt);

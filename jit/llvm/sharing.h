@@ -12,7 +12,15 @@ namespace ct::jit {
 struct CpuEmission;
 
 struct Sharing {
-  bool has_pool = false;  // of threads, where the code runs (runtime/pool.h)
+  // Whose threads share loops.
+  enum class Threads : uint8_t {
+    kNone,
+    kProcess,  // runtime/pool.h: the code runs in this process
+    kCaller,   // of a library: what its caller gives it (ct_run::parallel)
+  };
+  Threads threads = Threads::kNone;
+  bool in_process() const { return threads == Threads::kProcess; }
+  bool shared_loops = false;  // there is one
   // In a function of a range: its own scratch memory, and how much it uses.
   bool in_range = false;
   llvm::Value* scratch = nullptr;

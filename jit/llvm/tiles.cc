@@ -94,7 +94,7 @@ absl::StatusOr<std::string> make_ready(int level) {
     b.gemm(1, 1, 1, {in, 0, 1, 1}, {in, 0, 1, 1}, {out, 0, 1, 1}, false);
     const loop::Program program = b.finish();
     const Outline none;
-    CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
+    CpuEmission emission(program, none, **target, *module, Sharing::Threads::kNone);
     GemmEmitter gemm(emission, program.gemms[0]);
     auto set = [&](int64_t number, llvm::Function* function) {
       function->setName(ready_symbol(level, number));

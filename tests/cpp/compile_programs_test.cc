@@ -488,7 +488,7 @@ TEST(CompilePrograms, ExportedLibraryRuns) {
     Plan facts;
     facts.arena_bytes = compiled->function.arena_bytes;
     facts.donations = {-1};
-    const auto loaded = (*library)->load(*graph, facts, "scale_entry", compiled->function.may_stop);
+    const auto loaded = (*library)->load(*graph, facts, "scale_entry", compiled->function.asks_caller());
     ASSERT_TRUE(loaded.ok()) << loaded.status().message();
     EXPECT_EQ(std::memcmp((**loaded)(inputs)[0].data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
     EXPECT_FALSE((*library)->load(*graph, facts, "scale_nothing", false).ok());

@@ -124,8 +124,27 @@ struct alignas(64) Workspace {
 };
 """
 
-_OWN = ("Error", "View", "Workspace", "Model", "Memory", "check", "throw_unless_ok", "pairs", "workspace_bytes")
-_LOCAL = ("workspace", "stop", "run", "bytes", "memory_", "made")
+_THREADS = """\
+// What shares the loops of a call, if anything: runs all tasks, on whichever threads, and returns when they are done.
+struct Threads {
+  void (*parallel)(void* pool, std::uint32_t tasks, void (*task)(void* data, std::uint32_t index), void* data) = nullptr;
+  void* pool = nullptr;
+};
+"""
+
+_OWN = (
+    "Threads",
+    "Error",
+    "View",
+    "Workspace",
+    "Model",
+    "Memory",
+    "check",
+    "throw_unless_ok",
+    "pairs",
+    "workspace_bytes",
+)
+_LOCAL = ("workspace", "stop", "threads", "run", "bytes", "memory_", "made")
 
 
 class _Writer:
@@ -188,11 +207,17 @@ class _Writer:
             body.append(f'static_assert(bytes >= {macro}, "the workspace has less than {macro} bytes");')
         if facts.may_stop:
             declared.append("const volatile int* stop = nullptr")
+        if facts.shares_loops:
+            declared.append("Threads threads = {}")
+        stop = "stop" if facts.may_stop else "nullptr"
+        run = "&run" if needs or facts.may_stop or facts.shares_loops else "nullptr"
         if needs:
-            body.append(f"const ct_run run = workspace.run({'stop' if facts.may_stop else ''});")
-        elif facts.may_stop:
-            body.append("const ct_run run{sizeof(ct_run), nullptr, 0, stop, nullptr, nullptr};")
-        run = "&run" if needs or facts.may_stop else "nullptr"
+            body.append(f"{'' if facts.shares_loops else 'const '}ct_run run = workspace.run({stop});")
+            if facts.shares_loops:
+                body += ["run.parallel = threads.parallel;", "run.pool = threads.pool;"]
+        elif run == "&run":
+            threads = "threads.parallel, threads.pool" if facts.shares_loops else "nullptr, nullptr"
+            body.append(f"const ct_run run{{sizeof(ct_run), nullptr, 0, {stop}, {threads}}};")
         if result is not None:
             body.append(f"{self._element(result.type)} {names[result.name]}{{}};")
         body.append(wrapped(f"throw_unless_ok(::{signature.symbol}", [*passed, run], ");", 2).lstrip())
@@ -282,6 +307,9 @@ class _Writer:
         if facts.may_stop:
             declared.append("const volatile int* stop = nullptr")
             passed.append("stop")
+        if facts.shares_loops:
+            declared.append("Threads threads = {}")
+            passed.append("threads")
         name = self.functions[signature.name]
         kind = "void" if result is None or result.name in bound else self._result(signature)
         back = "" if result is None else f"{own}{bound[result.name]} = " if result.name in bound else "return "
@@ -354,6 +382,7 @@ class _Writer:
             _VIEW % words if "View<" in body else "",
             _COMPLEX if "pairs(" in body else "",
             _WORKSPACE % {"bytes": _greatest(macros)} if macros else "",
+            _THREADS if "Threads threads" in body else "",
             *functions,
             model,
             f"}}  // namespace {self.space}\n\n#endif\n",

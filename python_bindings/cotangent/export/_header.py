@@ -18,6 +18,7 @@ _FACTS = (
     "copied_bytes",
     "arena_bytes",
     "may_stop",
+    "shares_loops",
     "bounded",
     "stack_bytes",
     "nanoseconds",
@@ -159,6 +160,8 @@ def function_text(signature: Signature, facts: CompiledFunction) -> str:
     lines = [f"/* {first}", *(f" * {line}" for line in others)]
     if facts.copied_bytes:
         lines.append(f" * {facts.copied_bytes} bytes of what is updated in place pass through the workspace.")
+    if facts.shares_loops:
+        lines.append(" * Shares its longest loops by run->parallel, where that is given; results do not depend on it.")
     lines.append(f" * {'Time is bounded.' if facts.bounded else 'How long it takes depends on the values.'}")
     lines[-1] += f" Stack: at most {facts.stack_bytes} bytes. */"
     symbol = signature.symbol

@@ -217,7 +217,7 @@ def run_native(library: OpenLibrary, description: dict[str, Any], functions: Seq
             function.graph,
             f"{facts['symbol']}_entry",
             facts["arena_bytes"],
-            facts["may_stop"],
+            facts["may_stop"] or facts.get("shares_loops", False),  # which earlier versions did not
             facts["donations"],
             facts["nanoseconds"],
         )
