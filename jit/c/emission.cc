@@ -288,6 +288,11 @@ void Emission::statements(BlockId id, uint32_t begin, uint32_t end) {
 }
 
 void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
+  if (sides != nullptr && s.kind != StatementKind::kConstant) {
+    const bool is_left_out =
+        loop::is_instruction(s) ? !sides->needed.contains(s.result) : sides->asks && s.kind != StatementKind::kIf;
+    if (is_left_out) return;
+  }
   switch (s.kind) {
     case StatementKind::kStore: {
       const DType dtype = s.dtype;
@@ -302,7 +307,7 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
     case StatementKind::kWhile:
       return while_loop(program.whiles[s.detail]);
     case StatementKind::kIf:
-      return if_else(program.ifs[s.detail]);
+      return if_else(program.ifs[s.detail], id, position);
     case StatementKind::kGemm:
       return product(program.gemms[s.detail]);
     case StatementKind::kFill:

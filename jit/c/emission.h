@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/c/rare.h"
 #include "jit/c/source.h"
 #include "jit/cost/cost.h"
 #include "jit/loop/loop.h"
@@ -96,7 +97,7 @@ class Emission {
   Expression combined(ScalarOp op, DType dtype, std::string a, std::string b);
   void for_loop(const loop::For& loop);  // loops.cc
   void while_loop(const loop::While& loop);
-  void if_else(const loop::If& branch);
+  void if_else(const loop::If& branch, loop::BlockId block, uint32_t position);
   void product(const loop::Gemm& gemm);  // products.cc
   // A call of a function of real numbers, if the statements from `begin` on are one (functions.cc): where it ends.
   uint32_t function_call(loop::BlockId block, uint32_t begin, uint32_t end);
@@ -113,11 +114,16 @@ class Emission {
   bool stops = false;  // it returns a status
   bool in_lanes = false;
   bool in_function = false;  // of real numbers
+  Sides* sides = nullptr;    // which are written of rare branches, if not all
   int loops_open = 0;
   int64_t arena_bytes = 0;
 
  private:
   void count_uses();
+  std::string call_of(const std::vector<loop::Value>& arguments, loop::Value result, loop::BlockId block,
+                      uint32_t begin, uint32_t end, Sides* part, std::string_view suffix);
+  bool reads_any(const std::vector<loop::Value>& values) const;
+  void usual_side(const loop::If& branch, loop::BlockId block, uint32_t position);
   bool is_parameter(const std::string& name) const;
   Expression scalar(const loop::Statement& statement);
   Expression converted(const loop::Statement& statement);

@@ -295,6 +295,31 @@ void Emission::for_loop(const For& loop) {
     close();
     --loops_open;
   };
+  const auto run_asking = [&] {
+    const bool at_once = loop.extent.is_constant() && loop.extent.constant() <= 2 * kAskedAtOnce;
+    std::string begin = "0", end = extent;
+    if (at_once) {
+      open();
+    } else {
+      begin = loop_variable();
+      open("for (int64_t ", begin, " = 0; ", begin, " < ", extent, "; ", begin, " += ", kAskedAtOnce, ")");
+      end = fresh("end");
+      line("const int64_t ", end, " = ", extent, " - ", begin, " < ", kAskedAtOnce, " ? ", extent, " : ", begin, " + ",
+           kAskedAtOnce, ";");
+    }
+    const auto iterate = [&](bool independent, const Body& inside) {
+      if (independent) line("CT_INDEPENDENT");
+      const std::string variable = loop_variable();
+      open("for (int64_t ", variable, " = ", begin, "; ", variable, " < ", end, "; ++", variable, ")");
+      define(loop.variable, {variable});
+      inside();
+      close();
+      --loops_open;
+    };
+    write_by_sides(*this, loop, iterate, [&] { carried.step(); });
+    close();
+    if (!at_once) --loops_open;
+  };
   const bool all_whole = loop.extent.is_constant() && loop.extent.constant() % int64_t{std::max(how.width, 1U)} == 0;
   if (outermost_lanes && !how.masked_tail && !all_whole && has_ordered_folds(program, loop.body)) {
     // Iterations that fill no vector are not in lanes: their inner loops are.
@@ -308,6 +333,8 @@ void Emission::for_loop(const For& loop) {
     run("0", whole, true);
     in_lanes = false;
     run(whole, extent, false);
+  } else if (outermost_lanes && asks_for_rare(*this, loop)) {
+    run_asking();
   } else {
     run("0", extent, outermost_lanes);
   }
@@ -329,7 +356,27 @@ void Emission::while_loop(const loop::While& loop) {
   carried.finish();
 }
 
-void Emission::if_else(const If& branch) {
+// Of a rare branch, where that is asked before.
+void Emission::usual_side(const If& branch, loop::BlockId id, uint32_t position) {
+  const bool taken_is_rare = rare_side(program, branch) == branch.then_block;
+  if (sides->asks) {
+    sides->taken.push_back(concat(taken_is_rare ? "" : "!", value(branch.condition, taken_is_rare ? kUnary : kAtom)));
+  }
+  block(taken_is_rare ? branch.else_block : branch.then_block);
+  for (const If::Merge& merge : branch.merges) {
+    if (uses(merge.result).count == 0 || !sides->needed.contains(merge.result)) continue;
+    const Expression expression = values_[taken_is_rare ? merge.else_value : merge.then_value];
+    if (expression.binding == kAtom && !expression.reads) {
+      define(merge.result, expression);
+    } else {
+      define_at(merge.result, expression, id, position);
+    }
+  }
+}
+
+void Emission::if_else(const If& branch, loop::BlockId id, uint32_t position) {
+  if (sides != nullptr && rare_side(program, branch) != loop::kNoBlock) return usual_side(branch, id, position);
+  if (sides != nullptr && sides->asks) return;
   std::vector<std::string> names;
   for (const If::Merge& merge : branch.merges) {
     names.push_back(uses(merge.result).count == 0 ? "" : fresh("chosen"));
