@@ -439,8 +439,7 @@ std::string Helpers::decode(DType small) {
   if (knows(name)) return name;
   const std::string to_bits = bitcast(DType::kFloat32, DType::kUInt32),
                     from_bits = bitcast(DType::kUInt32, DType::kFloat32);
-  if (converts(small))
-    return function(name, concat(kInline, "float ", name, "(uint16_t stored) { return _cvtsh_ss(stored); }\n"));
+  if (converts(small)) return decode_half();
   const std::string head = concat(kInline, "float ", name, "(", memory_type(small), " stored) {\n");
   if (small == DType::kBFloat16)
     return function(name, concat(head, "  return ", from_bits, "((uint32_t)stored << 16);\n}\n"));
@@ -474,8 +473,7 @@ std::string Helpers::encode(DType small) {
   if (knows(name)) return name;
   const std::string to_bits = bitcast(DType::kFloat32, DType::kUInt32);
   const std::string narrow(memory_type(small));
-  if (converts(small))
-    return function(name, concat(kInline, "uint16_t ", name, "(float x) { return _cvtss_sh(x, 0); }\n"));
+  if (converts(small)) return encode_half();
   const std::string head = concat("/* Of a number that there is in the format. */\n", kInline, narrow, " ", name,
                                   "(float x) {\n  const uint32_t bits = ", to_bits, "(x);\n");
   if (small == DType::kBFloat16) return function(name, concat(head, "  return (uint16_t)(bits >> 16);\n}\n"));
@@ -511,9 +509,7 @@ std::string Helpers::round_to(DType small) {
                     from_bits = bitcast(DType::kUInt32, DType::kFloat32);
   const std::string head = concat("/* The nearest number that there is in the format, of two the even one. */\n",
                                   kInline, "float ", name, "(float x) {\n  const uint32_t bits = ", to_bits, "(x);\n");
-  if (converts(small)) {
-    return function(name, concat(kInline, "float ", name, "(float x) { return _cvtsh_ss(_cvtss_sh(x, 0)); }\n"));
-  }
+  if (converts(small)) return round_to_half();
   const std::string nan = "  if (x != x) result = __builtin_copysignf(__builtin_nanf(\"\"), x);\n";
   if (small == DType::kFloat8E8M0FNU) {
     return function(name, concat(head, R"(  const uint32_t tiny = bits < 0x600000u ? 0x400000u : 0x800000u;
