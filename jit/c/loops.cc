@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "jit/c/emission.h"
+#include "jit/c/side_by_side.h"
 #include "jit/loop/visit.h"
 #include "jit/machine/questions.h"
 #include "runtime/error.h"
@@ -395,6 +396,8 @@ void Emission::for_loop(const For& loop) {
     run("0", whole, true);
     in_lanes = false;
     run(whole, extent, false);
+  } else if (outermost_lanes && runs_side_by_side(*this, loop)) {
+    write_side_by_side(*this, loop);
   } else if (outermost_lanes && asks_for_rare(*this, loop)) {
     run_asking();
   } else {
