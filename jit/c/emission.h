@@ -120,8 +120,8 @@ class Emission {
 
  private:
   void count_uses();
-  std::string call_of(const std::vector<loop::Value>& arguments, loop::Value result, loop::BlockId block,
-                      uint32_t begin, uint32_t end, Sides* part, std::string_view suffix);
+  std::string call_of(const std::vector<loop::Value>& arguments, const Stretch& stretch, Sides* part,
+                      std::string_view suffix);
   bool reads_any(const std::vector<loop::Value>& values) const;
   void usual_side(const loop::If& branch, loop::BlockId block, uint32_t position);
   bool is_parameter(const std::string& name) const;

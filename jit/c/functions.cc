@@ -74,17 +74,18 @@ uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
     result = value;
   }
   if (result == loop::kNoValue || !run.only_computes) return begin;
+  const Stretch stretch{id, begin, after, {result}};
   if (sides == nullptr) {
-    const std::string call = call_of(run.arguments, result, id, begin, after, nullptr, "");
+    const std::string call = call_of(run.arguments, stretch, nullptr, "");
     define_at(result, {call, kAtom, reads_any(run.arguments)}, id, after - 1);
     return after;
   }
-  Sides usual = usual_sides(*this, id, begin, after, {result}), asking = asking_sides(*this, id, begin, after, {});
+  Sides usual = usual_sides(*this, stretch), asking = asking_sides(*this, stretch);
   if (sides->asks && asking.branches) {
-    sides->taken.push_back(call_of(run.arguments, result, id, begin, after, &asking, "_is_rare"));
+    sides->taken.push_back(call_of(run.arguments, stretch, &asking, "_is_rare"));
   }
   if (!sides->needed.contains(result)) return after;
-  const std::string call = call_of(run.arguments, result, id, begin, after, &usual, asking.branches ? "_usual" : "");
+  const std::string call = call_of(run.arguments, stretch, &usual, asking.branches ? "_usual" : "");
   define_at(result, {call, kAtom, reads_any(run.arguments)}, id, after - 1);
   return after;
 }
@@ -94,9 +95,10 @@ bool Emission::reads_any(const std::vector<Value>& values) const {
 }
 
 // A call of the function that statements are, or, by `part`, of what is written of them.
-std::string Emission::call_of(const std::vector<Value>& arguments, Value result, BlockId id, uint32_t begin,
-                              uint32_t end, Sides* part, std::string_view suffix) {
+std::string Emission::call_of(const std::vector<Value>& arguments, const Stretch& stretch, Sides* part,
+                              std::string_view suffix) {
   // What is constant outside is an argument too: the function is the same for all.
+  const Value result = stretch.results.front();
   std::string list, parameters;
   std::vector<std::pair<Value, Expression>> outside;
   for (const Value argument : arguments) {
@@ -115,7 +117,8 @@ std::string Emission::call_of(const std::vector<Value>& arguments, Value result,
   const bool outer_lanes = std::exchange(in_lanes, true);
   Sides* const outer_sides = std::exchange(sides, part);
   in_function = true;
-  for (uint32_t i = begin; i < end; ++i) statement(program.blocks[id].statements[i], id, i);
+  const std::vector<Statement>& statements = program.blocks[stretch.block].statements;
+  for (uint32_t i = stretch.begin; i < stretch.end; ++i) statement(statements[i], stretch.block, i);
   const bool asks = part != nullptr && part->asks;
   line("return ", asks ? join(std::exchange(part->taken, {}), " | ") : value(result), ";");
   in_function = false;
@@ -127,7 +130,7 @@ std::string Emission::call_of(const std::vector<Value>& arguments, Value result,
   std::string body = std::exchange(text, std::move(outer_text));
   for (auto& [argument, expression] : outside) values_[argument] = std::move(expression);
   const DType dtype = program.values[result].dtype;
-  const ScalarOp op = program.expansions[program.blocks[id].statements[begin].expansion - 1];
+  const ScalarOp op = program.expansions[statements[stretch.begin].expansion - 1];
   const std::string_view type = asks ? "bool" : register_type(dtype);
   const std::string name = helpers.function_like(concat("ct_", scalar_op_info(op).name, "_", short_name(dtype), suffix),
                                                  concat(kInline, type, " $name(", parameters, ") {\n", body, "}\n"));

@@ -88,7 +88,7 @@ class Lanes {
         known_(loop.extent.is_constant()),
         extent_(known_ ? std::max<int64_t>(loop.extent.constant(), 0) : 0),
         extent_text_(e.index(loop.extent, kProduct)),
-        asks_(asks_for_rare(e, loop)),
+        asks_(asks_for_rare(e, stretch_of(e, loop))),
         many_at_once_((asks_ || stores(e.program, loop.body)) && (!known_ || extent_ >= 2 * width_)) {}
 
   void emit() {
@@ -209,7 +209,12 @@ class Lanes {
         }
       }
     };
-    if (asks_ && room > width_) return write_by_sides(e_, loop_, iterate, keep);
+    if (asks_ && room > width_) {
+      return write_by_sides(e_, stretch_of(e_, loop_), iterate, [&](bool asks) {
+        e_.block(loop_.body);
+        if (!asks) keep();
+      });
+    }
     iterate(true, [&] {
       e_.block(loop_.body);
       keep();
@@ -379,7 +384,10 @@ void Emission::for_loop(const For& loop) {
       close();
       --loops_open;
     };
-    write_by_sides(*this, loop, iterate, [&] { carried.step(); });
+    write_by_sides(*this, stretch_of(*this, loop), iterate, [&](bool asks) {
+      block(loop.body);
+      if (!asks) carried.step();
+    });
     close();
     if (!at_once) --loops_open;
   };
@@ -393,12 +401,16 @@ void Emission::for_loop(const For& loop) {
       whole = fresh("whole");
       line("const int64_t ", whole, " = ", extent, " > 0 ? (", extent, ") / ", how.width, " * ", how.width, " : 0;");
     }
-    run("0", whole, true);
+    if (runs_side_by_side(*this, loop)) {
+      write_side_by_side(*this, loop, whole);
+    } else {
+      run("0", whole, true);
+    }
     in_lanes = false;
     run(whole, extent, false);
   } else if (outermost_lanes && runs_side_by_side(*this, loop)) {
-    write_side_by_side(*this, loop);
-  } else if (outermost_lanes && asks_for_rare(*this, loop)) {
+    write_side_by_side(*this, loop, extent);
+  } else if (outermost_lanes && asks_for_rare(*this, stretch_of(*this, loop))) {
     run_asking();
   } else {
     run("0", extent, outermost_lanes);

@@ -54,15 +54,6 @@ void add_needed(const Emission& e, BlockId block, uint32_t begin, uint32_t end, 
   }
 }
 
-Sides sides_of(const Emission& e, BlockId block, uint32_t begin, uint32_t end, const std::vector<Value>& results,
-               bool asks) {
-  Sides sides;
-  sides.asks = asks;
-  sides.needed.insert(results.begin(), results.end());
-  add_needed(e, block, begin, end, sides);
-  return sides;
-}
-
 }  // namespace
 
 BlockId rare_side(const loop::Program& program, const loop::If& branch) {
@@ -75,46 +66,49 @@ BlockId rare_side(const loop::Program& program, const loop::If& branch) {
   return loop::kNoBlock;
 }
 
-Sides usual_sides(const Emission& e, BlockId block, uint32_t begin, uint32_t end, const std::vector<Value>& results) {
-  return sides_of(e, block, begin, end, results, false);
+Sides usual_sides(const Emission& e, const Stretch& stretch) {
+  Sides sides;
+  sides.needed.insert(stretch.results.begin(), stretch.results.end());
+  add_needed(e, stretch.block, stretch.begin, stretch.end, sides);
+  return sides;
 }
 
-Sides asking_sides(const Emission& e, BlockId block, uint32_t begin, uint32_t end, const std::vector<Value>& results) {
-  return sides_of(e, block, begin, end, results, true);
+Sides asking_sides(const Emission& e, const Stretch& stretch) {
+  Sides sides;
+  sides.asks = true;
+  add_needed(e, stretch.block, stretch.begin, stretch.end, sides);
+  return sides;
 }
 
-void write_by_sides(Emission& e, const loop::For& loop, const std::function<void(bool, const Body&)>& iterate,
-                    const Body& after) {
-  const auto size = static_cast<uint32_t>(e.program.blocks[loop.body].statements.size());
-  std::vector<Value> results;
-  for (const loop::Carry& carry : loop.carries) results.push_back(carry.next);
+Stretch stretch_of(const Emission& e, const loop::For& loop) {
+  Stretch stretch{loop.body, 0, static_cast<uint32_t>(e.program.blocks[loop.body].statements.size()), {}};
+  for (const loop::Carry& carry : loop.carries) stretch.results.push_back(carry.next);
+  return stretch;
+}
+
+void write_by_sides(Emission& e, const Stretch& stretch, const std::function<void(bool, const Body&)>& iterate,
+                    const std::function<void(bool)>& write) {
   const std::string rare = e.fresh("rare");
   e.line("int32_t ", rare, " = 0;");
-  Sides asking = asking_sides(e, loop.body, 0, size, {}), usual = usual_sides(e, loop.body, 0, size, results);
+  Sides asking = asking_sides(e, stretch);
+  Sides usual = usual_sides(e, stretch);
   e.sides = &asking;
   iterate(true, [&] {
-    e.block(loop.body);
+    write(true);
     e.line(rare, " = ", rare, " | ", join(std::exchange(asking.taken, {}), " | "), ";");
   });
   e.sides = &usual;
   e.open("if (", rare, " == 0)");
-  iterate(true, [&] {
-    e.block(loop.body);
-    after();
-  });
+  iterate(true, [&] { write(false); });
   e.sides = nullptr;
   --e.depth;
   e.open("} else");
-  iterate(false, [&] {
-    e.block(loop.body);
-    after();
-  });
+  iterate(false, [&] { write(false); });
   e.close();
 }
 
-bool asks_for_rare(const Emission& e, const loop::For& loop) {
-  const auto size = static_cast<uint32_t>(e.program.blocks[loop.body].statements.size());
-  const Sides sides = asking_sides(e, loop.body, 0, size, {});
+bool asks_for_rare(const Emission& e, const Stretch& stretch) {
+  const Sides sides = asking_sides(e, stretch);
   return sides.branches && sides.possible;
 }
 

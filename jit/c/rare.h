@@ -35,20 +35,25 @@ struct Sides {
   std::vector<std::string> taken;  // when one is: expressions that the writing of statements leaves
 };
 
-// `results`: what the statements are for, beside what they store.
-Sides usual_sides(const Emission& e, loop::BlockId block, uint32_t begin, uint32_t end,
-                  const std::vector<loop::Value>& results);
-Sides asking_sides(const Emission& e, loop::BlockId block, uint32_t begin, uint32_t end,
-                   const std::vector<loop::Value>& results);
+// Statements, and what they are for beside what they store.
+struct Stretch {
+  loop::BlockId block;
+  uint32_t begin, end;
+  std::vector<loop::Value> results;
+};
+Sides usual_sides(const Emission& e, const Stretch& stretch);
+Sides asking_sides(const Emission& e, const Stretch& stretch);
+// The body of a loop and what it carries on.
+Stretch stretch_of(const Emission& e, const loop::For& loop);
+// Whether it has rare branches that can be asked for.
+bool asks_for_rare(const Emission& e, const Stretch& stretch);
 
-// Whether a loop has rare branches that can be asked for.
-bool asks_for_rare(const Emission& e, const loop::For& loop);
-
-// Writes the iterations of a loop, as above. `iterate` writes the head of a C loop over them, which may be vectors or
-// not, what it is given, and the end; `after` writes what follows the body.
+// Writes statements of independent iterations, as above. `iterate` writes the head of a C loop over them, which may be
+// vectors or not, what it is given, and the end; `write` writes the statements, and, where they are not only asked,
+// what becomes of `results`.
 using Body = std::function<void()>;
-void write_by_sides(Emission& e, const loop::For& loop, const std::function<void(bool, const Body&)>& iterate,
-                    const Body& after);
+void write_by_sides(Emission& e, const Stretch& stretch, const std::function<void(bool, const Body&)>& iterate,
+                    const std::function<void(bool)>& write);
 
 // Which side of a branch is rare: the block, or none.
 loop::BlockId rare_side(const loop::Program& program, const loop::If& branch);

@@ -20,9 +20,10 @@ namespace {
 
 constexpr int64_t kSideBySide = 64;
 
-// Nothing but instructions, stores and loops, of which there is one.
+// Nothing but instructions, stores, rare branches and loops, of which there is one.
 bool is_simple(const Emission& e, BlockId block, bool& has_loop) {
   return std::ranges::all_of(e.program.blocks[block].statements, [&](const Statement& s) {
+    if (s.kind == StatementKind::kIf) return rare_side(e.program, e.program.ifs[s.detail]) != loop::kNoBlock;
     if (s.kind != StatementKind::kFor) return loop::is_instruction(s) || s.kind == StatementKind::kStore;
     if (never_runs(e.program, s)) return true;
     has_loop = true;
@@ -38,10 +39,9 @@ class SideBySide {
     find_crossing(loop.body, piece);
   }
 
-  void write() {
+  void write(const std::string& extent_text) {
     const bool known = loop_.extent.is_constant();
-    const int64_t extent = known ? loop_.extent.constant() : 0;
-    const std::string extent_text = e_.index(loop_.extent, kProduct);
+    const int64_t extent = known ? std::stoll(extent_text) : 0;
     const bool all = known && extent <= 2 * kSideBySide;
     room_ = all ? extent : kSideBySide;
     count_ = std::to_string(room_);
@@ -74,9 +74,11 @@ class SideBySide {
       if (s.kind == StatementKind::kFor && !never_runs(e_.program, s)) {
         find_pieces(e_.program.fors[s.detail].body);
         ++pieces_;
-      } else if (loop::is_instruction(s)) {
-        made_in_[s.result] = pieces_;
-        made_by_[s.result] = &s;
+      } else if (loop::is_instruction(s) || s.kind == StatementKind::kIf) {
+        loop::visit_results(e_.program, s, [&](Value value) {
+          made_in_[value] = pieces_;
+          made_by_[value] = &s;
+        });
       }
     }
   }
@@ -94,7 +96,8 @@ class SideBySide {
     for (const Statement& s : e_.program.blocks[block].statements) {
       if (loop::is_instruction(s) && e_.uses(s.result).count == 0) continue;
       if (s.kind != StatementKind::kFor || never_runs(e_.program, s)) {
-        visit_uses(e_, s, [&](Value value) { use(value, piece); });
+        visit_written(e_, s,
+                      [&](const Statement& inner) { visit_uses(e_, inner, [&](Value value) { use(value, piece); }); });
         continue;
       }
       // What it begins with is put into arrays where the piece before it ends.
@@ -127,8 +130,14 @@ class SideBySide {
           carried.push_back(array(dtype(carry.init), carry.combine ? "folded" : "carried"));
         }
       }
-      piece(id, i, end, [&] {
-        if (next == nullptr && inner != nullptr) step(*inner, names);
+      Stretch stretch{id, i, end, {}};
+      const bool steps = next == nullptr && inner != nullptr;
+      for (const Carry& carry : steps ? inner->carries : std::vector<Carry>()) stretch.results.push_back(carry.next);
+      for (const Carry& carry : next != nullptr ? next->carries : std::vector<Carry>()) {
+        stretch.results.push_back(carry.init);
+      }
+      piece(std::move(stretch), [&] {
+        if (steps) step(*inner, names);
         for (size_t c = 0; c < carried.size(); ++c) e_.line(carried[c], " = ", e_.value(next->carries[c].init), ";");
       });
       if (next == nullptr) return;
@@ -148,35 +157,55 @@ class SideBySide {
   }
 
   template <typename After>
-  void piece(BlockId id, uint32_t begin, uint32_t end, After after) {
-    const std::vector<Statement>& all = e_.program.blocks[id].statements;
+  void piece(Stretch stretch, After after) {
     std::vector<std::pair<Value, std::string>> kept;
-    for (uint32_t i = begin; i < end; ++i) {
-      const Value value = all[i].result;
-      if (!loop::is_instruction(all[i]) || !crossing_.contains(value) || e_.uses(value).count == 0) continue;
-      if (all[i].kind != StatementKind::kIndex) kept.emplace_back(value, array(dtype(value), "kept"));
+    const std::vector<Statement>& all = e_.program.blocks[stretch.block].statements;
+    for (uint32_t i = stretch.begin; i < stretch.end; ++i) {
+      if (all[i].kind == StatementKind::kIndex) continue;
+      loop::visit_results(e_.program, all[i], [&](Value value) {
+        if (!crossing_.contains(value) || e_.uses(value).count == 0) return;
+        kept.emplace_back(value, array(dtype(value), "kept"));
+        stretch.results.push_back(value);
+      });
     }
     const size_t before = e_.text.size();
-    e_.line("CT_INDEPENDENT");
-    e_.open("for (int64_t ", lane_, " = 0; ", lane_, " < ", count_, "; ++", lane_, ")");
-    const size_t empty = e_.text.size();
-    for (uint32_t i = begin; i < end;) {
+    bool is_empty = false;
+    const auto iterate = [&](bool independent, const Body& inside) {
+      if (independent) e_.line("CT_INDEPENDENT");
+      e_.open("for (int64_t ", lane_, " = 0; ", lane_, " < ", count_, "; ++", lane_, ")");
+      const size_t empty = e_.text.size();
+      inside();
+      is_empty = e_.text.size() == empty;
+      e_.close();
+    };
+    const auto write = [&](bool asks) {
+      statements(stretch);
+      if (asks) return;
+      for (const auto& [value, place] : kept) e_.line(place, " = ", e_.value(value), ";");
+      after();
+    };
+    if (asks_for_rare(e_, stretch)) {
+      write_by_sides(e_, stretch, iterate, write);
+    } else {
+      iterate(true, [&] { write(false); });
+      if (is_empty) e_.text.resize(before);
+    }
+    for (const auto& [value, place] : kept) e_.define(value, {place});
+  }
+
+  void statements(const Stretch& stretch) {
+    const std::vector<Statement>& all = e_.program.blocks[stretch.block].statements;
+    for (uint32_t i = stretch.begin; i < stretch.end;) {
       const Statement& s = all[i];
       if (s.kind == StatementKind::kIndex && crossing_.contains(s.result)) {
         e_.define(s.result, {e_.index(s.index), kSum});
         ++i;
         continue;
       }
-      const uint32_t call = e_.function_call(id, i, end);
-      if (call == i) e_.statement(s, id, i);
+      const uint32_t call = e_.function_call(stretch.block, i, stretch.end);
+      if (call == i) e_.statement(s, stretch.block, i);
       i = std::max(call, i + 1);
     }
-    for (const auto& [value, place] : kept) e_.line(place, " = ", e_.value(value), ";");
-    after();
-    const bool is_empty = e_.text.size() == empty;
-    e_.close();
-    if (is_empty) e_.text.resize(before);
-    for (const auto& [value, place] : kept) e_.define(value, {place});
   }
 
   // Next values are made before any of the carried ones changes.
@@ -214,6 +243,6 @@ bool runs_side_by_side(const Emission& e, const For& loop) {
   return loop.carries.empty() && is_simple(e, loop.body, has_loop) && has_loop;
 }
 
-void write_side_by_side(Emission& e, const For& loop) { SideBySide(e, loop).write(); }
+void write_side_by_side(Emission& e, const For& loop, const std::string& end) { SideBySide(e, loop).write(end); }
 
 }  // namespace ct::jit::c

@@ -10,6 +10,8 @@
 // What a lane has from one of the innermost loops to the next is an array.
 #pragma once
 
+#include <string>
+
 #include "jit/loop/loop.h"
 
 namespace ct::jit::c {
@@ -17,6 +19,7 @@ namespace ct::jit::c {
 class Emission;
 
 bool runs_side_by_side(const Emission& e, const loop::For& loop);
-void write_side_by_side(Emission& e, const loop::For& loop);
+// The iterations before `end`.
+void write_side_by_side(Emission& e, const loop::For& loop, const std::string& end);
 
 }  // namespace ct::jit::c
