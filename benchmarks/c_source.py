@@ -1,6 +1,6 @@
 """The C source of exported programs, as gcc and clang compile it, beside their machine code for the same processor.
 
-    python benchmarks/c_source.py [--level x86-64-v3] [--keep FOLDER] [words of the names to run]
+    python benchmarks/c_source.py [--level x86-64-v3] [--options="-fno-math-errno"] [--keep FOLDER] [words of the names to run]
 
 Of each program it prints the time of the machine code and by how much the C source takes longer (`-O2`, with the level's `-march`). All run in
 one process in turns; the least time of a call counts. Results are compared bit by bit before anything is timed.
@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "maximum": (lambda x: cnp.max(x), (FLAT,)),
     "sums": (lambda x: (cnp.sum(x), cnp.mean(x, 0), cnp.var(x, 1), cnp.max(x, 1)), (X,)),
+    "sum of sin, by columns": (lambda x: cnp.sum(cnp.sin(x), axis=0), (X,)),
     "cumulative sums": (lambda x: (cnp.cumsum(x, axis=0), cnp.cumsum(x, axis=1)), (X,)),
     "cumulative, of all kinds": (
         lambda a, x: (cnp.cumsum(a, axis=0), cnp.cumprod(x[:5], axis=0), ct.lax.cummax(x)),
@@ -161,20 +162,22 @@ def compile_timer(folder: Path) -> Any:
     return function
 
 
-def measure(name: str, level: str, folder: Path, timer: Any) -> tuple[list[float], list[bool]]:
+def measure(
+    name: str, level: str, folder: Path, timer: Any, options: Sequence[str] = ()
+) -> tuple[list[float], list[bool]]:
     """The least nanoseconds of the machine code and of each compiler's code, and whether the latter's bits are equal."""
     function, arguments = PROGRAMS[name]
     made = ct.export.compile(lambda *a: function(*a), *arguments, name="program", target=level, checks=False)
     made.save(folder, files=("h", "c", "so"))
     paths = [folder / "machine.so", *[folder / f"{compiler}.so" for compiler in COMPILERS]]
     shutil.move(folder / "libprogram.so", paths[0])
+    flags = ["-std=c11", "-O2", f"-march={level}", *options, "-shared", "-fPIC"]
     for compiler, path in zip(COMPILERS, paths[1:], strict=True):
-        command = [compiler, "-std=c11", "-O2", f"-march={level}", "-shared", "-fPIC", "program.c", "-o", path.name]
+        command = [compiler, *flags, "program.c", "-o", path.name]
         subprocess.run(command, cwd=folder, check=True)
     inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_flatten(arguments)[0]]
     programs = [Compiled(path, made, inputs) for path in paths]
-    least = [timer(*program.arguments, 1) for program in programs]
-    least = [timer(*program.arguments, 1) for program in programs]
+    least = [timer(*program.arguments, 2) for program in programs]
     equal = [program.bits() == programs[0].bits() for program in programs[1:]]
     calls = [max(int(ROUND_NANOSECONDS / max(time, 1)), 1) for time in least]
     for _ in range(ROUNDS):
@@ -186,6 +189,7 @@ def measure(name: str, level: str, folder: Path, timer: Any) -> tuple[list[float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--level", default="x86-64-v3")
+    parser.add_argument("--options", default="", help="more of the compilers' options")
     parser.add_argument("--keep", type=Path, help="a folder for the sources and libraries")
     parser.add_argument("words", nargs="*")
     chosen = parser.parse_args()
@@ -201,7 +205,7 @@ def main() -> None:
                 continue
             folder = root / name.replace(" ", "_")
             folder.mkdir(exist_ok=True)
-            (machine, *compiled), equal = measure(name, chosen.level, folder, timer)
+            (machine, *compiled), equal = measure(name, chosen.level, folder, timer, chosen.options.split())
             ratios = " ".join(f"{time / machine:9.2f}" for time in compiled)
             note = "" if all(equal) else f"  other bits: {[c for c, e in zip(COMPILERS, equal, strict=True) if not e]}"
             print(f"{name:30s} {machine / 1e3:9.2f} {ratios}{note}", flush=True)

@@ -42,6 +42,9 @@ uint32_t times_written(const loop::Statement& statement);
 // Loops of which nothing is written: their results are what they begin with.
 bool never_runs(const loop::Program& program, const loop::Statement& statement);
 
+// Of a buffer: complex numbers are two.
+int64_t real_elements(const loop::Program& program, loop::BufferId buffer);
+
 class Emission {
  public:
   Emission(const loop::Program& program, const Names& names, Helpers& helpers);
@@ -87,7 +90,6 @@ class Emission {
   void define_at(loop::Value value, Expression expression, loop::BlockId block, uint32_t position);
   const Uses& uses(loop::Value value) const { return uses_[value]; }
   std::string declared(DType dtype, std::string_view name, std::string_view initial) const;
-  int64_t real_elements(loop::BufferId buffer) const;
 
   // ---- statements
   void block(loop::BlockId block);
@@ -122,9 +124,7 @@ class Emission {
   void count_uses();
   std::string call_of(const std::vector<loop::Value>& arguments, const Stretch& stretch, Sides* part,
                       std::string_view suffix);
-  bool reads_any(const std::vector<loop::Value>& values) const;
   void usual_side(const loop::If& branch, loop::BlockId block, uint32_t position);
-  bool is_parameter(const std::string& name) const;
   Expression scalar(const loop::Statement& statement);
   Expression converted(const loop::Statement& statement);
   Expression constant(DType dtype, uint64_t bits);

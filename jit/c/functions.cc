@@ -75,9 +75,10 @@ uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
   }
   if (result == loop::kNoValue || !run.only_computes) return begin;
   const Stretch stretch{id, begin, after, {result}};
+  const bool reads = std::ranges::any_of(run.arguments, [&](Value value) { return values_[value].reads; });
   if (sides == nullptr) {
     const std::string call = call_of(run.arguments, stretch, nullptr, "");
-    define_at(result, {call, kAtom, reads_any(run.arguments)}, id, after - 1);
+    define_at(result, {call, kAtom, reads}, id, after - 1);
     return after;
   }
   Sides usual = usual_sides(*this, stretch), asking = asking_sides(*this, stretch);
@@ -86,12 +87,8 @@ uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
   }
   if (!sides->needed.contains(result)) return after;
   const std::string call = call_of(run.arguments, stretch, &usual, asking.branches ? "_usual" : "");
-  define_at(result, {call, kAtom, reads_any(run.arguments)}, id, after - 1);
+  define_at(result, {call, kAtom, reads}, id, after - 1);
   return after;
-}
-
-bool Emission::reads_any(const std::vector<Value>& values) const {
-  return std::ranges::any_of(values, [&](Value value) { return values_[value].reads; });
 }
 
 // A call of the function that statements are, or, by `part`, of what is written of them.

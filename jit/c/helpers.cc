@@ -113,6 +113,11 @@ std::string preamble(const TargetFacts& facts) {
 #define CT_NO_ERRNO
 #endif
 #define CT_INLINE static inline __attribute__((always_inline, unused))
+#ifdef __cplusplus
+#define CT_STATIC_ASSERT static_assert
+#else
+#define CT_STATIC_ASSERT _Static_assert
+#endif
 /* A multiply and an add are two roundings unless the program says fma. Loops whose iterations do not depend on each
  * other say so. What GCC computes ahead of branches it knows no vectors of. */
 #if defined __clang__

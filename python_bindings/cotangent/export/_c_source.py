@@ -141,7 +141,7 @@ class _Function:
         parts = []
         if self.needs_workspace:
             parts.append(
-                f'_Static_assert({macro} >= {self.source.workspace_bytes}, "the header beside this file is another library\'s");\n'
+                f'CT_STATIC_ASSERT({macro} >= {self.source.workspace_bytes}, "the header beside this file is another library\'s");\n'
             )
         parts += [self._call(), self._call_of_leaves()]
         return "\n".join(parts)
@@ -168,7 +168,7 @@ class _Function:
             if place >= 0
         ]
         if source.takes_arena or copies:
-            lines.append("  unsigned char* const workspace = run->workspace;")
+            lines.append("  unsigned char* const workspace = (unsigned char*)run->workspace;")
         call = f"{self.signature.symbol}_program({', '.join(arguments)})"
         lines.append(f"  if ({call} != 0) return CT_STOPPED;" if source.takes_stop else f"  (void){call};")
         return [*lines, *copies, "  return CT_OK;"]
