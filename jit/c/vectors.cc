@@ -20,8 +20,8 @@ std::string Helpers::splat(DType dtype, unsigned lanes) {
   const std::string type = vector(dtype, lanes), name = concat(type, "_all");
   std::string list;
   for (unsigned i = 0; i < lanes; ++i) list += i == 0 ? "x" : ", x";
-  return function(
-      name, concat(kInline, type, " ", name, "(", register_type(dtype), " x) { return (", type, "){", list, "}; }\n"));
+  return function(name, concat(kInline, type, " ", name, "(", register_type(dtype), " x) {\n  const ", type, " all = {",
+                               list, "};\n  return all;\n}\n"));
 }
 
 std::string Helpers::load(DType dtype, unsigned lanes) {
