@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from exported_calls import Library, compile_source, empty_results, leaves_of
+from exported_calls import STRICT, Library, compile_source, empty_results, leaves_of
 from exported_machines import Program, export, lacks, run
 from exported_programs import models, recorded
 from test_export_machines import bits, possible
@@ -79,6 +80,16 @@ def test_equal_bits_of_operations(level: str, tmp_path: Path, long_run: bool) ->
         if (long_run or index % 9 == 0) and can_be_exported(program)
     }
     check(programs, COMPILERS[0], level, tmp_path)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-22"])
+def test_source_is_cpp_too(compiler: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    export(list(models().values()), "x86-64-v3").save(tmp_path, files=("h", "c"))
+    command = [compiler, "-x", "c++", "-std=c++17", "-march=x86-64-v3", *STRICT, "-fsyntax-only", "programs.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
 
 
 def can_be_exported(program: Program) -> bool:

@@ -231,7 +231,9 @@ class _Function:
         lines.append("  if (status != CT_OK) return status;")
         if ranges:
             if self.needs_workspace:
-                lines.append(f"  ranges[{count}] = (ct_range){{run->workspace, {size}, 64, true}};")
+                lines.append(f"  ranges[{count}].begin = run->workspace;")
+                lines.append(f"  ranges[{count}].bytes = {size};")
+                lines.append(f"  ranges[{count}].written = true;")
             lines.append(f"  if (ct_check_overlaps(ranges, {room}, {overlap_arguments}) != CT_OK) return CT_OVERLAP;")
         return lines
 
