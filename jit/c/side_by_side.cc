@@ -20,14 +20,25 @@ namespace {
 
 constexpr int64_t kSideBySide = 64;
 
-// Nothing but instructions, stores, rare branches and loops, of which there is one.
-bool is_simple(const Emission& e, BlockId block, bool& has_loop) {
+// Nothing but instructions, stores, rare branches and loops, of which there is one. `steps`: variables of loops around,
+// inside of the one whose iterations are lanes.
+bool is_simple(const Emission& e, const For& lanes, BlockId block, std::vector<Value>& steps, bool& has_loop) {
   return std::ranges::all_of(e.program.blocks[block].statements, [&](const Statement& s) {
     if (s.kind == StatementKind::kIf) return rare_side(e.program, e.program.ifs[s.detail]) != loop::kNoBlock;
     if (s.kind != StatementKind::kFor) return loop::is_instruction(s) || s.kind == StatementKind::kStore;
     if (never_runs(e.program, s)) return true;
     has_loop = true;
-    return is_simple(e, e.program.fors[s.detail].body, has_loop);
+    const For& inner = e.program.fors[s.detail];
+    // How often it runs is asked outside of the lanes: what a lane computes is not there. It is numbered after the
+    // variable.
+    bool is_outside = true;
+    loop::visit_index(inner.extent, [&](Value term) {
+      is_outside = is_outside && (term < lanes.variable || std::ranges::find(steps, term) != steps.end());
+    });
+    steps.push_back(inner.variable);
+    const bool simple = is_outside && is_simple(e, lanes, inner.body, steps, has_loop);
+    steps.pop_back();
+    return simple;
   });
 }
 
@@ -240,7 +251,8 @@ class SideBySide {
 
 bool runs_side_by_side(const Emission& e, const For& loop) {
   bool has_loop = false;
-  return loop.carries.empty() && is_simple(e, loop.body, has_loop) && has_loop;
+  std::vector<Value> steps;
+  return loop.carries.empty() && is_simple(e, loop, loop.body, steps, has_loop) && has_loop;
 }
 
 void write_side_by_side(Emission& e, const For& loop, const std::string& end) { SideBySide(e, loop).write(end); }
