@@ -122,7 +122,8 @@ class SideBySide {
 
   std::string array(DType dtype, std::string_view kind) {
     const std::string name = e_.fresh(kind);
-    e_.line(register_type(dtype), " ", name, "[", room_, "];");
+    // GCC makes no vectors of arrays of bool.
+    e_.line(is_bool(dtype) ? memory_type(dtype) : register_type(dtype), " ", name, "[", room_, "];");
     return concat(name, "[", lane_, "]");
   }
   DType dtype(Value value) const { return e_.program.values[value].dtype; }
