@@ -31,6 +31,7 @@ SMALL = (np.geomspace(1e-46, 1e-36, 64) * 1.7).astype(np.float32)  # subnormal n
 TABLE = rng.integers(0, 1000, 100)
 RAGGED = ct.Ragged(rng.standard_normal(20).astype(np.float32), {0: 13})
 WIDE = (rng.standard_normal(200) * 10.0 ** rng.integers(-20, 20, 200)).astype(np.float64)
+SOME_LARGE = (X * 10.0 ** (9 * (np.random.default_rng(5).integers(0, 300, X.shape) == 0))).astype(np.float32)
 
 
 def _train(params: Any, x: Any, y: Any) -> Any:
@@ -79,6 +80,16 @@ def models() -> dict[str, Program]:
         ),
         "large angles": (lambda x: (cnp.sin(x), cnp.cos(x)), (WIDE,)),
         "large angles in float32": (lambda x: (cnp.sin(x), cnp.cos(x)), (WIDE.astype(np.float32),)),
+        "sums of large angles": (
+            lambda x: (
+                cnp.sum(cnp.sin(x)),
+                cnp.sum(cnp.sin(x) * x, axis=0),
+                cnp.cumsum(cnp.cos(x), axis=0),
+                cnp.sin(cnp.sin(x) * x),
+                ct.grad(lambda x: cnp.sum(cnp.cos(x) ** 2))(x),
+            ),
+            (SOME_LARGE,),
+        ),
         "roots": (lambda x: (cnp.sqrt(cnp.abs(x)), ct.lax.rsqrt(cnp.abs(x))), (WIDE,)),
         "roots of subnormals": (lambda x: cnp.sqrt(x * 2.0**-1060), (np.arange(60, dtype=np.float64),)),
         "special functions": (lambda x: (ct.scipy.special.gammaln(x), ct.scipy.special.erf(x)), (np.abs(X) + 0.1,)),

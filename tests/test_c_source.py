@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from exported_calls import Library, compile_source, empty_results, leaves_of
+from exported_calls import STRICT, Library, compile_source, empty_results, leaves_of
 from exported_machines import Program, export, lacks, run
 from exported_programs import models, recorded
 from test_export_machines import bits, possible
@@ -79,6 +80,16 @@ def test_equal_bits_of_operations(level: str, tmp_path: Path, long_run: bool) ->
         if (long_run or index % 9 == 0) and can_be_exported(program)
     }
     check(programs, COMPILERS[0], level, tmp_path)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-22"])
+def test_source_is_cpp_too(compiler: str, tmp_path: Path) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    export(list(models().values()), "x86-64-v3").save(tmp_path, files=("h", "c"))
+    command = [compiler, "-x", "c++", "-std=c++17", "-march=x86-64-v3", *STRICT, "-fsyntax-only", "programs.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
 
 
 def can_be_exported(program: Program) -> bool:
@@ -155,6 +166,55 @@ def test_a_sum_in_lanes_says_its_order() -> None:
     assert "ct_f32x8 lanes2[4]" in sum_of_lanes
     assert "for (; i + 32 <= 100; i += 32)" in sum_of_lanes
     assert "sum1 = sum1 + ct_f32x8_fold_add(" in sum_of_lanes
+
+
+def test_rare_branches_are_asked_for_at_once() -> None:
+    text = ct.export.compile(lambda x: cnp.sin(x), np.ones(128, np.float32), name="f").c_source(target="x86-64-v3")
+    assert body(text, "CT_INLINE bool ct_sin_f32_is_rare") == (
+        "CT_INLINE bool ct_sin_f32_is_rare(float x) {\n"
+        "  const double v1 = (double)x;\n"
+        "  return !(ct_abs_f64(v1) < 1048576.0);\n"
+        "}\n"
+    )
+    assert "if" not in body(text, "CT_INLINE float ct_sin_f32_usual")
+    assert body(text, "static void f_program_1").endswith(
+        "  {\n"
+        "    int32_t rare1 = 0;\n"
+        "    CT_INDEPENDENT\n"
+        "    for (int64_t i = 0; i < 128; ++i) {\n"
+        "      rare1 = rare1 | ct_sin_f32_is_rare(x[i]);\n"
+        "    }\n"
+        "    if (rare1 == 0) {\n"
+        "      CT_INDEPENDENT\n"
+        "      for (int64_t i = 0; i < 128; ++i) {\n"
+        "        out[i] = ct_sin_f32_usual(x[i]);\n"
+        "      }\n"
+        "    } else {\n"
+        "      for (int64_t i = 0; i < 128; ++i) {\n"
+        "        out[i] = ct_sin_f32(x[i]);\n"
+        "      }\n"
+        "    }\n"
+        "  }\n"
+        "}\n"
+    )
+
+
+def test_columns_are_summed_side_by_side() -> None:
+    x = np.ones((10, 64), np.float32)
+    text = ct.export.compile(lambda x: cnp.cumsum(x * x, axis=0), x, name="f").c_source(target="x86-64-v3")
+    assert body(text, "static void f_program_1").endswith(
+        "    for (int64_t j = 0; j < 10; ++j) {\n"
+        "      CT_INDEPENDENT\n"
+        "      for (int64_t i = 0; i < 64; ++i) {\n"
+        "        const float v2 = x[i + 64 * j];\n"
+        "        const double v3 = carried1[i] + (double)CT_ROUNDED(v2 * v2);\n"
+        "        out[i + 64 * j] = (float)v3;\n"
+        "        carried1[i] = v3;\n"
+        "      }\n"
+        "    }\n"
+        "  }\n"
+        "}\n"
+    )
 
 
 def test_lines_of_users_are_no_code() -> None:

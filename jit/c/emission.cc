@@ -22,6 +22,11 @@ namespace {
 
 constexpr size_t kLongest = 88;  // of an expression that is written where it is used
 
+bool is_parameter(const Names& names, const std::string& name) {
+  return std::ranges::find(names.inputs, name) != names.inputs.end() ||
+         std::ranges::find(names.outputs, name) != names.outputs.end();
+}
+
 }  // namespace
 
 Emission::Emission(const loop::Program& program, const Names& names, Helpers& helpers)
@@ -127,22 +132,18 @@ void Emission::count_uses() {
 
 // ---------------------------------------------------------------------------------------------------------------- text
 
-bool Emission::is_parameter(const std::string& name) const {
-  return std::ranges::find(names_.inputs, name) != names_.inputs.end() ||
-         std::ranges::find(names_.outputs, name) != names_.outputs.end();
-}
-
 std::string Emission::fresh(std::string_view kind) {
   for (;;) {
     std::string name = concat(kind, ++next_name_);
-    if (!is_parameter(name)) return name;
+    if (!is_parameter(names_, name)) return name;
   }
 }
 
 std::string Emission::loop_variable() {
   constexpr std::string_view kNames = "ijklmn";
   const auto number = static_cast<size_t>(loops_open++);
-  if (number < kNames.size() && !is_parameter(std::string(1, kNames[number]))) return std::string(1, kNames[number]);
+  if (number < kNames.size() && !is_parameter(names_, std::string(1, kNames[number])))
+    return std::string(1, kNames[number]);
   return fresh("i");
 }
 
@@ -178,7 +179,7 @@ std::string Emission::index(const Index& index, Binding least) {
   return least > kSum && !atom ? concat("(", result, ")") : result;
 }
 
-int64_t Emission::real_elements(BufferId buffer) const {
+int64_t real_elements(const loop::Program& program, BufferId buffer) {
   const loop::Buffer& b = program.buffers[buffer];
   return b.elements * (is_complex(b.dtype) ? 2 : 1);
 }
@@ -288,6 +289,11 @@ void Emission::statements(BlockId id, uint32_t begin, uint32_t end) {
 }
 
 void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
+  if (sides != nullptr && s.kind != StatementKind::kConstant) {
+    const bool is_left_out =
+        loop::is_instruction(s) ? !sides->needed.contains(s.result) : sides->asks && s.kind != StatementKind::kIf;
+    if (is_left_out) return;
+  }
   switch (s.kind) {
     case StatementKind::kStore: {
       const DType dtype = s.dtype;
@@ -302,7 +308,7 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
     case StatementKind::kWhile:
       return while_loop(program.whiles[s.detail]);
     case StatementKind::kIf:
-      return if_else(program.ifs[s.detail]);
+      return if_else(program.ifs[s.detail], id, position);
     case StatementKind::kGemm:
       return product(program.gemms[s.detail]);
     case StatementKind::kFill:

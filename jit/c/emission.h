@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jit/c/rare.h"
 #include "jit/c/source.h"
 #include "jit/cost/cost.h"
 #include "jit/loop/loop.h"
@@ -40,6 +41,9 @@ uint32_t times_written(const loop::Statement& statement);
 
 // Loops of which nothing is written: their results are what they begin with.
 bool never_runs(const loop::Program& program, const loop::Statement& statement);
+
+// Of a buffer: complex numbers are two.
+int64_t real_elements(const loop::Program& program, loop::BufferId buffer);
 
 class Emission {
  public:
@@ -86,7 +90,6 @@ class Emission {
   void define_at(loop::Value value, Expression expression, loop::BlockId block, uint32_t position);
   const Uses& uses(loop::Value value) const { return uses_[value]; }
   std::string declared(DType dtype, std::string_view name, std::string_view initial) const;
-  int64_t real_elements(loop::BufferId buffer) const;
 
   // ---- statements
   void block(loop::BlockId block);
@@ -96,7 +99,7 @@ class Emission {
   Expression combined(ScalarOp op, DType dtype, std::string a, std::string b);
   void for_loop(const loop::For& loop);  // loops.cc
   void while_loop(const loop::While& loop);
-  void if_else(const loop::If& branch);
+  void if_else(const loop::If& branch, loop::BlockId block, uint32_t position);
   void product(const loop::Gemm& gemm);  // products.cc
   // A call of a function of real numbers, if the statements from `begin` on are one (functions.cc): where it ends.
   uint32_t function_call(loop::BlockId block, uint32_t begin, uint32_t end);
@@ -113,12 +116,15 @@ class Emission {
   bool stops = false;  // it returns a status
   bool in_lanes = false;
   bool in_function = false;  // of real numbers
+  Sides* sides = nullptr;    // which are written of rare branches, if not all
   int loops_open = 0;
   int64_t arena_bytes = 0;
 
  private:
   void count_uses();
-  bool is_parameter(const std::string& name) const;
+  std::string call_of(const std::vector<loop::Value>& arguments, const Stretch& stretch, Sides* part,
+                      std::string_view suffix);
+  void usual_side(const loop::If& branch, loop::BlockId block, uint32_t position);
   Expression scalar(const loop::Statement& statement);
   Expression converted(const loop::Statement& statement);
   Expression constant(DType dtype, uint64_t bits);

@@ -113,8 +113,13 @@ std::string preamble(const TargetFacts& facts) {
 #define CT_NO_ERRNO
 #endif
 #define CT_INLINE static inline __attribute__((always_inline, unused))
+#ifdef __cplusplus
+#define CT_STATIC_ASSERT static_assert
+#else
+#define CT_STATIC_ASSERT _Static_assert
+#endif
 /* A multiply and an add are two roundings unless the program says fma. Loops whose iterations do not depend on each
- * other say so. */
+ * other say so. What GCC computes ahead of branches it knows no vectors of. */
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #pragma clang diagnostic ignored "-Wpass-failed"
@@ -124,7 +129,7 @@ std::string preamble(const TargetFacts& facts) {
 #define CT_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define CT_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined __GNUC__
-#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math", "no-math-errno", "no-strict-aliasing")
+#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math", "no-math-errno", "no-strict-aliasing", "no-tree-pre")
 #define CT_INDEPENDENT _Pragma("GCC ivdep")
 #define CT_UNROLL _Pragma("GCC unroll 64")
 #else
@@ -439,8 +444,7 @@ std::string Helpers::decode(DType small) {
   if (knows(name)) return name;
   const std::string to_bits = bitcast(DType::kFloat32, DType::kUInt32),
                     from_bits = bitcast(DType::kUInt32, DType::kFloat32);
-  if (converts(small))
-    return function(name, concat(kInline, "float ", name, "(uint16_t stored) { return _cvtsh_ss(stored); }\n"));
+  if (converts(small)) return decode_half();
   const std::string head = concat(kInline, "float ", name, "(", memory_type(small), " stored) {\n");
   if (small == DType::kBFloat16)
     return function(name, concat(head, "  return ", from_bits, "((uint32_t)stored << 16);\n}\n"));
@@ -474,8 +478,7 @@ std::string Helpers::encode(DType small) {
   if (knows(name)) return name;
   const std::string to_bits = bitcast(DType::kFloat32, DType::kUInt32);
   const std::string narrow(memory_type(small));
-  if (converts(small))
-    return function(name, concat(kInline, "uint16_t ", name, "(float x) { return _cvtss_sh(x, 0); }\n"));
+  if (converts(small)) return encode_half();
   const std::string head = concat("/* Of a number that there is in the format. */\n", kInline, narrow, " ", name,
                                   "(float x) {\n  const uint32_t bits = ", to_bits, "(x);\n");
   if (small == DType::kBFloat16) return function(name, concat(head, "  return (uint16_t)(bits >> 16);\n}\n"));
@@ -511,9 +514,7 @@ std::string Helpers::round_to(DType small) {
                     from_bits = bitcast(DType::kUInt32, DType::kFloat32);
   const std::string head = concat("/* The nearest number that there is in the format, of two the even one. */\n",
                                   kInline, "float ", name, "(float x) {\n  const uint32_t bits = ", to_bits, "(x);\n");
-  if (converts(small)) {
-    return function(name, concat(kInline, "float ", name, "(float x) { return _cvtsh_ss(_cvtss_sh(x, 0)); }\n"));
-  }
+  if (converts(small)) return round_to_half();
   const std::string nan = "  if (x != x) result = __builtin_copysignf(__builtin_nanf(\"\"), x);\n";
   if (small == DType::kFloat8E8M0FNU) {
     return function(name, concat(head, R"(  const uint32_t tiny = bits < 0x600000u ? 0x400000u : 0x800000u;

@@ -69,6 +69,7 @@ class Helpers {
     return small == DType::kFloat16 && facts_.arch == TargetFacts::Arch::kX86 && facts_.has_masks() &&
            facts_.half_conversions;
   }
+  std::string half_type(), decode_half(), encode_half(), round_to_half();  // halves.cc
   std::string scalar_float(ScalarOp op, DType dtype);
   std::string scalar_integer(ScalarOp op, DType dtype);
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "jit/c/emission.h"
+#include "jit/c/side_by_side.h"
 #include "jit/loop/visit.h"
 #include "jit/machine/questions.h"
 #include "runtime/error.h"
@@ -34,6 +35,13 @@ bool has_ordered_folds(const loop::Program& program, loop::BlockId block) {
     found = found || std::ranges::any_of(program.fors[s.detail].carries,
                                          [&](const Carry& carry) { return has_order(program, carry); });
   });
+  return found;
+}
+
+bool stores(const loop::Program& program, loop::BlockId block) {
+  bool found = false;
+  loop::visit_statements(program, block,
+                         [&](const loop::Statement& s) { found = found || s.kind == loop::StatementKind::kStore; });
   return found;
 }
 
@@ -69,6 +77,8 @@ std::string_view name_of_result(const Carry& carry) {
 
 // A fold over lanes.
 class Lanes {
+  static constexpr int64_t kVectors = 8;  // whose parts are made in one loop
+
  public:
   Lanes(Emission& e, const For& loop, const Vectorization& how)
       : e_(e),
@@ -77,7 +87,9 @@ class Lanes {
         width_(how.width),
         known_(loop.extent.is_constant()),
         extent_(known_ ? std::max<int64_t>(loop.extent.constant(), 0) : 0),
-        extent_text_(e.index(loop.extent, kProduct)) {}
+        extent_text_(e.index(loop.extent, kProduct)),
+        asks_(asks_for_rare(e, stretch_of(e, loop))),
+        many_at_once_((asks_ || stores(e.program, loop.body)) && (!known_ || extent_ >= 2 * width_)) {}
 
   void emit() {
     for (const Carry& carry : loop_.carries) {
@@ -99,17 +111,21 @@ class Lanes {
         e_.line(vector(carry), " ", lanes_.back(), " = ", one, ";");
       }
     }
-    if (unrolls()) unrolled();
+    if (unrolls()) {
+      unrolled();
+    } else if (many_at_once_) {
+      blocks();
+    }
     // Whole vectors, but for those of a tail that is masked from there on, whose sums are the same.
-    if (!known_ || extent_ % step_of_rest() >= width_) {
+    if (known_ ? extent_ % step_of_rest() >= width_ : unrolls() || !many_at_once_) {
       e_.open("for (; ", at_, " + ", width_, " <= ", extent_text_, "; ", at_, " += ", width_, ")");
-      add_part("", concat(width_));
+      add_part(concat(width_));
       e_.close();
     }
     const bool has_rest = !known_ || extent_ % width_ != 0;
     if (has_rest && how_.masked_tail) {
       e_.open("if (", at_, " < ", extent_text_, ")");
-      add_part("", concat(extent_text_, " - ", at_));
+      add_part(concat(extent_text_, " - ", at_));
       e_.close();
     }
     for (size_t c = 0; c < loop_.carries.size(); ++c) {
@@ -142,7 +158,10 @@ class Lanes {
     return concat(e_.helpers.splat(kind(carry), width_), "(", identity_of(*carry.combine, kind(carry)), ")");
   }
   bool unrolls() const { return how_.unroll > 1; }
-  int64_t step_of_rest() const { return unrolls() ? int64_t{width_} * how_.unroll : INT64_MAX; }
+  int64_t step_of_rest() const {
+    if (unrolls()) return int64_t{width_} * how_.unroll;
+    return many_at_once_ ? width_ : INT64_MAX;
+  }
 
   void body(const std::string& variable) {
     e_.define(loop_.variable, {variable, variable.find(' ') == std::string::npos ? kAtom : kSum});
@@ -159,48 +178,95 @@ class Lanes {
     return concat(e_.helpers.vector_op(*carry.combine, kind(carry), width_), "(", a, ", ", b, ")");
   }
 
-  // What `count` iterations from at_ (+ offset) on contribute, the first of a vector's.
-  void add_part(const std::string& offset, const std::string& count) {
-    const bool whole = count == concat(width_);
-    std::vector<std::string> parts;
+  // What `count` iterations from at_ (+ offset) on contribute, `room` at most; with `clears` others contribute nothing.
+  void make_parts(int64_t room, const std::string& offset, const std::string& count, bool clears = false) {
+    parts_.clear();
     for (size_t c = 0; c < loop_.carries.size(); ++c) {
-      parts.push_back(lanes_[c].empty() ? "" : e_.fresh("part"));
+      parts_.push_back(lanes_[c].empty() ? "" : e_.fresh("part"));
       if (lanes_[c].empty()) continue;
       const Carry& carry = loop_.carries[c];
-      e_.line(register_type(kind(carry)), " ", parts[c], "[", width_, "];");
-      if (whole) continue;
-      e_.line("for (int lane = 0; lane < ", width_, "; ++lane) ", parts[c],
+      e_.line(register_type(kind(carry)), " ", parts_[c], "[", room, "];");
+      if (!clears) continue;
+      e_.line("for (int lane = 0; lane < ", room, "; ++lane) ", parts_[c],
               "[lane] = ", identity_of(*carry.combine, kind(carry)), ";");
     }
-    e_.line("CT_INDEPENDENT");
-    e_.open("for (int lane = 0; lane < ", count, "; ++lane)");
-    const std::string variable = e_.loop_variable();
-    e_.line("const int64_t ", variable, " = ", at_, offset, " + lane;");
-    body(variable);
-    for (size_t c = 0; c < loop_.carries.size(); ++c) {
-      if (lanes_[c].empty()) {
-        combine(c, results_[c]);
-      } else {
-        e_.line(parts[c], "[lane] = ", e_.value(loop_.carries[c].next), ";");
+    const auto iterate = [&](bool independent, const Body& inside) {
+      if (independent) e_.line("CT_INDEPENDENT");
+      e_.open("for (int lane = 0; lane < ", count, "; ++lane)");
+      const std::string variable = e_.loop_variable();
+      e_.line("const int64_t ", variable, " = ", at_, offset, " + lane;");
+      e_.define(loop_.variable, {variable});
+      inside();
+      --e_.loops_open;
+      e_.close();
+    };
+    const auto keep = [&] {
+      for (size_t c = 0; c < loop_.carries.size(); ++c) {
+        if (lanes_[c].empty()) {
+          combine(c, results_[c]);
+        } else {
+          e_.line(parts_[c], "[lane] = ", e_.value(loop_.carries[c].next), ";");
+        }
       }
+    };
+    if (asks_ && room > width_) {
+      return write_by_sides(e_, stretch_of(e_, loop_), iterate, [&](bool asks) {
+        e_.block(loop_.body);
+        if (!asks) keep();
+      });
     }
-    --e_.loops_open;
-    e_.close();
+    iterate(true, [&] {
+      e_.block(loop_.body);
+      keep();
+    });
+  }
+
+  // A vector of parts, from `from` on, to the lanes.
+  void add_vector(const std::string& from, const std::string& which) {
     for (size_t c = 0; c < loop_.carries.size(); ++c) {
       if (lanes_[c].empty()) continue;
       const Carry& carry = loop_.carries[c];
-      const std::string into = offset.empty() ? lanes_[c] : concat(lanes_[c], "[vector]");
+      const std::string into = concat(lanes_[c], which);
       e_.line(into, " = ",
-              combined_vectors(carry, into, concat(e_.helpers.load(kind(carry), width_), "(", parts[c], ")")), ";");
+              combined_vectors(carry, into, concat(e_.helpers.load(kind(carry), width_), "(", parts_[c], from, ")")),
+              ";");
     }
+  }
+  void add_part(const std::string& count) {
+    make_parts(width_, "", count, count != concat(width_));
+    add_vector("", "");
+  }
+
+  void blocks() {
+    const int64_t vectors = !known_ ? kVectors : std::min<int64_t>(extent_ / width_, kVectors);
+    const int64_t room = vectors * width_;
+    const bool even = known_ && extent_ / width_ % vectors == 0;
+    std::string count = concat(room);
+    if (even) {
+      e_.open("for (; ", at_, " + ", room, " <= ", extent_text_, "; ", at_, " += ", room, ")");
+    } else {
+      e_.open("while (", at_, " + ", width_, " <= ", extent_text_, ")");
+      count = e_.fresh("count");
+      e_.line("const int ", count, " = ", extent_text_, " - ", at_, " < ", room, " ? (int)(", extent_text_, " - ", at_,
+              ") / ", width_, " * ", width_, " : ", room, ";");
+    }
+    make_parts(room, "", count);
+    e_.open("for (int lane = 0; lane < ", count, "; lane += ", width_, ")");
+    add_vector(" + lane", "");
+    e_.close();
+    if (!even) e_.line(at_, " += ", count, ";");
+    e_.close();
   }
 
   void unrolled() {
     const unsigned at_once = width_ * how_.unroll;
     e_.open("for (; ", at_, " + ", at_once, " <= ", extent_text_, "; ", at_, " += ", at_once, ")");
+    const std::string place = concat(" + ", width_, " * vector");
+    if (many_at_once_) make_parts(at_once, "", concat(at_once));
     e_.line("CT_UNROLL");
     e_.open("for (int vector = 0; vector < ", how_.unroll, "; ++vector)");
-    add_part(concat(" + ", width_, " * vector"), concat(width_));
+    if (!many_at_once_) make_parts(width_, place, concat(width_));
+    add_vector(many_at_once_ ? place : "", "[vector]");
     e_.close();
     e_.close();
     for (size_t c = 0; c < loop_.carries.size(); ++c) {
@@ -225,8 +291,10 @@ class Lanes {
   const bool known_;
   const int64_t extent_;
   const std::string extent_text_;
+  const bool asks_;
+  const bool many_at_once_;  // iterations of several vectors are one loop
   std::string at_;
-  std::vector<std::string> results_, lanes_;
+  std::vector<std::string> results_, lanes_, parts_;
 };
 
 // Variables that loops change: their next values are made before any of them changes.
@@ -295,6 +363,34 @@ void Emission::for_loop(const For& loop) {
     close();
     --loops_open;
   };
+  const auto run_asking = [&] {
+    const bool at_once = loop.extent.is_constant() && loop.extent.constant() <= 2 * kAskedAtOnce;
+    std::string begin = "0", end = extent;
+    if (at_once) {
+      open();
+    } else {
+      begin = loop_variable();
+      open("for (int64_t ", begin, " = 0; ", begin, " < ", extent, "; ", begin, " += ", kAskedAtOnce, ")");
+      end = fresh("end");
+      line("const int64_t ", end, " = ", extent, " - ", begin, " < ", kAskedAtOnce, " ? ", extent, " : ", begin, " + ",
+           kAskedAtOnce, ";");
+    }
+    const auto iterate = [&](bool independent, const Body& inside) {
+      if (independent) line("CT_INDEPENDENT");
+      const std::string variable = loop_variable();
+      open("for (int64_t ", variable, " = ", begin, "; ", variable, " < ", end, "; ++", variable, ")");
+      define(loop.variable, {variable});
+      inside();
+      close();
+      --loops_open;
+    };
+    write_by_sides(*this, stretch_of(*this, loop), iterate, [&](bool asks) {
+      block(loop.body);
+      if (!asks) carried.step();
+    });
+    close();
+    if (!at_once) --loops_open;
+  };
   const bool all_whole = loop.extent.is_constant() && loop.extent.constant() % int64_t{std::max(how.width, 1U)} == 0;
   if (outermost_lanes && !how.masked_tail && !all_whole && has_ordered_folds(program, loop.body)) {
     // Iterations that fill no vector are not in lanes: their inner loops are.
@@ -305,9 +401,17 @@ void Emission::for_loop(const For& loop) {
       whole = fresh("whole");
       line("const int64_t ", whole, " = ", extent, " > 0 ? (", extent, ") / ", how.width, " * ", how.width, " : 0;");
     }
-    run("0", whole, true);
+    if (runs_side_by_side(*this, loop)) {
+      write_side_by_side(*this, loop, whole);
+    } else {
+      run("0", whole, true);
+    }
     in_lanes = false;
     run(whole, extent, false);
+  } else if (outermost_lanes && runs_side_by_side(*this, loop)) {
+    write_side_by_side(*this, loop, extent);
+  } else if (outermost_lanes && asks_for_rare(*this, stretch_of(*this, loop))) {
+    run_asking();
   } else {
     run("0", extent, outermost_lanes);
   }
@@ -329,7 +433,27 @@ void Emission::while_loop(const loop::While& loop) {
   carried.finish();
 }
 
-void Emission::if_else(const If& branch) {
+// Of a rare branch, where that is asked before.
+void Emission::usual_side(const If& branch, loop::BlockId id, uint32_t position) {
+  const bool taken_is_rare = rare_side(program, branch) == branch.then_block;
+  if (sides->asks) {
+    sides->taken.push_back(concat(taken_is_rare ? "" : "!", value(branch.condition, taken_is_rare ? kUnary : kAtom)));
+  }
+  block(taken_is_rare ? branch.else_block : branch.then_block);
+  for (const If::Merge& merge : branch.merges) {
+    if (uses(merge.result).count == 0 || !sides->needed.contains(merge.result)) continue;
+    const Expression expression = values_[taken_is_rare ? merge.else_value : merge.then_value];
+    if (expression.binding == kAtom && !expression.reads) {
+      define(merge.result, expression);
+    } else {
+      define_at(merge.result, expression, id, position);
+    }
+  }
+}
+
+void Emission::if_else(const If& branch, loop::BlockId id, uint32_t position) {
+  if (sides != nullptr && rare_side(program, branch) != loop::kNoBlock) return usual_side(branch, id, position);
+  if (sides != nullptr && sides->asks) return;
   std::vector<std::string> names;
   for (const If::Merge& merge : branch.merges) {
     names.push_back(uses(merge.result).count == 0 ? "" : fresh("chosen"));

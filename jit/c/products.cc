@@ -80,6 +80,7 @@ class Product {
     View a, b, c;
     bool accumulate;
     std::string rows, columns, steps;  // how many there are, as numbers or variables
+    bool of_complex = false;           // the parts of complex numbers: b is that, with half its strides
     bool knows_rows() const { return rows == std::to_string(m); }
     bool knows_columns() const { return columns == std::to_string(n); }
     bool knows_steps() const { return steps == std::to_string(k); }
@@ -160,7 +161,7 @@ class Product {
     const Problem p = plan.flipped ? flipped(problem) : problem;
     switch (plan.form) {
       case ProductForm::kTiles:
-        return tiles(p);
+        return tiles(p, choose_tiling(e_.facts, shape(p), size_));
       case ProductForm::kDots:
         return dots(p);
       case ProductForm::kDotTiles:
@@ -196,14 +197,13 @@ class Product {
                store, "(to, accumulate ? ", load, "(to) + sum[r][v] : sum[r][v]);\n      }\n    }\n  }\n}\n"));
   }
 
-  void tiles(const Problem& p) {
-    const ProductTiling t = choose_tiling(e_.facts, shape(p), size_);
+  void tiles(const Problem& p, const ProductTiling& t) {
     bool accumulate = p.accumulate;
     if (t.k_block < p.k && !accumulate) {
       clear(p.c, p);
       accumulate = true;
     }
-    const bool packs = t.pack || p.b.column != 1;
+    const bool packs = t.pack || p.b.column != 1 || p.of_complex;
     const std::string packed = packs ? e_.scratch(dtype_, t.k_block * t.width()) : "";
     if (t.k_block >= p.k) return tiles_of_block(p, t, p.steps, packed, accumulate);
     for_steps(p.steps, t.k_block, [&](const std::string& first) {
@@ -271,7 +271,11 @@ class Product {
         if (!whole) {
           e_.line("__builtin_memset(", packed, ", 0, (size_t)(", steps, ") * ", width * size_, ");");
         }
-        copy(from, to, steps, there, false);
+        if (p.of_complex) {
+          pack_pairs(from, packed, width, steps, width - t.lanes + std::stoll(last));
+        } else {
+          copy(from, to, steps, there, false);
+        }
         b = to;
       }
       strips(column, vectors, last, b);
@@ -430,86 +434,68 @@ class Product {
     }
   }
 
-  // Of complex numbers: each element is the sum of twice as many products of real numbers.
-  std::string complex_tile_function(unsigned lanes, int64_t rows) {
-    Helpers& h = e_.helpers;
-    const std::string vector = h.vector(dtype_, lanes), name = concat(vector, "_complex_tile_", rows);
-    if (h.knows(name)) return name;
-    const std::string load = h.load(dtype_, lanes), all = h.splat(dtype_, lanes), fma = h.vector_fma(dtype_, lanes),
-                      store = h.store(dtype_, lanes);
-    return h.function(
-        name,
-        concat("/* c = a b or c + a b of complex numbers, of ", rows, " rows of a and `columns` of b, at most ", lanes,
-               ". Strides count parts. */\n", kInline, "void ", name, "(int64_t steps, const ", type_,
-               "* a, int64_t a_row, int64_t a_column, const ", type_, "* b, int64_t b_row, int64_t b_column, ", type_,
-               "* c, int64_t c_row, int64_t c_column, int64_t columns, bool accumulate) {\n  ", vector, " re[", rows,
-               "] = {{0}}, im[", rows, "] = {{0}};\n  for (int64_t step = 0; step < steps; ++step) {\n    ", type_,
-               " part[2][", lanes, "] = {{0}};\n    CT_INDEPENDENT\n    for (int64_t j = 0; j < columns; ++j) {\n",
-               "      part[0][j] = b[step * b_row + j * b_column];\n",
-               "      part[1][j] = b[step * b_row + j * b_column + 1];\n    }\n    const ", vector, " b_re = ", load,
-               "(part[0]), b_im = ", load, "(part[1]);\n    CT_UNROLL\n    for (int r = 0; r < ", rows,
-               "; ++r) {\n      const ", type_, "* const of_a = a + r * a_row + step * a_column;\n      const ", vector,
-               " a_re = ", all, "(of_a[0]), a_im = ", all, "(of_a[1]);\n      re[r] = ", fma, "(a_im, -b_im, ", fma,
-               "(a_re, b_re, re[r]));\n      im[r] = ", fma, "(a_im, b_re, ", fma,
-               "(a_re, b_im, im[r]));\n    }\n  }\n  CT_UNROLL\n  for (int r = 0; r < ", rows, "; ++r) {\n    ", type_,
-               " part[2][", lanes, "];\n    ", store, "(part[0], re[r]);\n    ", store,
-               "(part[1], im[r]);\n    for (int64_t j = 0; j < columns; ++j) {\n      ", type_,
-               "* const to = c + r * c_row + j * c_column;\n",
-               "      to[0] = accumulate ? to[0] + part[0][j] : part[0][j];\n",
-               "      to[1] = accumulate ? to[1] + part[1][j] : part[1][j];\n    }\n  }\n}\n"));
-  }
-
-  // Cut in blocks as the plan of the product of the parts is.
+  // Of complex numbers: a product of their parts, of twice the columns and steps.
   void complex(Problem p) {
     const ComplexPlan plan = plan_complex_product(shape(p));
     if (plan.flipped) p = flipped(p);
-    const ProductShape& parts = plan.parts;
-    const bool contiguous = p.c.column == 2;
-    const ProductTiling t = choose_tiling(e_.facts, parts, size_);
-    const bool cut = t.k_block < parts.k;
     const View target = p.c;
-    const bool apart = cut && p.accumulate && !contiguous;
-    if (apart) p.c = {e_.scratch(dtype_, p.m * parts.n), "", parts.n, 2, dtype_};
-    if (cut && (apart || !p.accumulate)) {
-      clear_parts(p);
-      p.accumulate = true;
+    const int64_t columns = p.n, steps = p.k;
+    const bool accumulate = p.accumulate;
+    if (p.a.column != 2) {
+      const View whole{e_.scratch(dtype_, p.m * 2 * p.k), "", 2 * p.k, 2, dtype_};
+      copy_pairs(p.a, whole, p.m, steps, false);
+      p.a = whole;
     }
-    const auto lanes = static_cast<unsigned>(std::min<int64_t>(e_.facts.vector_bits / 8 / size_, 8));
-    constexpr int64_t kRows = 4;
-    const auto block = [&](const std::string& first, const std::string& steps) {
-      for_steps(p.columns, lanes, [&](const std::string& column) {
-        const std::string columns = e_.fresh("columns");
-        e_.line("const int64_t ", columns, " = ", least(concat(p.columns, " - ", column), lanes), ";");
-        const auto call = [&](int64_t rows, const std::string& row) {
-          e_.line(complex_tile_function(lanes, rows), "(", steps, ", ", address(p.a, row, first), ", ", p.a.row, ", ",
-                  p.a.column, ", ", address(p.b, first, column), ", ", p.b.row, ", ", p.b.column, ", ",
-                  address(p.c, row, column), ", ", p.c.row, ", ", p.c.column, ", ", columns, ", ",
-                  p.accumulate ? "true" : "false", ");");
-        };
-        const int64_t whole = p.m / kRows * kRows;
-        if (whole > 0) for_steps(std::to_string(whole), kRows, [&](const std::string& row) { call(kRows, row); });
-        if (p.m > whole) call(p.m - whole, std::to_string(whole));
-      });
-    };
-    if (!cut) {
-      block("0", p.steps);
-    } else {
-      const int64_t steps = t.k_block / 2;
-      for_steps(p.steps, steps, [&](const std::string& first) {
-        const std::string count = e_.fresh("steps");
-        e_.line("const int64_t ", count, " = ", least(concat(p.steps, " - ", first), steps), ";");
-        block(first, count);
-      });
-    }
-    if (!apart) return;
-    for (int part : {0, 1}) copy(part_of(p.c, part), part_of(target, part), p.rows, p.columns, true);
+    p.a.column = 1;
+    // Strides count parts, of which an element has two in each direction.
+    p.b.row /= 2;
+    p.b.column /= 2;
+    p.of_complex = true;
+    p.n = plan.parts.n;
+    p.k = plan.parts.k;
+    p.rows = std::to_string(p.m);
+    p.columns = std::to_string(p.n);
+    p.steps = std::to_string(p.k);
+    const bool contiguous = target.column == 2;
+    p.c = contiguous ? View{target.pointer, target.offset, target.row, 1, dtype_}
+                     : View{e_.scratch(dtype_, p.m * p.n), "", p.n, 1, dtype_};
+    if (!contiguous) p.accumulate = false;
+    tiles(p, choose_tiling(e_.facts, plan.parts, size_));
+    if (contiguous) return;
+    p.c.column = 2;
+    copy_pairs(p.c, target, p.m, columns, accumulate);
   }
+
+  void copy_pairs(const View& from, const View& to, int64_t rows, int64_t columns, bool add) {
+    for_each(std::to_string(rows), [&](const std::string& i) {
+      for_each(std::to_string(columns), [&](const std::string& j) {
+        for (const int part : {0, 1}) {
+          const View of_from = part_of(from, part), of_to = part_of(to, part);
+          const std::string before = add ? concat(element(of_to, i, j), " + ") : "";
+          e_.line(element(of_to, i, j), " = ", before, element(of_from, i, j), ";");
+        }
+      });
+    });
+  }
+
+  // Each row of b, and below it i times the row.
+  void pack_pairs(const View& b, const std::string& to, int64_t width, const std::string& steps, int64_t columns) {
+    const View real{b.pointer, b.offset, 2 * b.row, 2 * b.column, dtype_}, imaginary = part_of(real, 1);
+    const std::string step = e_.fresh("step"), row = e_.fresh("row");
+    e_.open("for (int64_t ", step, " = 0; ", step, " < ", steps, " / 2; ++", step, ")");
+    e_.line(type_, "* const ", row, " = ", to, " + ", step, " * ", 2 * width, ";");
+    for_each(std::to_string(columns / 2), [&](const std::string& j) {
+      e_.line(row, "[2 * ", j, "] = ", element(real, step, j), ";");
+      e_.line(row, "[2 * ", j, " + 1] = ", element(imaginary, step, j), ";");
+      e_.line(row, "[", width, " + 2 * ", j, "] = -", element(imaginary, step, j), ";");
+      e_.line(row, "[", width, " + 2 * ", j, " + 1] = ", element(real, step, j), ";");
+    });
+    e_.close();
+  }
+
   static View part_of(View v, int part) {
     if (part == 1) v.offset = v.offset.empty() ? "1" : concat(v.offset, " + 1");
     return v;
-  }
-  void clear_parts(const Problem& p) {
-    for (int part : {0, 1}) clear(part_of(p.c, part), p);
   }
 
   Emission& e_;

@@ -218,7 +218,7 @@ class Writer {
       if (buffer.kind != BufferKind::kTemporary || !used_.contains(id)) continue;
       text +=
           concat("  ", type_of(id), "*", swapped_.contains(id) ? " " : " const ", emission_.buffer(id), " = (",
-                 type_of(id), "*)(void*)(arena + ", buffer.position, ");  /* [", emission_.real_elements(id), "] */\n");
+                 type_of(id), "*)(void*)(arena + ", buffer.position, ");  /* [", real_elements(program_, id), "] */\n");
     }
     return text;
   }

@@ -20,8 +20,8 @@ std::string Helpers::splat(DType dtype, unsigned lanes) {
   const std::string type = vector(dtype, lanes), name = concat(type, "_all");
   std::string list;
   for (unsigned i = 0; i < lanes; ++i) list += i == 0 ? "x" : ", x";
-  return function(
-      name, concat(kInline, type, " ", name, "(", register_type(dtype), " x) { return (", type, "){", list, "}; }\n"));
+  return function(name, concat(kInline, type, " ", name, "(", register_type(dtype), " x) {\n  const ", type, " all = {",
+                               list, "};\n  return all;\n}\n"));
 }
 
 std::string Helpers::load(DType dtype, unsigned lanes) {
@@ -54,9 +54,9 @@ std::string masked(std::string_view what, DType dtype, unsigned lanes, const Tar
   const std::string integers = concat("ct_", short_name(is_double(dtype) ? DType::kInt64 : DType::kInt32), "x", lanes);
   std::string numbers;
   for (unsigned i = 0; i < lanes; ++i) numbers += concat(i == 0 ? "" : ", ", i);
-  const std::string mask = concat("(__m", bits, "i)((", integers, "){", numbers, "} < count_of_all)");
-  const std::string all = concat("const ", integers, " count_of_all = (", is_double(dtype) ? "int64_t" : "int32_t",
-                                 ")count - (", integers, "){0};\n  ");
+  const std::string mask = concat("(__m", bits, "i)(numbers < count_of_all)");
+  const std::string all = concat("const ", integers, " none = {0}, numbers = {", numbers, "}, count_of_all = (",
+                                 is_double(dtype) ? "int64_t" : "int32_t", ")count - none;\n  ");
   return concat(all, what == "load" ? concat("return (", "ct_", short_name(dtype), "x", lanes, ")", prefix,
                                              "_maskload_", kind, "(p, ", mask, ")")
                                     : concat(prefix, "_maskstore_", kind, "(p, ", mask, ", (__m", bits,

@@ -6,6 +6,7 @@
 
 #include "jit/llvm/short_rows.h"
 #include "jit/llvm/streams.h"
+#include "jit/machine/rare_branches.h"
 
 namespace ct::jit {
 
@@ -159,7 +160,7 @@ void emit_if(CpuEmission& e, const loop::If& branch) {
     llvm::BasicBlock* join = e.code.new_block("join");
     llvm::BranchInst* enter = e.b.CreateCondBr(any_lane(e, active), inside, join);
     e.b.SetInsertPoint(inside);
-    if (is_rare(e, block)) {
+    if (is_rare(e.program, block)) {
       enter->setMetadata(llvm::LLVMContext::MD_prof, llvm::MDBuilder(e.code.context).createBranchWeights(1, 1000));
       std::vector<loop::Value> wanted;
       for (const loop::If::Merge& merge : branch.merges) wanted.push_back(pick(merge));

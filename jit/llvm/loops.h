@@ -34,7 +34,6 @@ llvm::Value* emit_repeats(CpuEmission& e, const loop::For& loop, const Repeats& 
                           llvm::Value* end);
 
 // Branches that lanes rarely take (rare_branches.cc). Lanes out of `active` have any results.
-bool is_rare(Emission& e, loop::BlockId block);
 LlvmValues emit_rare(CpuEmission& e, loop::BlockId block, llvm::Value* active, absl::Span<const loop::Value> results);
 
 }  // namespace ct::jit

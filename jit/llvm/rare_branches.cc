@@ -14,8 +14,6 @@ using loop::StatementKind;
 
 namespace {
 
-constexpr int kLongBranch = 40;  // instructions
-
 // What a block computes as words to compare, and the values that it takes from outside, in the order of their use.
 class BlockForm {
  public:
@@ -135,16 +133,6 @@ llvm::Function* rare_function(CpuEmission& e, BlockId block, absl::Span<const lo
 }
 
 }  // namespace
-
-bool is_rare(Emission& e, BlockId block) {
-  int instructions = 0;
-  for (const Statement& s : e.program.blocks[block].statements) {
-    if (!loop::is_instruction(s)) return false;
-    if (s.kind == StatementKind::kLoad && e.program.buffers[s.buffer].kind != loop::BufferKind::kConstant) return false;
-    instructions += s.kind != StatementKind::kConstant;
-  }
-  return instructions >= kLongBranch;
-}
 
 LlvmValues emit_rare(CpuEmission& e, BlockId block, llvm::Value* active, absl::Span<const loop::Value> results) {
   const BlockForm form(e.program, block, results, e.values.varied);

@@ -147,7 +147,7 @@ class _Function:
         parts = []
         if self.needs_workspace:
             parts.append(
-                f'_Static_assert({macro} >= {self.source.workspace_bytes}, "the header beside this file is another library\'s");\n'
+                f'CT_STATIC_ASSERT({macro} >= {self.source.workspace_bytes}, "the header beside this file is another library\'s");\n'
             )
         parts += [self._call(), self._call_of_leaves()]
         return "\n".join(parts)
@@ -174,7 +174,7 @@ class _Function:
             if place >= 0
         ]
         if source.takes_arena or copies:
-            lines.append(f"  unsigned char* const {self.workspace} = run->workspace;")
+            lines.append(f"  unsigned char* const {self.workspace} = (unsigned char*)run->workspace;")
         call = f"{self.signature.symbol}_program({', '.join(arguments)})"
         lines.append(f"  if ({call} != 0) return CT_STOPPED;" if source.takes_stop else f"  (void){call};")
         return [*lines, *copies, "  return CT_OK;"]
@@ -239,7 +239,9 @@ class _Function:
         lines.append(f"  if ({self.status} != CT_OK) return {self.status};")
         if ranges:
             if self.needs_workspace:
-                lines.append(f"  {self.ranges}[{count}] = (ct_range){{run->workspace, {size}, 64, true}};")
+                lines.append(f"  {self.ranges}[{count}].begin = run->workspace;")
+                lines.append(f"  {self.ranges}[{count}].bytes = {size};")
+                lines.append(f"  {self.ranges}[{count}].written = true;")
             lines.append(
                 f"  if (ct_check_overlaps({self.ranges}, {room}, {overlap_arguments}) != CT_OK) return CT_OVERLAP;"
             )
