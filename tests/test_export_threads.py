@@ -224,7 +224,7 @@ int main() {
   for (int i = 0; i < 300000; ++i) x[i] = 1e-4f * static_cast<float>(i % 7919);
   unsigned count = 4;
   shared_library::shared(x, alone);
-  shared_library::shared(x, together, {on_threads, &count});
+  shared_library::shared(x, together, nullptr, {on_threads, &count});
   for (int i = 0; i < 300000; ++i) if (alone[i] != together[i]) return 1;
   std::printf("%d %.4f", calls.load(), static_cast<double>(together[12345]));
 }
