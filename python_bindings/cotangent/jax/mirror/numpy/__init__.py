@@ -1,0 +1,3 @@
+"""``jax.numpy``: what `cotangent.numpy` has otherwise."""
+
+__all__: list[str] = []
