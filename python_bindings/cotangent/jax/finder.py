@@ -17,13 +17,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cotangent.jax import clamping
+from cotangent.jax import behaviour
 from cotangent.jax.missing import missing
 from cotangent.jax.names import JAX_VERSION, MODULES, NAMES
 from cotangent.jax.narrowing import narrowed
 
 __all__ = ["install", "is_installed", "uninstall"]
 
+_NOT_HERE = object()  # a name may well stand for None
 _MIRROR = "cotangent.jax.mirror"
 _VERSION_INFO = tuple(int(part) for part in JAX_VERSION.split("."))
 
@@ -98,8 +99,8 @@ def resolve(module: StandIn, name: str) -> Any:
     place = known[name]
     if place is not None:
         return _object_at(place)
-    found = getattr(target, name, None) if target is not None else None
-    if found is None or isinstance(found, types.ModuleType):
+    found = getattr(target, name, _NOT_HERE) if target is not None else _NOT_HERE
+    if found is _NOT_HERE or isinstance(found, types.ModuleType):
         return missing(path)
     return narrowed(found, module.__name__)
 
@@ -169,7 +170,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, _FINDER)
     importlib.invalidate_caches()
-    clamping.start()
+    behaviour.start()
 
 
 def uninstall() -> None:
@@ -179,4 +180,4 @@ def uninstall() -> None:
     sys.meta_path.remove(_FINDER)
     for name in [name for name in sys.modules if _is_ours(name)]:
         del sys.modules[name]
-    clamping.stop()
+    behaviour.stop()
