@@ -37,7 +37,13 @@ def leaves(value: Any) -> list[Any]:
         if hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             leaf = jax.random.key_data(leaf)
         array = np.asarray(leaf)
-        found.append([str(array.dtype), list(array.shape), array.astype(complex if array.dtype.kind == "c" else float).ravel().tolist()])
+        found.append(
+            [
+                str(array.dtype),
+                list(array.shape),
+                array.astype(complex if array.dtype.kind == "c" else float).ravel().tolist(),
+            ]
+        )
     return found
 
 
@@ -50,7 +56,11 @@ def child(file: str, only: str, out: str) -> None:
     with Path(out).open("w") as stream:
         try:
             spec.loader.exec_module(module)
-            names = [n for n, f in vars(module).items() if getattr(f, "__module__", "") == "programs" and callable(f) and not n.startswith("_")]
+            names = [
+                n
+                for n, f in vars(module).items()
+                if getattr(f, "__module__", "") == "programs" and callable(f) and not n.startswith("_")
+            ]
         except Exception as error:
             stream.write(json.dumps({"program": "import", "error": reason(error)}) + "\n")
             return
@@ -79,7 +89,17 @@ def run(python: str, prefix: list[str], file: Path, only: str) -> dict[str, dict
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "lines"
         environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "ignore"}
-        command = [python, *prefix, str(Path(__file__).resolve()), "--child", str(file), "--only", only, "--out", str(out)]
+        command = [
+            python,
+            *prefix,
+            str(Path(__file__).resolve()),
+            "--child",
+            str(file),
+            "--only",
+            only,
+            "--out",
+            str(out),
+        ]
         done = subprocess.run(command, env=environment, check=False, timeout=1200)
         lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
         found = {line["program"]: line for line in lines}
@@ -127,7 +147,9 @@ def main() -> None:
     if given.child:
         child(given.child, given.only, given.out)
         return
-    kept: dict[str, Any] = json.loads(Path(given.reference).read_text()) if given.reference and Path(given.reference).exists() else {}
+    kept: dict[str, Any] = (
+        json.loads(Path(given.reference).read_text()) if given.reference and Path(given.reference).exists() else {}
+    )
     rows, equal, total = [], 0, 0
     for file in FILES:
         if given.only and given.only.split(".")[0] not in file.stem:
@@ -145,7 +167,9 @@ def main() -> None:
             of = "dm_pix" if of == "dm" else of
             total, equal = total + 1, equal + (not why)
             seconds = f"{line.get('seconds', 0):.2f} | {own.get('seconds', 0):.2f}"
-            rows.append(f"| {of} | {version(given.cotangent, of)} | {name} | {'equal' if not why else 'differs'} | {seconds} | {why.replace('|', '/')} |")
+            rows.append(
+                f"| {of} | {version(given.cotangent, of)} | {name} | {'equal' if not why else 'differs'} | {seconds} | {why.replace('|', '/')} |"
+            )
             print(rows[-1], flush=True)
     if given.reference:
         Path(given.reference).write_text(json.dumps(kept))

@@ -10,6 +10,7 @@ is, if there is one: libraries take `jax._src.core.Tracer` for `jax.core.Tracer`
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import sys
 import types
@@ -35,19 +36,29 @@ def load_all() -> None:
                 print(f"left out: {module.name}: {error}", file=sys.stderr)
 
 
+def deprecated_names(module: types.ModuleType) -> list[str]:
+    """The names that a module gives with a warning: those in the table of its `__getattr__`."""
+    function = getattr(module, "__getattr__", None)
+    cells = getattr(inspect.unwrap(function), "__closure__", None) or () if function else ()
+    tables = [cell.cell_contents for cell in cells if isinstance(cell.cell_contents, dict)]
+    return [name for table in tables for name in table if isinstance(name, str)]
+
+
 def own_names(module: types.ModuleType) -> list[str]:
     """The names of a public module; of a private one those that are defined in it."""
     names = [name for name in dir(module) if not name.startswith("__")]
     if not module.__name__.startswith("jax._src"):
         names = [name for name in names if not name.startswith("_") or name.startswith("_src")]
-        deprecated = [name for name in getattr(module, "_deprecations", {}) or {} if not name.startswith("_")]
+        deprecated = [name for name in deprecated_names(module) if not name.startswith("_") and hasattr(module, name)]
         return sorted({*names, *deprecated})
     found = []
     for name in (name for name in names if not name.startswith("_") or name == "_registry"):
         value = vars(module).get(name)
         if isinstance(value, types.ModuleType):
             continue
-        if (getattr(value, "__module__", None) or module.__name__) == module.__name__:
+        home = getattr(value, "__module__", None) or module.__name__
+        # What is public is defined in private modules, and says that its home is the public one.
+        if home == module.__name__ or (home.startswith("jax.") and not home.startswith("jax._src")):
             found.append(name)
     return sorted(found)
 
@@ -56,7 +67,7 @@ def public_places(modules: dict[str, types.ModuleType]) -> dict[int, str]:
     """From an object to where users find it: the shortest of its public names."""
     places: dict[int, str] = {}
     for module_name, module in sorted(modules.items(), key=lambda item: (item[0].count("."), item[0])):
-        if module_name.startswith("jax._src") or module_name.startswith("jax.example"):
+        if module_name.startswith(("jax._src", "jax.example")):
             continue
         for name in own_names(module):
             value = vars(module).get(name)
@@ -72,7 +83,10 @@ def main() -> None:
     modules = {name: module for name, module in sys.modules.items()
                if (name == "jax" or name.startswith("jax.")) and not any(part in name for part in LEFT_OUT)}  # fmt: skip
     places = public_places(modules)
-    lines = [f"# The names of JAX's modules; written by tests/ecosystem/{Path(__file__).name}", f"version {modules['jax'].__version__}"]
+    lines = [
+        f"# The names of JAX's modules; written by tests/ecosystem/{Path(__file__).name}",
+        f"version {modules['jax'].__version__}",
+    ]
     for module_name, module in sorted(modules.items()):
         words = [module_name]
         for name in own_names(module):

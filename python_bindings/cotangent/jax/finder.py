@@ -47,6 +47,17 @@ def _has_mirror(name: str) -> bool:
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
+def _counterpart(name: str) -> types.ModuleType | None:
+    """A module of ours: one that has the name, or that another has as a part."""
+    found = _module_or_none(name)
+    if found is not None:
+        return found
+    parent, _, last = name.rpartition(".")
+    owner = _module_or_none(parent)
+    part = getattr(owner, last, None) if owner is not None else None
+    return part if isinstance(part, types.ModuleType) else None
+
+
 def _object_at(path: str) -> Any:
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
@@ -61,7 +72,7 @@ class StandIn(types.ModuleType):
         self._mirror = _module_or_none(_MIRROR + suffix) if name.startswith("jax.") or name == "jax" else None
         # The package's own private modules are not JAX's.
         public = name == "jax" or (name.startswith("jax.") and not suffix.startswith("._"))
-        self._target = _module_or_none("cotangent" + suffix) if public else None
+        self._target = _counterpart("cotangent" + suffix) if public else None
         self.__all__ = sorted(key for key in NAMES.get(name, {}) if not key.startswith("_"))
         if name in ("jax", "jaxlib", "jax.version", "jaxlib.version"):
             self.__version__ = JAX_VERSION
@@ -85,11 +96,12 @@ def resolve(module: StandIn, name: str) -> Any:
     """
     own = vars(module)
     mirror, target, path = own["_mirror"], own["_target"], f"{module.__name__}.{name}"
-    if mirror is not None and name in mirror.__all__:
+    known = NAMES.get(module.__name__, {})
+    # What JAX of this version has not is not there, even where older ones had it: libraries ask, and go by the answer.
+    if mirror is not None and name in mirror.__all__ and (name in known or module.__name__.startswith("jax._src")):
         return getattr(mirror, name)
     if path in MODULES:
         return importlib.import_module(path)
-    known = NAMES.get(module.__name__, {})
     if name not in known:
         # A private module has what the public one of its name has.
         public = module.__name__.replace("jax._src.", "jax.", 1)

@@ -6,10 +6,10 @@ import functools
 import typing
 from typing import Any, NoReturn
 
-__all__ = ["MissingFromCotangent", "missing"]
+__all__ = ["MissingNameError", "missing"]
 
 
-class MissingFromCotangent(NotImplementedError):
+class MissingNameError(NotImplementedError):
     """A program uses something of JAX's that has no counterpart here."""
 
 
@@ -51,7 +51,7 @@ class _Missing(type):
 
 
 def _refuse(path: str) -> NoReturn:
-    raise MissingFromCotangent(
+    raise MissingNameError(
         f"{path} is used, which JAX has and cotangent has not\n"
         "  replace it, or run this part of the program with JAX itself (cotangent.jax.uninstall)"
     )

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
-from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._core import Array
 
-__all__ = ["canonical", "narrow", "narrow_tree", "narrowed", "narrowed_function"]
+__all__ = ["canonical", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
 
-_NARROW = {
+_NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("int64"): np.dtype("int32"),
     np.dtype("uint64"): np.dtype("uint32"),
@@ -30,6 +29,8 @@ _NARROW_NAMES = {str(wide): slim for wide, slim in _NARROW.items()}
 
 # The modules whose functions take arrays and dtypes; the others hand on what users give them.
 _COMPUTING = ("jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy", "jax.image", "jax.ops", "jax.dtypes")
+# Functions that say what a dtype is, one of 64 bits included.
+_ABOUT_DTYPES = ("can_cast", "dtype", "finfo", "iinfo", "isdtype", "issubdtype")
 # Parts of a ufunc beside its call.
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 
@@ -39,14 +40,9 @@ def canonical(dtype: Any) -> Any:
     return dtype if _core.get_enable_x64() else _NARROW.get(dtype, dtype)
 
 
-def _narrow_type(value: Any) -> Any:
-    """A type of elements as JAX takes it: one of 64 bits is that of 32."""
-    if isinstance(value, np.dtype):
-        return _NARROW.get(value, value)
-    if isinstance(value, type):
-        return _NARROW_TYPES.get(value, value)
-    dtype = getattr(value, "dtype", None)
-    return _NARROW.get(dtype, value) if isinstance(dtype, np.dtype) else value
+def narrowed_type(dtype: Any) -> Any:
+    """The type of elements that JAX computes with where this one is asked for, however it is written."""
+    return dtype if _core.get_enable_x64() else narrow(dtype)
 
 
 def narrow(value: Any) -> Any:
@@ -66,12 +62,12 @@ def narrow(value: Any) -> Any:
         return kind([narrow(item) for item in value])
     if kind is dict:
         return {key: narrow(item) for key, item in value.items()}
-    if isinstance(value, (np.dtype, type)):
-        return _narrow_type(value)
+    if isinstance(value, np.dtype):
+        return _NARROW.get(value, value)
+    if isinstance(value, type):  # the classes of ``jax.numpy.float64`` and its like equal NumPy's
+        return _NARROW_TYPES.get(value, value)
     if kind is str:
         return _NARROW_NAMES.get(value, value)
-    if type(value).__name__ == "ScalarType":
-        return _narrow_type(value)
     return value
 
 
@@ -108,7 +104,7 @@ def narrowed(value: Any, module: str) -> Any:
     """What a name of a module of JAX stands for, given what it is here."""
     if not module.startswith(_COMPUTING) or isinstance(value, (type, types.ModuleType)) or not callable(value):
         return value
-    if isinstance(value, ShapeDtypeStruct) or type(value).__name__ == "ScalarType":
+    if getattr(value, "__name__", "") in _ABOUT_DTYPES:
         return value
     # One wrapper a function, however many names it has: programs compare functions by identity.
     found = _wrapped.get(id(value))

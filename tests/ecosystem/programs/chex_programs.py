@@ -26,7 +26,11 @@ def assertions():
     chex.assert_trees_all_close({"a": x}, {"a": x + 1e-9})
     chex.assert_tree_all_finite({"a": x})
     failed = 0
-    for check in (lambda: chex.assert_shape(x, (3, 3)), lambda: chex.assert_equal_shape([x, x[0]]), lambda: chex.assert_trees_all_equal(x, x + 1)):
+    for check in (
+        lambda: chex.assert_shape(x, (3, 3)),
+        lambda: chex.assert_equal_shape([x, x[0]]),
+        lambda: chex.assert_trees_all_equal(x, x + 1),
+    ):
         try:
             check()
         except AssertionError:

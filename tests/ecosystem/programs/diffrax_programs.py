@@ -33,7 +33,9 @@ def gradient_by_adjoint_equation():
 def stiff_implicit():
     term = diffrax.ODETerm(lambda t, y, args: -50.0 * (y - jnp.cos(t)))
     controller = diffrax.PIDController(rtol=1e-4, atol=1e-4)
-    return diffrax.diffeqsolve(term, diffrax.Kvaerno3(), 0.0, 1.0, 0.01, jnp.array(0.0), stepsize_controller=controller).ys
+    return diffrax.diffeqsolve(
+        term, diffrax.Kvaerno3(), 0.0, 1.0, 0.01, jnp.array(0.0), stepsize_controller=controller
+    ).ys
 
 
 def stochastic():

@@ -11,7 +11,11 @@ def mlp_training():
     x = jax.random.normal(jax.random.key(0), (16, 3))
     model = hk.without_apply_rng(hk.transform(lambda x: hk.nets.MLP([8, 1])(x)))
     params = model.init(jax.random.key(1), x)
-    step = jax.jit(lambda p: jax.tree.map(lambda a, g: a - 0.1 * g, p, jax.grad(lambda p: jnp.mean((model.apply(p, x)[:, 0] - x.sum(1)) ** 2))(p)))
+    step = jax.jit(
+        lambda p: jax.tree.map(
+            lambda a, g: a - 0.1 * g, p, jax.grad(lambda p: jnp.mean((model.apply(p, x)[:, 0] - x.sum(1)) ** 2))(p)
+        )
+    )
     for _ in range(5):
         params = step(params)
     return params

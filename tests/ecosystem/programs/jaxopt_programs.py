@@ -41,7 +41,11 @@ def implicit_gradient():
 
 def projections():
     x = jnp.array([0.5, 1.2, -0.3])
-    return jaxopt.projection.projection_simplex(x), jaxopt.projection.projection_l1_ball(x, 1.0), jaxopt.projection.projection_l2_ball(x, 0.5)
+    return (
+        jaxopt.projection.projection_simplex(x),
+        jaxopt.projection.projection_l1_ball(x, 1.0),
+        jaxopt.projection.projection_l2_ball(x, 0.5),
+    )
 
 
 def quadratic_program():

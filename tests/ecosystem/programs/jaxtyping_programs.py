@@ -9,7 +9,14 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 def isinstance_checks():
     x = jnp.ones((2, 3))
-    kinds = [Float[Array, "2 3"], Float[Array, "2 4"], Int[Array, "..."], Shaped[Array, "a b"], Bool[Array, "..."], Float[Array, "a a"]]
+    kinds = [
+        Float[Array, "2 3"],
+        Float[Array, "2 4"],
+        Int[Array, "..."],
+        Shaped[Array, "a b"],
+        Bool[Array, "..."],
+        Float[Array, "a a"],
+    ]
     return [isinstance(x, kind) for kind in kinds] + [isinstance(jnp.arange(3), Int[Array, "3"])]
 
 

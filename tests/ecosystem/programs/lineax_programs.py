@@ -16,14 +16,19 @@ def solvers():
     matrix, b = _matrix()
     plain = lx.MatrixLinearOperator(matrix)
     definite = lx.MatrixLinearOperator(matrix, lx.positive_semidefinite_tag)
-    found = [lx.linear_solve(plain, b, solver).value for solver in (lx.LU(), lx.QR(), lx.SVD(), lx.AutoLinearSolver(well_posed=True))]
+    found = [
+        lx.linear_solve(plain, b, solver).value
+        for solver in (lx.LU(), lx.QR(), lx.SVD(), lx.AutoLinearSolver(well_posed=True))
+    ]
     return [*found, *[lx.linear_solve(definite, b, solver).value for solver in (lx.Cholesky(), lx.CG(1e-6, 1e-6))]]
 
 
 def iterative_of_a_function():
     matrix, b = _matrix()
     operator = lx.FunctionLinearOperator(lambda x: matrix @ x, jax.eval_shape(lambda: b))
-    return lx.linear_solve(operator, b, lx.GMRES(1e-5, 1e-5)).value, lx.linear_solve(operator, b, lx.BiCGStab(1e-5, 1e-5)).value
+    return lx.linear_solve(operator, b, lx.GMRES(1e-5, 1e-5)).value, lx.linear_solve(
+        operator, b, lx.BiCGStab(1e-5, 1e-5)
+    ).value
 
 
 def gradients():
@@ -45,4 +50,6 @@ def structured():
 
 def batches():
     matrix, b = _matrix()
-    return jax.vmap(lambda c: lx.linear_solve(lx.MatrixLinearOperator(matrix + c * jnp.eye(4)), b).value)(jnp.arange(3.0))
+    return jax.vmap(lambda c: lx.linear_solve(lx.MatrixLinearOperator(matrix + c * jnp.eye(4)), b).value)(
+        jnp.arange(3.0)
+    )

@@ -38,11 +38,25 @@ def predictive():
 
 def log_densities():
     x = jnp.array([0.3, 0.6])
-    kinds = [dist.Normal(0, 1), dist.Gamma(2.0, 1.0), dist.Beta(2.0, 3.0), dist.StudentT(3.0), dist.Exponential(1.5), dist.LogNormal(0, 1), dist.Cauchy(0, 1)]
+    kinds = [
+        dist.Normal(0, 1),
+        dist.Gamma(2.0, 1.0),
+        dist.Beta(2.0, 3.0),
+        dist.StudentT(3.0),
+        dist.Exponential(1.5),
+        dist.LogNormal(0, 1),
+        dist.Cauchy(0, 1),
+    ]
     return [kind.log_prob(x) for kind in kinds] + [jax.grad(lambda a: dist.Gamma(a, 1.0).log_prob(x).sum())(2.0)]
 
 
 def samples():
     key = jax.random.PRNGKey(1)
-    kinds = [dist.Dirichlet(jnp.ones(3)), dist.Categorical(jnp.ones(3) / 3), dist.MultivariateNormal(jnp.zeros(2), jnp.eye(2)), dist.Poisson(3.0), dist.Gamma(2.0)]
+    kinds = [
+        dist.Dirichlet(jnp.ones(3)),
+        dist.Categorical(jnp.ones(3) / 3),
+        dist.MultivariateNormal(jnp.zeros(2), jnp.eye(2)),
+        dist.Poisson(3.0),
+        dist.Gamma(2.0),
+    ]
     return [kind.sample(key, (4,)) for kind in kinds]

@@ -12,7 +12,11 @@ def _problem():
     x = jax.random.normal(key, (32, 4))
     y = jnp.sin(x.sum(1, keepdims=True))
     first, second = jax.random.split(jax.random.key(1))
-    params = {"w1": jax.random.normal(first, (4, 16)) * 0.3, "b1": jnp.zeros(16), "w2": jax.random.normal(second, (16, 1)) * 0.3}
+    params = {
+        "w1": jax.random.normal(first, (4, 16)) * 0.3,
+        "b1": jnp.zeros(16),
+        "w2": jax.random.normal(second, (16, 1)) * 0.3,
+    }
 
     def loss(p):
         return jnp.mean((jnp.tanh(x @ p["w1"] + p["b1"]) @ p["w2"] - y) ** 2)

@@ -39,4 +39,6 @@ def least_squares():
 
 
 def fixed_point():
-    return optx.fixed_point(lambda y, a: jnp.cos(y * a), optx.FixedPointIteration(1e-5, 1e-5), jnp.array(0.5), args=0.9).value
+    return optx.fixed_point(
+        lambda y, a: jnp.cos(y * a), optx.FixedPointIteration(1e-5, 1e-5), jnp.array(0.5), args=0.9
+    ).value

@@ -25,7 +25,9 @@ def distrax_bijectors():
 def distrax_kl_divergence():
     import distrax
 
-    return distrax.Normal(0.0, 1.0).kl_divergence(distrax.Normal(1.0, 2.0)), jax.grad(lambda s: distrax.Normal(0.0, s).kl_divergence(distrax.Normal(1.0, 2.0)))(1.0)
+    return distrax.Normal(0.0, 1.0).kl_divergence(distrax.Normal(1.0, 2.0)), jax.grad(
+        lambda s: distrax.Normal(0.0, s).kl_divergence(distrax.Normal(1.0, 2.0))
+    )(1.0)
 
 
 def tinygp_regression():
@@ -34,7 +36,9 @@ def tinygp_regression():
     x = jnp.linspace(0, 1, 10)
 
     def loss(p):
-        return -GaussianProcess(jnp.exp(p[0]) * kernels.Matern32(jnp.exp(p[1])), x, diag=0.1).log_probability(jnp.sin(5 * x))
+        return -GaussianProcess(jnp.exp(p[0]) * kernels.Matern32(jnp.exp(p[1])), x, diag=0.1).log_probability(
+            jnp.sin(5 * x)
+        )
 
     return jax.value_and_grad(loss)(jnp.zeros(2))
 
@@ -50,8 +54,20 @@ def tinygp_prediction():
 def jraph_network():
     import jraph
 
-    graph = jraph.GraphsTuple(nodes=jnp.arange(6.0).reshape(3, 2), edges=jnp.ones((4, 2)), senders=jnp.array([0, 1, 2, 0]), receivers=jnp.array([1, 2, 0, 2]), n_node=jnp.array([3]), n_edge=jnp.array([4]), globals=jnp.zeros((1, 2)))
-    net = jraph.GraphNetwork(update_edge_fn=lambda e, s, r, g: e + s * r, update_node_fn=lambda n, s, r, g: jnp.tanh(n + r), update_global_fn=lambda n, e, g: n + e)
+    graph = jraph.GraphsTuple(
+        nodes=jnp.arange(6.0).reshape(3, 2),
+        edges=jnp.ones((4, 2)),
+        senders=jnp.array([0, 1, 2, 0]),
+        receivers=jnp.array([1, 2, 0, 2]),
+        n_node=jnp.array([3]),
+        n_edge=jnp.array([4]),
+        globals=jnp.zeros((1, 2)),
+    )
+    net = jraph.GraphNetwork(
+        update_edge_fn=lambda e, s, r, g: e + s * r,
+        update_node_fn=lambda n, s, r, g: jnp.tanh(n + r),
+        update_global_fn=lambda n, e, g: n + e,
+    )
     out = jax.jit(net)(graph)
     return out.nodes, out.edges, out.globals
 
@@ -59,7 +75,15 @@ def jraph_network():
 def jraph_batches():
     import jraph
 
-    one = jraph.GraphsTuple(nodes=jnp.ones((2, 1)), edges=jnp.ones((1, 1)), senders=jnp.array([0]), receivers=jnp.array([1]), n_node=jnp.array([2]), n_edge=jnp.array([1]), globals=jnp.zeros((1, 1)))
+    one = jraph.GraphsTuple(
+        nodes=jnp.ones((2, 1)),
+        edges=jnp.ones((1, 1)),
+        senders=jnp.array([0]),
+        receivers=jnp.array([1]),
+        n_node=jnp.array([2]),
+        n_edge=jnp.array([1]),
+        globals=jnp.zeros((1, 1)),
+    )
     padded = jraph.pad_with_graphs(jraph.batch([one, one]), 6, 4, 3)
     return padded.nodes, jraph.get_node_padding_mask(padded)
 
@@ -68,14 +92,21 @@ def dm_pix_images():
     import dm_pix
 
     image = jax.random.uniform(jax.random.key(0), (8, 8, 3))
-    return dm_pix.rgb_to_hsv(image), dm_pix.gaussian_blur(image, 1.0, 3), dm_pix.adjust_contrast(image, 1.5), dm_pix.ssim(image, image[::-1])
+    return (
+        dm_pix.rgb_to_hsv(image),
+        dm_pix.gaussian_blur(image, 1.0, 3),
+        dm_pix.adjust_contrast(image, 1.5),
+        dm_pix.ssim(image, image[::-1]),
+    )
 
 
 def dm_pix_random():
     import dm_pix
 
     image = jax.random.uniform(jax.random.key(0), (8, 8, 3))
-    return dm_pix.random_crop(jax.random.key(1), image, (4, 4, 3)), dm_pix.random_flip_left_right(jax.random.key(2), image)
+    return dm_pix.random_crop(jax.random.key(1), image, (4, 4, 3)), dm_pix.random_flip_left_right(
+        jax.random.key(2), image
+    )
 
 
 def evosax_strategies():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -207,21 +208,29 @@ class Trace:
     """A capture. JAX has one a transform; here a capture serves all, so that the live one is the only one that a value can ask for."""
 
     def __init__(self, number: int) -> None:
-        self._number = number
-        self.main = self
+        self.number = number
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Trace) and self._number == other._number
+    @property
+    def main(self) -> Trace:
+        """What libraries compare by identity."""
+        return self
 
-    def __hash__(self) -> int:
-        return hash(("trace", self._number))
+
+_traces: weakref.WeakValueDictionary[int, Trace] = weakref.WeakValueDictionary()
+
+
+def _trace_of(number: int) -> Trace:
+    trace = _traces.get(number)
+    if trace is None:
+        trace = _traces[number] = Trace(number)
+    return trace
 
 
 def current_trace() -> Trace:
-    """The live capture."""
-    return Trace(_core.capture_number())
+    """The live capture; one object as long as somebody holds it."""
+    return _trace_of(_core.capture_number())
 
 
 def find_top_trace(values: Any) -> Trace:
-    """The innermost capture that values belong to; 0 where all are known."""
-    return Trace(_core.capture_number() if any(_core.is_traced(x) for x in values) else 0)
+    """The innermost capture that values belong to; that of known values is number 0."""
+    return _trace_of(_core.capture_number() if any(_core.is_traced(x) for x in values) else 0)

@@ -169,7 +169,9 @@ class PartialVal(tuple[Any, Any]):
         return self[0] is None
 
 
-def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[Any], instantiate: bool = False) -> tuple[Any, list[Any], Any]:
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[Any], instantiate: bool = False
+) -> tuple[Any, list[Any], Any]:
     """Which results of a function of unknown values are known: those that do not depend on them keep their values."""
     unknown = [pval[0] for pval in pvals if pval[0] is not None]
     results: list[Any] = []

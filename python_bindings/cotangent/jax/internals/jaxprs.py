@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-
 from cotangent import _core, ir
 from cotangent._base.attributes import from_attribute
 from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten_arguments, function_name, wraps
@@ -38,6 +37,7 @@ __all__ = [
 ]
 
 _counts = itertools.count()
+_LINE = 80  # longer programs are printed with a line for each equation
 
 
 class Var:
@@ -97,7 +97,9 @@ class JaxprEqn:
     def replace(self, **changes: Any) -> JaxprEqn:
         """The same with other parts; with other parameters or another primitive it binds these."""
         same = changes.keys() <= {"invars", "outvars", "effects", "source_info", "ctx"}
-        return dataclasses.replace(self, **changes, **({} if same else {"_source": None}))
+        if not same:
+            changes["_source"] = None
+        return dataclasses.replace(self, **changes)
 
     def evaluate(self, *values: Any) -> list[Any]:
         """Its results for values of its variables."""
@@ -108,17 +110,44 @@ class JaxprEqn:
         return list(found) if self.primitive.multiple_results else [found]
 
     def __repr__(self) -> str:
-        left = " ".join(_name(var) for var in self.outvars)
-        right = " ".join(_name(var) for var in self.invars)
-        return f"{left} = {self.primitive}{_params_text(self.params)} {right}"
+        return _equation_text(self, _Names())
 
 
-def _name(var: Any) -> str:
-    return repr(var) if isinstance(var, Literal) else f"v{var.count}:{var.aval}"
+class _Names:
+    """Names of variables in a text: a, b, ..., z, aa, ab, ... in the order in which they appear."""
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}
+
+    def use(self, var: Any) -> str:
+        """The variable where it is used."""
+        if isinstance(var, Literal):
+            return f"{var.val}:{var.aval.str_short(short_dtypes=True)}"
+        if isinstance(var, DropVar):
+            return "_"
+        if var not in self._names:
+            number, name = len(self._names) + 1, ""
+            while number:
+                number, letter = divmod(number - 1, 26)
+                name = chr(ord("a") + letter) + name
+            self._names[var] = name
+        return self._names[var]
+
+    def bind(self, var: Any) -> str:
+        """The variable where it gets its value, with its type."""
+        aval = var.aval
+        text = aval.str_short(short_dtypes=True) if hasattr(aval, "str_short") else str(aval)
+        return f"{self.use(var)}:{text}"
+
+
+def _equation_text(eqn: JaxprEqn, names: _Names) -> str:
+    right = " ".join(names.use(var) for var in eqn.invars)
+    left = " ".join(names.bind(var) for var in eqn.outvars)
+    return f"{left} = {eqn.primitive}{_params_text(eqn.params)} {right}".rstrip()
 
 
 def _params_text(params: dict[str, Any]) -> str:
-    return "[" + " ".join(f"{name}={value}" for name, value in params.items()) + "]" if params else ""
+    return "[" + " ".join(f"{name}={params[name]}" for name in sorted(params)) + "]" if params else ""
 
 
 class Jaxpr:
@@ -158,9 +187,17 @@ class Jaxpr:
         return [var.aval for var in self.outvars]
 
     def __repr__(self) -> str:
-        lines = "\n".join(f"    {eqn}" for eqn in self.eqns)
-        head = f"{{ lambda {' '.join(map(_name, self.constvars))} ; {' '.join(map(_name, self.invars))}. let\n"
-        return f"{head}{lines}\n  in ({', '.join(map(_name, self.outvars))}) }}"
+        names = _Names()
+        constants = " ".join(names.bind(var) for var in self.constvars)
+        inputs = " ".join(names.bind(var) for var in self.invars)
+        lines = [_equation_text(eqn, names) for eqn in self.eqns]
+        outputs = ", ".join(names.use(var) for var in self.outvars)
+        head = f"{{ lambda {constants} ; {inputs}. let" if constants else f"{{ lambda ; {inputs}. let"
+        tail = f"in ({outputs}{',' if len(self.outvars) == 1 else ''}) }}"
+        short = " ".join([head, "; ".join(lines), tail]) if lines else f"{head}  {tail}"
+        if len(short) <= _LINE and len(lines) <= 1:
+            return short
+        return "\n".join([head, *(f"    {line}" for line in lines), f"  {tail}"])
 
     def pretty_print(self, **_: Any) -> str:
         """The program as text."""
@@ -241,9 +278,14 @@ _JAX_PARAMS = {"graph": "jaxpr"}
 
 def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = None) -> ClosedJaxpr:
     """A graph in JAX's form; its last inputs are constants where only the first ``inputs`` are not."""
-    variables = {index: Var(_aval(graph.aval(index))) for index in range(graph.num_inputs)}
+    variables: dict[int, Any] = {index: Var(_aval(graph.aval(index))) for index in range(graph.num_inputs)}
     eqns = []
     for index, eqn in enumerate(ir.equations(graph)):
+        if eqn.primitive == "full" and not eqn.attributes["shape"]:
+            (number,) = eqn.outputs
+            aval = _aval(graph.aval(number))
+            variables[number] = Literal(eqn.attributes["value"], aval)
+            continue
         invars = [variables[number] for number in eqn.operands]
         for number in eqn.outputs:
             variables[number] = Var(_aval(graph.aval(number)))
@@ -356,8 +398,6 @@ def new_jaxpr_eqn(
 ) -> JaxprEqn:  # fmt: skip
     """An equation of the library's own."""
     return JaxprEqn(list(invars), list(outvars), primitive, params, effects, source_info, ctx)
-
-
 
 
 def built_in(name: str) -> BuiltIn:

@@ -44,7 +44,7 @@ class PartitionSpec(tuple[Any, ...]):
 
     UNCONSTRAINED: Any = object()
 
-    def __new__(cls, *partitions: Any, unreduced: Any = (), reduced: Any = ()) -> PartitionSpec:
+    def __new__(cls, *partitions: Any, **_: Any) -> PartitionSpec:  # noqa: D102
         return super().__new__(cls, partitions)
 
     def __repr__(self) -> str:

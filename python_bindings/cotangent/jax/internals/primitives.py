@@ -20,11 +20,11 @@ __all__ = [
     "Registry",
     "axis_primitive_batchers",
     "defbroadcasting",
-    "fancy_primitive_batchers",
+    "defjvp",
     "deflinear",
     "deflinear2",
-    "defjvp",
     "defvectorized",
+    "fancy_primitive_batchers",
     "lower_fun",
     "lowerings",
     "primitive_batchers",
@@ -185,7 +185,9 @@ class Primitive:
 
     def _refuse(self, what: str, registry: str) -> Rule:
         def rule(*args: Any, **params: Any) -> Any:
-            raise NotImplementedError(f"{what} rule for '{self.name}' not implemented: nothing is registered in {registry}")
+            raise NotImplementedError(
+                f"{what} rule for '{self.name}' not implemented: nothing is registered in {registry}"
+            )
 
         return rule
 
@@ -212,15 +214,20 @@ class Primitive:
         return out, _none_if_zero(tangent_out)
 
     def _linear_jvp(self, primals: Any, tangents: Any, *, _params: _Params) -> Any:
-        zeros = [Zero.from_primal_value(x).instantiate() if t is None else t for x, t in zip(primals, tangents, strict=True)]
+        zeros = [
+            Zero.from_primal_value(x).instantiate() if t is None else t for x, t in zip(primals, tangents, strict=True)
+        ]
         return self.bind(*primals, **_params.values), self.bind(*zeros, **_params.values)
 
     def _transpose(self, cotangent: Any, *operands: Any, _params: _Params) -> Any:
         given = [UndefinedPrimal(shaped(x)) if isinstance(x, ShapeDtypeStruct) else x for x in operands]
         if self.multiple_results:
-            avals = self.abstract_eval(*[x.aval if isinstance(x, UndefinedPrimal) else typeof(x) for x in given], **_params.values)
+            avals = self.abstract_eval(
+                *[x.aval if isinstance(x, UndefinedPrimal) else typeof(x) for x in given], **_params.values
+            )
             cotangent = [
-                Zero(shaped(aval).to_tangent_aval()) if c is None else c for c, aval in zip(cotangent, avals, strict=True)
+                Zero(shaped(aval).to_tangent_aval()) if c is None else c
+                for c, aval in zip(cotangent, avals, strict=True)
             ]
         found = primitive_transposes[self](cotangent, *given, **_params.values)
         return [

@@ -17,6 +17,8 @@ __all__ = [
     "allowing_all",
     "custom_jvp",
     "custom_vjp",
+    "device_put",
+    "eval_shape",
     "grad",
     "hessian",
     "jacfwd",
@@ -71,9 +73,10 @@ def _direct(transform: Function) -> Function:
     @functools.wraps(transform)
     def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
         if not _core.get_enable_x64():
-            args, kwargs = narrow_tree(args), {
-                key: value if callable(value) else narrow_tree(value) for key, value in kwargs.items()
-            }
+            args, kwargs = (
+                narrow_tree(args),
+                {key: value if callable(value) else narrow_tree(value) for key, value in kwargs.items()},
+            )
         return transform(fun, *args, **kwargs)
 
     return apply
@@ -82,6 +85,7 @@ def _direct(transform: Function) -> Function:
 jvp = _direct(ct.jvp)
 vjp = _direct(ct.vjp)
 linearize = _direct(ct.linearize)
+eval_shape = _direct(ct.eval_shape)
 
 # What says where and how JAX compiles, which is settled here.
 _OF_COMPILATION = ("in_shardings", "out_shardings", "compiler_options", "spmd_axis_name", "abstracted_axes")
@@ -111,6 +115,11 @@ def _narrow_traced(tree: Any) -> Any:
     return structure.unflatten([narrow_tree(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves])
 
 
+def device_put(x: Any, device: Any = None, **options: Any) -> Any:
+    """`ct.device_put` of arrays without 64 bits."""
+    return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
+
+
 def pmap(fun: Any = None, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0, **options: Any) -> Any:
     """A map over devices, of which there is one: the mapped axis must have size 1."""
     if fun is None:
@@ -123,7 +132,9 @@ def pmap(fun: Any = None, axis_name: Any = None, *, in_axes: Any = 0, out_axes: 
         for arg, axis in zip(args, axes, strict=True):
             for leaf in tree_util.tree_leaves(arg) if isinstance(axis, int) else ():
                 if leaf.shape[axis] != 1:
-                    raise ValueError(f"pmap: an axis of size {leaf.shape[axis]} is mapped over devices, of which there is 1")
+                    raise ValueError(
+                        f"pmap: an axis of size {leaf.shape[axis]} is mapped over devices, of which there is 1"
+                    )
         return mapped(*args, **kwargs)
 
     return run

@@ -5,21 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from cotangent.jax.internals.transforms import (
-    allowing_all as check_tracer_leaks,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jacrev as jacobian,
-    jit,
-    jvp,
-    linearize,
-    pmap,
-    value_and_grad,
-    vjp,
-    vmap,
-)
 from cotangent.jax.internals.avals import (
     typeof,
 )
@@ -28,10 +13,12 @@ from cotangent.jax.internals.jaxprs import (
 )
 from cotangent.jax.internals.meshes import (
     NamedSharding,
-    PartitionSpec as P,
     make_mesh,
     reshard,
     set_mesh,
+)
+from cotangent.jax.internals.meshes import (
+    PartitionSpec as P,
 )
 from cotangent.jax.internals.references import (
     Ref,
@@ -43,7 +30,27 @@ from cotangent.jax.internals.settings import (
     config,
     enable_x64,
 )
-
+from cotangent.jax.internals.transforms import (
+    allowing_all as check_tracer_leaks,
+)
+from cotangent.jax.internals.transforms import (
+    device_put,
+    eval_shape,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linearize,
+    pmap,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from cotangent.jax.internals.transforms import (
+    jacrev as jacobian,
+)
 
 __all__ = [
     "NamedSharding",
@@ -53,9 +60,11 @@ __all__ = [
     "config",
     "debug_infs",
     "default_prng_impl",
+    "device_put",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
+    "eval_shape",
     "explain_cache_misses",
     "free_ref",
     "freeze",
@@ -90,13 +99,15 @@ __all__ = [
 ]
 
 
-
 def _no_check(*_: Any, **__: Any) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
 
 
 # What they forbid or log does not happen here.
-transfer_guard = transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard_device_to_device = _no_check
-numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = debug_infs = explain_cache_misses = _no_check
+transfer_guard = transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard_device_to_device = (
+    _no_check
+)
+numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = debug_infs = explain_cache_misses = (
+    _no_check
+)
 enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = threefry_partitionable = _no_check
-

@@ -11,7 +11,6 @@ from cotangent.jax.internals.functions import (
     safe_zip,
 )
 
-
 __all__ = [
     "debug_info",
     "flatten_fun",

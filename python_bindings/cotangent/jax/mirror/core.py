@@ -42,7 +42,6 @@ from cotangent.jax.internals.primitives import (
     Primitive,
 )
 
-
 __all__ = [
     "AbstractValue",
     "Atom",
@@ -81,10 +80,9 @@ __all__ = [
 ]
 
 
-
-
 class Effect:
     """A side effect of an equation."""
+
 
 Atom = Var | Literal
 
@@ -118,4 +116,3 @@ def is_constant_dim(size: Any) -> bool:
 def canonicalize_shape(shape: Any, context: str = "") -> tuple[int, ...]:
     """A shape as a tuple of ints."""
     return tuple(operator.index(size) for size in ((shape,) if isinstance(shape, int) else shape))
-

@@ -7,7 +7,6 @@ from cotangent.jax.mirror.extend.core.primitives import (
     custom_vjp_call_p,
 )
 
-
 __all__ = [
     "custom_jvp_call_p",
     "custom_vjp_call_jaxpr_p",

@@ -17,7 +17,6 @@ from cotangent.jax.internals.meshes import (
     use_mesh,
 )
 
-
 __all__ = [
     "AbstractMesh",
     "AxisType",

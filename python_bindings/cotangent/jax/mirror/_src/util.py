@@ -8,7 +8,6 @@ from cotangent.jax.internals.functions import (
     unzip2,
 )
 
-
 __all__ = [
     "safe_map",
     "safe_zip",

@@ -5,7 +5,7 @@ Flax defines some and makes none unless it is told to.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from cotangent.jax.internals.avals import (
     AbstractValue,
@@ -40,9 +40,9 @@ class HiPrimitive(Primitive):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name or type(self).__name__)
 
-    def bind(self, *args: Any, **params: Any) -> NoReturn:
+    def bind(self, *args: Any, **params: Any) -> Any:
         """There are no such values."""
-        missing(f"jax.experimental.hijax.HiPrimitive({self.name!r}).bind")()
+        return missing(f"jax.experimental.hijax.HiPrimitive({self.name!r}).bind")()
 
 
 class VJPHiPrimitive(HiPrimitive):

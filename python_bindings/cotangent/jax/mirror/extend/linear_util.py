@@ -9,7 +9,6 @@ from cotangent.jax.internals.functions import (
     wrap_init,
 )
 
-
 __all__ = [
     "WrappedFun",
     "transformation",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cotangent.jax.mirror._src.traceback_util import (
+from cotangent.jax.internals.tracebacks import (
     register_exclusion,
 )
-
 
 __all__ = [
     "register_exclusion",

@@ -6,15 +6,16 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.capture import SymbolicZero
-
 from cotangent.jax.internals.avals import (
     UndefinedPrimal,
     Zero,
     add_tangents,
-    add_tangents as add_jaxvals,
     instantiate_zeros,
     is_undefined_primal,
     zeros_like_aval,
+)
+from cotangent.jax.internals.avals import (
+    add_tangents as add_jaxvals,
 )
 from cotangent.jax.internals.primitives import (
     defjvp,
@@ -23,7 +24,6 @@ from cotangent.jax.internals.primitives import (
     primitive_jvps,
     primitive_transposes,
 )
-
 
 __all__ = [
     "JVPTracer",
@@ -46,7 +46,6 @@ __all__ = [
     "zeros_like_aval",
     "zeros_like_jaxval",
 ]
-
 
 
 class _Differentiated(type):

@@ -14,7 +14,6 @@ from cotangent.jax.internals.primitives import (
     primitive_batchers,
 )
 
-
 __all__ = [
     "AxisData",
     "axis_primitive_batchers",
@@ -48,7 +47,9 @@ def bdim_at_front(x: Any, axis: int | None, size: int, *_: Any) -> Any:
     return broadcast(x, size, 0) if axis is None else cnp.moveaxis(x, axis, 0)
 
 
-def matchaxis(axis_data: Any, source: int | None, destination: int | None, x: Any, sum_match: bool = False, *_: Any) -> Any:
+def matchaxis(
+    axis_data: Any, source: int | None, destination: int | None, x: Any, sum_match: bool = False, *_: Any
+) -> Any:
     """The array with its batch along another axis."""
     if source == destination:
         return x

@@ -7,7 +7,6 @@ from cotangent.jax.internals.primitives import (
     register_lowering,
 )
 
-
 __all__ = [
     "lower_fun",
     "register_lowering",

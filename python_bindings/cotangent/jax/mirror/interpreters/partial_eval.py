@@ -7,7 +7,6 @@ from cotangent.jax.internals.functions import (
     trace_to_jaxpr_nounits,
 )
 
-
 __all__ = [
     "PartialVal",
     "trace_to_jaxpr_nounits",

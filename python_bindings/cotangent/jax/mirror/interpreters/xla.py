@@ -6,7 +6,6 @@ from cotangent.jax.mirror.core import (
     pytype_aval_mappings,
 )
 
-
 __all__ = [
     "canonicalize_dtype_handlers",
     "pytype_aval_mappings",

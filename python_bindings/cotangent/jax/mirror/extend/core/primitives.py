@@ -6,7 +6,6 @@ from cotangent.jax.internals.jaxprs import (
     built_in,
 )
 
-
 __all__ = [
     "built_in",
     "call_p",
@@ -29,4 +28,3 @@ call_p, closed_call_p, core_call_p = built_in("call"), built_in("closed_call"), 
 custom_jvp_call_p, custom_vjp_call_p = built_in("custom_jvp_call"), built_in("custom_vjp_call")
 cond_p, while_p, scan_p = built_in("cond"), built_in("while"), built_in("scan")
 stop_gradient_p = built_in("stop_gradient")
-
