@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from cotangent import _core
@@ -85,7 +86,8 @@ _array, _traced = _Attributes(Array), _Attributes(Traced)
 
 
 def start() -> None:
-    """From here on arrays act as JAX's."""
+    """From here on arrays act as JAX's. NumPy knows the names of its small floats, as it does where JAX is imported."""
+    assert np.dtype("bfloat16") == ml_dtypes.bfloat16
     index_plans.constants_are_as_arrays = True
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))

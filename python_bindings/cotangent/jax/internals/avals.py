@@ -10,6 +10,7 @@ import numpy as np
 import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, SymbolicZero, float0_zeros, tangent_dtype
+from cotangent.jax.internals.meshes import Mesh, NamedSharding, PartitionSpec
 from cotangent.jax.narrowing import canonical
 
 __all__ = [
@@ -54,6 +55,11 @@ class ShapedArray(ShapeDtypeStruct, AbstractValue):
         return frozenset()
 
     manual_axis_type = None
+
+    @property
+    def sharding(self) -> Any:
+        """All elements are on the one device."""
+        return NamedSharding(Mesh(), PartitionSpec(*([None] * len(self.shape))))
 
     def to_tangent_aval(self) -> ShapedArray:
         """The type of its derivatives."""

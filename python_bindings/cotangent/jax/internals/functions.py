@@ -19,6 +19,7 @@ __all__ = [
     "infer_argnums_and_argnames",
     "safe_map",
     "safe_zip",
+    "shaped_abstractify",
     "trace_to_jaxpr_nounits",
     "transformation",
     "transformation_with_aux",
@@ -129,6 +130,11 @@ def infer_argnums_and_argnames(sig: inspect.Signature | None, argnums: Any, argn
         chosen = [parameters[i] for i in _as_tuple(argnums) if -len(parameters) <= i < len(parameters)]
         argnames = [p.name for p in chosen if p.kind in kinds]
     return _as_tuple(argnums), _as_tuple(argnames)
+
+
+def shaped_abstractify(x: Any) -> Any:
+    """The type of an argument."""
+    return typeof(x)
 
 
 def safe_map(f: Callable[..., Any], *args: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,6 @@ from cotangent._core import Array
 from cotangent.jax.narrowing import narrow_tree
 
 __all__ = [
-    "allowing_all",
     "custom_jvp",
     "custom_vjp",
     "device_put",
@@ -138,11 +136,6 @@ def pmap(fun: Any = None, axis_name: Any = None, *, in_axes: Any = 0, out_axes: 
         return mapped(*args, **kwargs)
 
     return run
-
-
-def allowing_all(*_: Any, **__: Any) -> contextlib.AbstractContextManager[None]:
-    """A ``with`` block of a check that JAX has, and that has nothing to find here."""
-    return contextlib.nullcontext()
 
 
 custom_jvp, custom_vjp = ct.custom_jvp, ct.custom_vjp

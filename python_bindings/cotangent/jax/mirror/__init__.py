@@ -20,6 +20,18 @@ from cotangent.jax.internals.meshes import (
 from cotangent.jax.internals.meshes import (
     PartitionSpec as P,
 )
+from cotangent.jax.internals.processes import (
+    copy_to_host_async,
+    devices,
+    host_count,
+    host_id,
+    host_ids,
+    local_devices,
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+    process_indices,
+)
 from cotangent.jax.internals.references import (
     Ref,
     free_ref,
@@ -29,9 +41,6 @@ from cotangent.jax.internals.references import (
 from cotangent.jax.internals.settings import (
     config,
     enable_x64,
-)
-from cotangent.jax.internals.transforms import (
-    allowing_all as check_tracer_leaks,
 )
 from cotangent.jax.internals.transforms import (
     device_put,
@@ -56,11 +65,16 @@ __all__ = [
     "NamedSharding",
     "P",
     "Ref",
+    "array_garbage_collection_guard",
     "check_tracer_leaks",
+    "checking_leaks",
+    "clear_caches",
     "config",
+    "copy_to_host_async",
     "debug_infs",
     "default_prng_impl",
     "device_put",
+    "devices",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -70,6 +84,9 @@ __all__ = [
     "freeze",
     "grad",
     "hessian",
+    "host_count",
+    "host_id",
+    "host_ids",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -77,16 +94,22 @@ __all__ = [
     "jvp",
     "legacy_prng_key",
     "linearize",
+    "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
     "make_mesh",
     "new_ref",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pmap",
+    "process_indices",
     "reshard",
     "set_mesh",
     "softmax_custom_jvp",
+    "thread_guard",
     "threefry_partitionable",
     "transfer_guard",
     "transfer_guard_device_to_device",
@@ -99,8 +122,14 @@ __all__ = [
 ]
 
 
-def _no_check(*_: Any, **__: Any) -> contextlib.AbstractContextManager[None]:
-    return contextlib.nullcontext()
+class _no_check(contextlib.ContextDecorator):  # noqa: N801 (what is called is the option)
+    """A ``with`` block, or a decorator, of an option that has nothing to act on."""
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exception: object) -> None: ...
 
 
 # What they forbid or log does not happen here.
@@ -111,3 +140,8 @@ numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles 
     _no_check
 )
 enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = threefry_partitionable = _no_check
+check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_guard = _no_check
+
+
+def clear_caches() -> None:
+    """Lets go of what has been compiled; here programs are let go of with the functions that they belong to."""

@@ -9,6 +9,7 @@ from cotangent.jax.internals.functions import (
     infer_argnums_and_argnames,
     safe_map,
     safe_zip,
+    shaped_abstractify,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "infer_argnums_and_argnames",
     "safe_map",
     "safe_zip",
+    "shaped_abstractify",
 ]

@@ -7,9 +7,9 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._ops.dtypes import ScalarType
-from cotangent.jax.narrowing import canonical, narrowed_function, narrowed_type
+from cotangent.jax.narrowing import canonical, narrow, narrowed_function, narrowed_type
 
-__all__ = ["complex128", "double", "float64", "int64", "promote_types", "result_type", "uint64"]
+__all__ = ["complex128", "double", "float64", "int64", "promote_types", "result_type", "shape", "uint64"]
 
 
 class _Wide(ScalarType):
@@ -44,3 +44,8 @@ def result_type(*args: Any) -> Any:
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype that two have in common."""
     return canonical(cnp.promote_types(narrowed_type(a), narrowed_type(b)))
+
+
+def shape(a: Any) -> Any:
+    """The sizes of the axes; none of what is no array, as NumPy has it."""
+    return () if a is None else cnp.shape(narrow(a))
