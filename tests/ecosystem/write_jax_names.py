@@ -56,7 +56,9 @@ def own_names(module: types.ModuleType) -> list[str]:
         value = vars(module).get(name)
         if isinstance(value, types.ModuleType):
             continue
-        home = getattr(value, "__module__", None) or module.__name__
+        # Objects that are no classes or functions have the home of their class.
+        has_home = isinstance(value, type) or (callable(value) and hasattr(value, "__name__"))
+        home = (getattr(value, "__module__", None) if has_home else None) or module.__name__
         # What is public is defined in private modules, and says that its home is the public one.
         if home == module.__name__ or (home.startswith("jax.") and not home.startswith("jax._src")):
             found.append(name)
@@ -80,8 +82,9 @@ def main() -> None:
     """Writes the file."""
     warnings.simplefilter("ignore")
     load_all()
+    importlib.import_module("jaxlib.xla_client")
     modules = {name: module for name, module in sys.modules.items()
-               if (name == "jax" or name.startswith("jax.")) and not any(part in name for part in LEFT_OUT)}  # fmt: skip
+               if (name in ("jax", "jaxlib.xla_client") or name.startswith("jax.")) and not any(part in name for part in LEFT_OUT)}  # fmt: skip
     places = public_places(modules)
     lines = [
         f"# The names of JAX's modules; written by tests/ecosystem/{Path(__file__).name}",

@@ -47,15 +47,14 @@ def _has_mirror(name: str) -> bool:
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
-def _counterpart(name: str) -> types.ModuleType | None:
-    """A module of ours: one that has the name, or that another has as a part."""
+def _counterpart(name: str) -> Any:
+    """What is a module of JAX's here: a module, or a part of one, such as the distributions of `cotangent.scipy.stats`."""
     found = _module_or_none(name)
     if found is not None:
         return found
     parent, _, last = name.rpartition(".")
     owner = _module_or_none(parent)
-    part = getattr(owner, last, None) if owner is not None else None
-    return part if isinstance(part, types.ModuleType) else None
+    return getattr(owner, last, None) if owner is not None else None
 
 
 def _object_at(path: str) -> Any:

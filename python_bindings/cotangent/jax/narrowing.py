@@ -25,7 +25,7 @@ _NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype("complex128"): np.dtype("complex64"),
 }
 _NARROW_TYPES = {wide.type: slim for wide, slim in _NARROW.items()}
-_NARROW_NAMES = {str(wide): slim for wide, slim in _NARROW.items()}
+_NARROW_NAMES = {name: slim for wide, slim in _NARROW.items() for name in (str(wide), wide.str, wide.str[1:])}
 
 # The modules whose functions take arrays and dtypes; the others hand on what users give them.
 _COMPUTING = ("jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy", "jax.image", "jax.ops", "jax.dtypes")

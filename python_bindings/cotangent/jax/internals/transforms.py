@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
@@ -118,22 +120,56 @@ def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
 
 
-def pmap(fun: Any = None, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0, **options: Any) -> Any:
+def pmap(
+    fun: Any = None,
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Any = (),
+    **options: Any,
+) -> Any:
     """A map over devices, of which there is one: the mapped axis must have size 1."""
     if fun is None:
-        return lambda given: pmap(given, axis_name, in_axes=in_axes, out_axes=out_axes, **options)
-    mapped = jit(vmap(fun, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name))
+        chosen = {"in_axes": in_axes, "out_axes": out_axes, "static_broadcasted_argnums": static_broadcasted_argnums}
+        return lambda given: pmap(given, axis_name, **chosen, **options)
+    static = (
+        (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
+    )
+
+    @functools.cache
+    def mapped(values: tuple[Any, ...], count: int, axes: Any) -> Any:
+        positions = sorted(position % count for position in static)
+
+        @wraps(fun)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            given = list(args)
+            for position, value in zip(positions, values, strict=True):
+                given.insert(position, value)
+            return fun(*given, **kwargs)
+
+        return jit(vmap(run, in_axes=axes, out_axes=out_axes, axis_name=axis_name))
 
     @wraps(fun)
     def run(*args: Any, **kwargs: Any) -> Any:
-        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
-        for arg, axis in zip(args, axes, strict=True):
+        fixed = {position % len(args) for position in static}
+        dynamic = [arg for position, arg in enumerate(args) if position not in fixed]
+        axes = in_axes
+        if isinstance(in_axes, (tuple, list)):
+            all_axes = tuple(in_axes)
+            axes = (
+                tuple(axis for i, axis in enumerate(all_axes) if i not in fixed)
+                if len(all_axes) == len(args)
+                else all_axes
+            )
+        each = axes if isinstance(axes, tuple) else (axes,) * len(dynamic)
+        for arg, axis in zip(dynamic, each, strict=True):
             for leaf in tree_util.tree_leaves(arg) if isinstance(axis, int) else ():
-                if leaf.shape[axis] != 1:
-                    raise ValueError(
-                        f"pmap: an axis of size {leaf.shape[axis]} is mapped over devices, of which there is 1"
-                    )
-        return mapped(*args, **kwargs)
+                if np.shape(leaf)[axis] != 1:
+                    size = np.shape(leaf)[axis]
+                    raise ValueError(f"pmap: an axis of size {size} is mapped over devices, of which there is 1")
+        values = tuple(args[position] for position in sorted(fixed))
+        return mapped(values, len(args), axes)(*dynamic, **kwargs)
 
     return run
 
