@@ -24,7 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "programs").glob("*_programs.py"))
 TOLERANCE = 1e-3
-_DISTRIBUTIONS = {"flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku", "dm_pix": "dm_pix", "e3nn": "e3nn-jax"}
+_DISTRIBUTIONS = {"kfac": "kfac-jax", "probability": "tfp-nightly", "ott": "ott-jax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku", "dm_pix": "dm_pix", "e3nn": "e3nn-jax"}
 
 
 def leaves(value: Any) -> list[Any]:
@@ -163,7 +163,7 @@ def main() -> None:
                 continue
             own = ours.get(name) or ours.get("import") or ours.get("process") or {"error": "did not run"}
             why = difference(line, own)
-            of = name.split("_")[0] if library == "other" else library
+            of = name.split("_")[0] if library in ("other", "further") else library
             of = "dm_pix" if of == "dm" else of
             total, equal = total + 1, equal + (not why)
             seconds = f"{line.get('seconds', 0):.2f} | {own.get('seconds', 0):.2f}"

@@ -102,8 +102,6 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._impl: Rule | None = None
-        self._abstract: Rule | None = None
         self._defined: tuple[int, extend.Primitive] | None = None
 
     def __repr__(self) -> str:
@@ -111,18 +109,17 @@ class Primitive:
 
     def def_impl(self, impl: Rule) -> Rule:
         """How it is computed on known values."""
-        self._impl = impl
+        self.impl = impl  # type: ignore[method-assign]
         return impl
 
     def def_abstract_eval(self, rule: Rule) -> Rule:
         """The type of its results."""
-        self._abstract = rule
-        self._defined = None
+        self.abstract_eval = lambda *avals, **params: (rule(*avals, **params), frozenset())  # type: ignore[method-assign]
         return rule
 
     def def_effectful_abstract_eval(self, rule: Rule) -> Rule:
         """The type of its results, with effects beside it, which the library orders by itself."""
-        self.def_abstract_eval(lambda *avals, **params: rule(*avals, **params)[0])
+        self.abstract_eval = rule  # type: ignore[method-assign]
         return rule
 
     def def_bind_with_trace(self, bind: Rule) -> Rule:
@@ -137,20 +134,22 @@ class Primitive:
 
     def impl(self, *args: Any, **params: Any) -> Any:
         """Its results for known values."""
-        if self._impl is None:
-            raise NotImplementedError(f"Evaluation rule for '{self.name}' not implemented")
-        return self._impl(*args, **params)
+        raise NotImplementedError(f"Evaluation rule for '{self.name}' not implemented")
 
     def abstract_eval(self, *avals: Any, **params: Any) -> Any:
-        """The type of its results."""
-        if self._abstract is None:
-            raise NotImplementedError(f"Abstract evaluation for '{self.name}' not implemented")
-        return self._abstract(*avals, **params)
+        """The type of its results, and its effects."""
+        raise NotImplementedError(f"Abstract evaluation for '{self.name}' not implemented")
+
+    def _is_computed(self) -> bool:
+        return "impl" in vars(self) or type(self).impl is not Primitive.impl
+
+    def _types(self, avals: list[Any], params: dict[str, Any]) -> Any:
+        return self.abstract_eval(*avals, **params)[0]
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Its results: computed, or recorded where an operand is traced."""
-        if self._impl is not None and not any(_core.is_traced(arg) for arg in args):
-            return self._impl(*args, **params)
+        if self._is_computed() and not any(_core.is_traced(arg) for arg in args):
+            return self.impl(*args, **params)
         if self._defined is None or self._defined[0] != Registry.changes:
             self._defined = Registry.changes, self._define()
         return self._defined[1](*args, _params=_Params(params))
@@ -192,16 +191,17 @@ class Primitive:
         return rule
 
     def _type(self, *operands: Any, _params: _Params) -> Any:
-        return self._results(self.abstract_eval(*[shaped(x) for x in operands], **_params.values))
+        return self._results(self._types([shaped(x) for x in operands], _params.values))
 
     def _expand(self, *operands: Any, _params: _Params) -> Any:
         lowering = lowerings.get(self)
-        rule = lowering if getattr(lowering, "_is_python", False) else self._impl
-        if rule is None:
+        if getattr(lowering, "_is_python", False):
+            return self._results(lowering(*operands, **_params.values))  # type: ignore[misc]
+        if not self._is_computed():
             raise NotImplementedError(
                 f"'{self.name}' has no rule that computes it here: def_impl, or mlir.register_lowering with mlir.lower_fun"
             )
-        return self._results(rule(*operands, **_params.values))
+        return self._results(self.impl(*operands, **_params.values))
 
     def _jvp(self, primals: Any, tangents: Any, *, _params: _Params) -> Any:
         given = [
@@ -222,9 +222,8 @@ class Primitive:
     def _transpose(self, cotangent: Any, *operands: Any, _params: _Params) -> Any:
         given = [UndefinedPrimal(shaped(x)) if isinstance(x, ShapeDtypeStruct) else x for x in operands]
         if self.multiple_results:
-            avals = self.abstract_eval(
-                *[x.aval if isinstance(x, UndefinedPrimal) else typeof(x) for x in given], **_params.values
-            )
+            given_types = [x.aval if isinstance(x, UndefinedPrimal) else typeof(x) for x in given]
+            avals = self._types(given_types, _params.values)
             cotangent = [
                 Zero(shaped(aval).to_tangent_aval()) if c is None else c
                 for c, aval in zip(cotangent, avals, strict=True)
