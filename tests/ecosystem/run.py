@@ -24,7 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "programs").glob("*_programs.py"))
 TOLERANCE = 1e-3
-_DISTRIBUTIONS = {"kfac": "kfac-jax", "probability": "tfp-nightly", "ott": "ott-jax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku", "dm_pix": "dm_pix", "e3nn": "e3nn-jax"}
+_DISTRIBUTIONS = {"nnx_and_linen_further": "flax", "numpyro_further": "numpyro", "transforms": "jax", "kfac": "kfac-jax", "probability": "tfp-nightly", "ott": "ott-jax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku", "dm_pix": "dm_pix", "e3nn": "e3nn-jax"}
 
 
 def leaves(value: Any) -> list[Any]:

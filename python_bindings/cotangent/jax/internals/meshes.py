@@ -126,6 +126,10 @@ class NamedSharding(sharding.SingleDeviceSharding):
         self.mesh = mesh
         self.spec = spec
 
+    def update(self, *, mesh: Any = None, spec: Any = None, **_: Any) -> NamedSharding:
+        """The same on another mesh, or divided otherwise."""
+        return NamedSharding(self.mesh if mesh is None else mesh, self.spec if spec is None else spec)
+
 
 class PositionalSharding(sharding.SingleDeviceSharding):
     """The placement of an array on a list of one device."""
