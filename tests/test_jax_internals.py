@@ -219,3 +219,21 @@ def test_optimizers_of_the_examples() -> None:
         print(jax.tree.structure(again) == jax.tree.structure(state))
     """
     assert run(program) == "True"
+
+
+def test_sparse_matrices_equal_dense_ones() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax.experimental.sparse import BCOO
+        dense = jnp.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+        m = BCOO.fromdense(dense)
+        print(m, (m @ jnp.arange(3.0)).tolist(), (jnp.ones(2) @ m).tolist(), (m.T.todense() == dense.T).all())
+        print((m + m).todense().tolist(), (2 * m).sum(), m.indices.tolist())
+        slope = jax.grad(lambda data: (BCOO((data, m.indices), shape=m.shape) @ jnp.arange(3.0)).sum())(m.data)
+        print(slope, jax.jit(lambda m: m.todense().sum())(m), BCOO.fromdense(dense, nse=5).data)
+    """
+    assert run(program).splitlines() == [
+        "BCOO(float32[2, 3], nse=3) [2.0, 6.0] [1.0, 2.0, 3.0] True",
+        "[[0.0, 4.0, 0.0], [2.0, 0.0, 6.0]] 12.0 [[0, 1], [1, 0], [1, 2]]",
+        "[1. 0. 2.] 6.0 [2. 1. 3. 0. 0.]",
+    ]

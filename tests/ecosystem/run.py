@@ -24,7 +24,19 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "programs").glob("*_programs.py"))
 TOLERANCE = 1e-3
-_DISTRIBUTIONS = {"nnx_and_linen_further": "flax", "numpyro_further": "numpyro", "transforms": "jax", "kfac": "kfac-jax", "probability": "tfp-nightly", "ott": "ott-jax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku", "dm_pix": "dm_pix", "e3nn": "e3nn-jax"}
+_DISTRIBUTIONS = {
+    "nnx_and_linen_further": "flax",
+    "numpyro_further": "numpyro",
+    "transforms": "jax",
+    "kfac": "kfac-jax",
+    "probability": "tfp-nightly",
+    "ott": "ott-jax",
+    "flax_linen": "flax",
+    "flax_nnx": "flax",
+    "haiku": "dm-haiku",
+    "dm_pix": "dm_pix",
+    "e3nn": "e3nn-jax",
+}
 
 
 def leaves(value: Any) -> list[Any]:
@@ -155,7 +167,7 @@ def main() -> None:
         if given.only and given.only.split(".")[0] not in file.stem:
             continue
         library = file.stem.removesuffix("_programs")
-        theirs = kept.get(library) or run(given.jax, [], file, "")
+        theirs = kept.get(library) or run(given.jax, [], file, "" if given.reference else given.only)
         kept[library] = theirs
         ours = run(given.cotangent, ["-m", "cotangent.jax"], file, given.only)
         for name, line in theirs.items():

@@ -11,7 +11,9 @@ def mctx_search():
 
     def step(params, key, action, embedding):
         value = embedding * 0.5 + action
-        out = mctx.RecurrentFnOutput(reward=value, discount=jnp.full_like(value, 0.9), prior_logits=jnp.zeros((2, 3)), value=value)
+        out = mctx.RecurrentFnOutput(
+            reward=value, discount=jnp.full_like(value, 0.9), prior_logits=jnp.zeros((2, 3)), value=value
+        )
         return out, embedding + 1.0
 
     root = mctx.RootFnOutput(prior_logits=jnp.zeros((2, 3)), value=jnp.zeros(2), embedding=jnp.arange(2.0))
@@ -24,11 +26,15 @@ def mctx_gumbel_search():
 
     def step(params, key, action, embedding):
         value = jnp.sin(embedding + action)
-        out = mctx.RecurrentFnOutput(reward=value, discount=jnp.full_like(value, 0.9), prior_logits=jnp.zeros((2, 3)), value=value)
+        out = mctx.RecurrentFnOutput(
+            reward=value, discount=jnp.full_like(value, 0.9), prior_logits=jnp.zeros((2, 3)), value=value
+        )
         return out, embedding + 1.0
 
     root = mctx.RootFnOutput(prior_logits=jnp.zeros((2, 3)), value=jnp.zeros(2), embedding=jnp.arange(2.0))
-    return jax.jit(lambda key: mctx.gumbel_muzero_policy((), key, root, step, num_simulations=6).action_weights)(jax.random.key(0))
+    return jax.jit(lambda key: mctx.gumbel_muzero_policy((), key, root, step, num_simulations=6).action_weights)(
+        jax.random.key(0)
+    )
 
 
 def rlax_losses():
@@ -40,7 +46,9 @@ def rlax_losses():
         rlax.q_learning(q, a, jnp.array(1.0), jnp.array(0.9), q[::-1]),
         rlax.lambda_returns(rewards, discounts, values, 0.9),
         rlax.vtrace(values, values, rewards, discounts, jnp.ones(4)),
-        jax.grad(lambda logits: rlax.policy_gradient_loss(logits, jnp.array([0, 1]), jnp.ones(2), jnp.ones(2)))(jnp.zeros((2, 3))),
+        jax.grad(lambda logits: rlax.policy_gradient_loss(logits, jnp.array([0, 1]), jnp.ones(2), jnp.ones(2)))(
+            jnp.zeros((2, 3))
+        ),
     )
 
 
@@ -55,15 +63,17 @@ def kfac_curvature():
     import kfac_jax
 
     def loss(params, x):
-        y = kfac_jax.patches_second_moment if False else x @ params["w"] + params["b"]
-        kfac_jax.register_dense(y, x, params["w"], params["b"])
+        y = x @ params["w"] + params["b"]
+        y = kfac_jax.register_dense(y, x, params["w"], params["b"])
         kfac_jax.register_squared_error_loss(y, jnp.zeros_like(y))
         return jnp.mean(y**2)
 
     params = {"w": jnp.ones((3, 2)) * 0.5, "b": jnp.zeros(2)}
     x = jax.random.normal(jax.random.key(0), (8, 3))
     estimator = kfac_jax.BlockDiagonalCurvature(loss, params_index=0)
-    state = estimator.init(jax.random.key(1), (params, x), exact_powers_to_cache=None, approx_powers_to_cache=-1, cache_eigenvalues=False)
+    state = estimator.init(
+        jax.random.key(1), (params, x), exact_powers_to_cache=None, approx_powers_to_cache=-1, cache_eigenvalues=False
+    )
     return jax.tree.leaves(state)[:1], jax.grad(lambda p: loss(p, x))(params)
 
 
@@ -149,14 +159,22 @@ def jaxlie_rotations():
 
     rotation = jaxlie.SO3.exp(jnp.array([0.1, -0.3, 0.2]))
     pose = jaxlie.SE3.from_rotation_and_translation(rotation, jnp.ones(3))
-    return pose.apply(jnp.arange(3.0)), pose.log(), jax.grad(lambda w: jaxlie.SO3.exp(w).apply(jnp.ones(3))[0])(jnp.array([0.1, 0.2, 0.3]))
+    return (
+        pose.apply(jnp.arange(3.0)),
+        pose.log(),
+        jax.grad(lambda w: jaxlie.SO3.exp(w).apply(jnp.ones(3))[0])(jnp.array([0.1, 0.2, 0.3])),
+    )
 
 
 def signax_signatures():
     import signax
 
     path = jnp.cumsum(jax.random.normal(jax.random.key(0), (9, 2)), 0)
-    return signax.signature(path, 3), signax.logsignature(path, 3), jax.grad(lambda p: signax.signature(p, 2).sum())(path)
+    return (
+        signax.signature(path, 3),
+        signax.logsignature(path, 3),
+        jax.grad(lambda p: signax.signature(p, 2).sum())(path),
+    )
 
 
 def sparsejac_jacobian():
@@ -171,8 +189,14 @@ def probability_distributions():
     from tensorflow_probability.substrates import jax as tfp
 
     d = tfp.distributions
-    mixture = d.MixtureSameFamily(d.Categorical(probs=jnp.array([0.3, 0.7])), d.Normal(jnp.array([-1.0, 1.0]), jnp.ones(2)))
-    return mixture.log_prob(jnp.arange(3.0)), mixture.sample(3, seed=jax.random.key(0)), d.WishartTriL(4, jnp.eye(2)).mean()
+    mixture = d.MixtureSameFamily(
+        d.Categorical(probs=jnp.array([0.3, 0.7])), d.Normal(jnp.array([-1.0, 1.0]), jnp.ones(2))
+    )
+    return (
+        mixture.log_prob(jnp.arange(3.0)),
+        mixture.sample(3, seed=jax.random.key(0)),
+        d.WishartTriL(4, jnp.eye(2)).mean(),
+    )
 
 
 def probability_bijectors():

@@ -96,7 +96,10 @@ def bidirectional_rnn():
 
 def convolution_variants():
     x = jax.random.normal(jax.random.key(0), (1, 6, 6, 2))
-    return [nn.ConvTranspose(3, (2, 2), strides=(2, 2)).init_with_output(jax.random.key(1), x)[0], nn.Conv(4, (3, 3), feature_group_count=2).init_with_output(jax.random.key(1), x)[0]]
+    return [
+        nn.ConvTranspose(3, (2, 2), strides=(2, 2)).init_with_output(jax.random.key(1), x)[0],
+        nn.Conv(4, (3, 3), feature_group_count=2).init_with_output(jax.random.key(1), x)[0],
+    ]
 
 
 def nnx_metrics():

@@ -36,22 +36,38 @@ def conditioned_and_substituted():
 
 def joint_density():
     values = {"mean": 1.0, "scale": 2.0, "theta": jnp.arange(4.0)}
-    return log_density(_schools, (DATA,), {}, values)[0], jax.grad(lambda v: log_density(_schools, (DATA,), {}, v)[0])(values)
+    return log_density(_schools, (DATA,), {}, values)[0], jax.grad(lambda v: log_density(_schools, (DATA,), {}, v)[0])(
+        values
+    )
 
 
 def reparametrized():
     model = handlers.reparam(_schools, {"theta": LocScaleReparam(0)})
-    return sorted(handlers.trace(handlers.seed(model, 1)).get_trace())[0] == "mean", handlers.trace(handlers.seed(model, 1)).get_trace()["theta"]["value"]
+    return sorted(handlers.trace(handlers.seed(model, 1)).get_trace())[0] == "mean", handlers.trace(
+        handlers.seed(model, 1)
+    ).get_trace()["theta"]["value"]
 
 
 def hamiltonian_sampler():
-    sampler = MCMC(HMC(_schools, step_size=0.1, num_steps=4, adapt_step_size=False), num_warmup=0, num_samples=6, progress_bar=False)
+    sampler = MCMC(
+        HMC(_schools, step_size=0.1, num_steps=4, adapt_step_size=False),
+        num_warmup=0,
+        num_samples=6,
+        progress_bar=False,
+    )
     sampler.run(jax.random.PRNGKey(0), DATA)
     return sampler.get_samples()["mean"]
 
 
 def several_chains():
-    sampler = MCMC(HMC(_schools, step_size=0.1, num_steps=3, adapt_step_size=False), num_warmup=0, num_samples=4, num_chains=2, chain_method="vectorized", progress_bar=False)
+    sampler = MCMC(
+        HMC(_schools, step_size=0.1, num_steps=3, adapt_step_size=False),
+        num_warmup=0,
+        num_samples=4,
+        num_chains=2,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
     sampler.run(jax.random.PRNGKey(0), DATA)
     return sampler.get_samples(group_by_chain=True)["mean"]
 
@@ -79,8 +95,18 @@ def mixture_marginalized():
 
 
 def transformed_and_truncated():
-    kinds = [dist.TransformedDistribution(dist.Normal(0, 1), dist.transforms.ExpTransform()), dist.TruncatedNormal(0.0, 1.0, low=0.5), dist.LKJCholesky(3, 1.5), dist.ImproperUniform(dist.constraints.real, (), ())]
-    return kinds[0].log_prob(1.5), kinds[1].log_prob(0.7), kinds[2].sample(jax.random.PRNGKey(0)), kinds[3].log_prob(0.3)
+    kinds = [
+        dist.TransformedDistribution(dist.Normal(0, 1), dist.transforms.ExpTransform()),
+        dist.TruncatedNormal(0.0, 1.0, low=0.5),
+        dist.LKJCholesky(3, 1.5),
+        dist.ImproperUniform(dist.constraints.real, (), ()),
+    ]
+    return (
+        kinds[0].log_prob(1.5),
+        kinds[1].log_prob(0.7),
+        kinds[2].sample(jax.random.PRNGKey(0)),
+        kinds[3].log_prob(0.3),
+    )
 
 
 def scan_time_series():
