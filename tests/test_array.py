@@ -277,3 +277,21 @@ def test_numpy_numbers_yield_to_arrays_while_64_bits_are_not_the_default():
     assert float(cnp.multiply(np.float64(0.1), np.float64(0.1))) == 0.1 * 0.1
     with ct.config.enable_x64(True):
         assert (single * np.sqrt(2)).dtype == np.float64
+
+
+def test_a_shape_is_whatever_can_be_counted_and_indexed() -> None:
+    class Shape:
+        """Another library's, registered nowhere."""
+
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> int:
+            return (2, 3)[index]
+
+    assert cnp.zeros(Shape()).shape == (2, 3)
+    assert ct.random.normal(ct.random.key(0), Shape()).shape == (2, 3)
+    with pytest.raises(TypeError, match="a size must be an integer"):
+        cnp.zeros("23")
+    with pytest.raises(TypeError, match="a size must be an integer"):
+        cnp.zeros({2: 3})

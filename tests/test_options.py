@@ -73,7 +73,9 @@ def unread(source: str) -> set[str]:
 
 
 def test_what_is_not_read_only_permits_or_promises() -> None:
-    found = {name for path in PACKAGE.rglob("*.py") for name in unread(path.read_text())}
+    # Not what has the parameters of JAX's internals: it is called by libraries, as these are.
+    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "jax"]
+    found = {name for path in files for name in unread(path.read_text())}
     assert found - PERMISSIONS - PROMISES - OTHERS.keys() == set()
     assert (PERMISSIONS | PROMISES | OTHERS.keys()) - found == set()
     assert unread("def f(x, *, how=None):\n    del how\n    return x\n") == {"how"}

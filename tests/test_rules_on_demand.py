@@ -398,3 +398,21 @@ def test_programs_are_remembered_in_several_threads_at_once() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_what_a_cache_kept_of_an_ended_program_is_not_closed_over() -> None:
+    kept: list[object] = []
+
+    @ct.custom_jvp
+    def f(x):
+        return x * 2
+
+    @f.defjvp
+    def rule(primals, tangents):
+        kept[:] = kept[:1]
+        return f(*primals), tangents[0] * 3
+
+    ct.jit(lambda x: kept.append(x) or x)(1.0)
+    assert len(kept) == 1
+    assert float(ct.jit(lambda x: f(x))(1.0)) == 2.0
+    assert float(ct.jit(ct.grad(lambda x: f(x)))(1.0)) == 3.0

@@ -174,6 +174,10 @@ def static_index(item: Any) -> int | None:
     return None
 
 
+# Whether an index outside that is written in the program is clamped and dropped as those in arrays are: so it is in programs for JAX.
+constants_are_as_arrays = False
+
+
 def resolve(index: Any, x: Array) -> Plan | None:
     """The plan of ``x[index]``; None when there are scalar bools, for which `with_mask_axes` makes axes first."""
     items = _expand(index, x)
@@ -195,9 +199,10 @@ def resolve(index: Any, x: Array) -> Plan | None:
         if isinstance(item, slice):
             _window(plan, x, axis, item, ragged)
         elif (number := static_index(item)) is not None:
-            if not -sizes[axis] <= number < sizes[axis]:
+            outside = not -sizes[axis] <= number < sizes[axis]
+            if outside and not constants_are_as_arrays:
                 raise IndexError(f"index {number} out of bounds for axis {axis} with size {sizes[axis]}")
-            if gathers or axis in ragged:
+            if gathers or outside or axis in ragged:
                 plan.looked_up.append((axis, np.asarray(number, np.int32)))
                 places.append(place)
             else:

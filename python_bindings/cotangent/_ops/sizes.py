@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -58,9 +58,12 @@ def several(x: Any) -> TypeGuard[Sequence[Any]]:
     """Whether an argument that may be one integer or several is several: any sequence (a range, say) or an array with one axis."""
     if isinstance(x, (tuple, list)):
         return True
-    return (isinstance(x, Sequence) and not isinstance(x, (str, bytes))) or (
-        isinstance(x, (np.ndarray, Array)) and x.ndim == 1
-    )
+    if isinstance(x, (np.ndarray, Array)):
+        return x.ndim == 1
+    # By what it can do: other libraries' shapes are not registered as sequences.
+    kind = type(x)
+    is_sequence = hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "__index__")
+    return is_sequence and not isinstance(x, (str, bytes, Mapping))
 
 
 MOST_AXES = 64  # kMostAxes of runtime/aval.cc

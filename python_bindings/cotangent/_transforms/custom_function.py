@@ -31,6 +31,7 @@ from cotangent._base.capture import (
 )
 from cotangent._base.objects import Object
 from cotangent._core import Array, Graph, PyTreeDef
+from cotangent.errors import TracerLeakError
 
 Function = Callable[..., Any]
 
@@ -289,7 +290,18 @@ def reachable_values(roots: Sequence[Any]) -> list[Array]:
             pending += [item.__defaults__, item.__kwdefaults__, item.__dict__]
         else:
             pending += gc.get_referents(item)
-    return found
+    return found if _are_live(found) else [value for value in found if _are_live([value])]
+
+
+def _are_live(values: list[Array]) -> bool:
+    """Whether the programs that values belong to are still being captured: what a cache has kept of others is none of the rules' business."""
+    if not values:
+        return True
+    try:
+        _core.capture(lambda _: (values, None), [], [], "rearrange", "values of rules")
+    except TracerLeakError:
+        return False
+    return True
 
 
 def shown(args: Sequence[Any], objects: Sequence[Any]) -> list[Any]:

@@ -1,0 +1,54 @@
+"""`import jax` answered by this package, so that programs and libraries written for JAX run on it as they are.
+
+`install` makes ``jax``, its submodules and ``jaxlib`` resolve here, for the rest of the process or, with `installed`, for a ``with`` block.
+``python -m cotangent.jax program.py`` does so before it runs a program, and the environment variable ``COTANGENT_JAX=1`` for every
+Python process. `finder` is the mechanism: which object a name of JAX stands for; `mirror` has the counterparts of what JAX has and
+`cotangent` has under another name or not at all; `narrowing` is JAX's arithmetic without 64 bits. `names.txt` lists what JAX has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from cotangent.jax import finder
+from cotangent.jax.names import JAX_VERSION
+
+__all__ = ["JAX_VERSION", "install", "installed", "is_installed", "uninstall"]
+
+
+def install() -> None:
+    """From here on ``import jax`` is answered by this package. Doing it twice is doing it once.
+
+    Raises:
+        RuntimeError: JAX itself has been imported in this process.
+
+    >>> import cotangent.jax
+    >>> with cotangent.jax.installed():
+    ...     import jax.numpy as jnp
+    ...     float(jnp.arange(4.0).sum())
+    6.0
+    """
+    finder.install()
+
+
+def uninstall() -> None:
+    """From here on ``import jax`` finds JAX itself, if it is there. Modules that have imported ``jax`` already keep what they have."""
+    finder.uninstall()
+
+
+def is_installed() -> bool:
+    """Whether ``import jax`` is answered by this package now."""
+    return finder.is_installed()
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[None]:
+    """A ``with`` block in which ``import jax`` is answered by this package."""
+    already = finder.is_installed()
+    finder.install()
+    try:
+        yield
+    finally:
+        if not already:
+            finder.uninstall()

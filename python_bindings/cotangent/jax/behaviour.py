@@ -1,0 +1,105 @@
+"""What arrays do otherwise while JAX is answered from here: all that is not a matter of a name.
+
+Constant indices out of bounds are clamped in reads and dropped in updates, where cotangent refuses them. Arrays of NumPy of 64 bits beside
+an operator have 32. Traced arrays have the attributes by which libraries tell captures apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array, Traced
+from cotangent._ops import index_plans
+from cotangent.jax.internals.avals import Trace, current_trace, typeof
+from cotangent.jax.narrowing import narrow, narrowed_type
+
+__all__ = ["start", "stop"]
+
+_REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
+_OPERATORS = [
+    *(f"__{name}__" for name in _REFLECTED),
+    *(f"__r{name}__" for name in _REFLECTED),
+    *(f"__{name}__" for name in ("lt", "le", "gt", "ge", "eq", "ne")),
+]
+
+
+def _trace(x: Array) -> Trace:
+    return current_trace()
+
+
+def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(x: Any, y: Any) -> Any:
+        return own(x, narrow(y) if type(y) is np.ndarray and not _core.get_enable_x64() else y)
+
+    return apply
+
+
+def _ufunc(own: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(x: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not _core.get_enable_x64():
+            inputs = tuple(narrow(value) if type(value) is np.ndarray else value for value in inputs)
+        return own(x, ufunc, method, *inputs, **kwargs)
+
+    return apply
+
+
+def _astype(own: Callable[..., Any]) -> Callable[..., Any]:
+    def astype(x: Array, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        return own(x, narrowed_type(dtype), *args, **kwargs)
+
+    return astype
+
+
+class _Attributes:
+    """Members of a class that are replaced, and put back."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+        self._own: dict[str, Any] = {}
+
+    def set(self, name: str, member: Any) -> None:
+        self._own[name] = vars(self._owner).get(name)
+        setattr(self._owner, name, member)
+
+    def wrap(self, name: str, make: Callable[[Any], Any]) -> None:
+        """Replaces a member by one that calls it."""
+        member = vars(self._owner).get(name)
+        if member is not None:
+            self.set(name, make(member))
+
+    def restore(self) -> None:
+        """Puts everything back."""
+        for name, member in self._own.items():
+            if member is None:
+                delattr(self._owner, name)
+            else:
+                setattr(self._owner, name, member)
+        self._own.clear()
+
+
+_array, _traced = _Attributes(Array), _Attributes(Traced)
+
+
+def start() -> None:
+    """From here on arrays act as JAX's. NumPy knows the names of its small floats, as it does where JAX is imported."""
+    assert np.dtype("bfloat16") == ml_dtypes.bfloat16
+    index_plans.constants_are_as_arrays = True
+    _array.set("_trace", property(_trace))
+    _array.set("aval", property(typeof))
+    _array.wrap("astype", _astype)
+    for owner in (_array, _traced):
+        owner.wrap("__array_ufunc__", _ufunc)
+        for name in _OPERATORS:
+            owner.wrap(name, _operator)
+
+
+def stop() -> None:
+    """From here on arrays act as cotangent's."""
+    index_plans.constants_are_as_arrays = False
+    _array.restore()
+    _traced.restore()

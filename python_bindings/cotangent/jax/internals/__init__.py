@@ -1,0 +1,1 @@
+"""What stands behind the names of JAX's internals: types of values, primitives with registries of rules, programs, references, meshes."""

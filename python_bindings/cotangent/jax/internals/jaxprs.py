@@ -1,0 +1,405 @@
+"""Programs in JAX's form: `make_jaxpr` captures one, and `Jaxpr` shows its equations as objects that can be read, replaced and evaluated.
+
+An equation of a graph keeps the graph that it is from, so that evaluating it binds exactly what was captured; one that a library makes
+itself binds its primitive.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core, ir
+from cotangent._base.attributes import from_attribute
+from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten_arguments, function_name, wraps
+from cotangent._core import Graph
+from cotangent.jax.internals.avals import AbstractValue, ShapedArray, typeof
+from cotangent.jax.internals.primitives import OWNERS, Primitive
+from cotangent.jax.narrowing import narrow_tree
+
+__all__ = [
+    "ClosedJaxpr",
+    "DropVar",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "Var",
+    "built_in",
+    "closed_jaxpr_of",
+    "eval_jaxpr",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "make_jaxpr",
+    "new_jaxpr_eqn",
+    "subjaxprs",
+]
+
+_counts = itertools.count()
+_LINE = 80  # longer programs are printed with a line for each equation
+
+
+class Var:
+    """A variable of a program."""
+
+    def __init__(self, aval: Any, *_: Any) -> None:
+        self.aval = aval
+        self.count = next(_counts)
+
+    def __repr__(self) -> str:
+        return f"Var(id={self.count}):{self.aval}"
+
+
+class DropVar(Var):
+    """A result that nothing uses."""
+
+
+class Literal:
+    """A constant in the place of a variable."""
+
+    def __init__(self, val: Any, aval: Any = None) -> None:
+        self.val = val
+        self.aval = typeof(val) if aval is None else aval
+
+    def __repr__(self) -> str:
+        return f"{self.val}"
+
+
+class BuiltIn(Primitive):
+    """An operation of cotangent's own, in an equation."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.multiple_results = True
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Its results, a list."""
+        return _core.bind(self.name, list(args), **params)
+
+
+_built_in: dict[str, BuiltIn] = {}
+
+
+@dataclasses.dataclass
+class JaxprEqn:
+    """One equation: ``outvars = primitive(*invars, **params)``."""
+
+    invars: list[Any]
+    outvars: list[Any]
+    primitive: Any
+    params: dict[str, Any]
+    effects: Any = frozenset()
+    source_info: Any = None
+    ctx: Any = None
+    _source: tuple[Graph, int] | None = None
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        """The same with other parts; with other parameters or another primitive it binds these."""
+        same = changes.keys() <= {"invars", "outvars", "effects", "source_info", "ctx"}
+        if not same:
+            changes["_source"] = None
+        return dataclasses.replace(self, **changes)
+
+    def evaluate(self, *values: Any) -> list[Any]:
+        """Its results for values of its variables."""
+        if self._source is not None:
+            graph, index = self._source
+            return list(graph.bind_equation(index, list(values), {}))
+        found = self.primitive.bind(*values, **self.params)
+        return list(found) if self.primitive.multiple_results else [found]
+
+    def __repr__(self) -> str:
+        return _equation_text(self, _Names())
+
+
+class _Names:
+    """Names of variables in a text: a, b, ..., z, aa, ab, ... in the order in which they appear."""
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}
+
+    def use(self, var: Any) -> str:
+        """The variable where it is used."""
+        if isinstance(var, Literal):
+            return f"{var.val}:{var.aval.str_short(short_dtypes=True)}"
+        if isinstance(var, DropVar):
+            return "_"
+        if var not in self._names:
+            number, name = len(self._names) + 1, ""
+            while number:
+                number, letter = divmod(number - 1, 26)
+                name = chr(ord("a") + letter) + name
+            self._names[var] = name
+        return self._names[var]
+
+    def bind(self, var: Any) -> str:
+        """The variable where it gets its value, with its type."""
+        aval = var.aval
+        text = aval.str_short(short_dtypes=True) if hasattr(aval, "str_short") else str(aval)
+        return f"{self.use(var)}:{text}"
+
+
+def _equation_text(eqn: JaxprEqn, names: _Names) -> str:
+    right = " ".join(names.use(var) for var in eqn.invars)
+    left = " ".join(names.bind(var) for var in eqn.outvars)
+    return f"{left} = {eqn.primitive}{_params_text(eqn.params)} {right}".rstrip()
+
+
+def _params_text(params: dict[str, Any]) -> str:
+    return "[" + " ".join(f"{name}={params[name]}" for name in sorted(params)) + "]" if params else ""
+
+
+class Jaxpr:
+    """A program: results of equations of inputs and constants."""
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Any],
+        eqns: Sequence[JaxprEqn],
+        effects: Any = frozenset(),
+        debug_info: Any = None,
+        is_high: bool = False,
+    ) -> None:
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects = effects
+        self.debug_info = debug_info
+        self.is_high = is_high
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """The same with other parts."""
+        own = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        return Jaxpr(**{**{name: getattr(self, name) for name in own}, **changes})
+
+    @property
+    def in_avals(self) -> list[Any]:
+        """The types of the inputs."""
+        return [var.aval for var in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        """The types of the results."""
+        return [var.aval for var in self.outvars]
+
+    def __repr__(self) -> str:
+        names = _Names()
+        constants = " ".join(names.bind(var) for var in self.constvars)
+        inputs = " ".join(names.bind(var) for var in self.invars)
+        lines = [_equation_text(eqn, names) for eqn in self.eqns]
+        outputs = ", ".join(names.use(var) for var in self.outvars)
+        head = f"{{ lambda {constants} ; {inputs}. let" if constants else f"{{ lambda ; {inputs}. let"
+        tail = f"in ({outputs}{',' if len(self.outvars) == 1 else ''}) }}"
+        short = " ".join([head, "; ".join(lines), tail]) if lines else f"{head}  {tail}"
+        if len(short) <= _LINE and len(lines) <= 1:
+            return short
+        return "\n".join([head, *(f"    {line}" for line in lines), f"  {tail}"])
+
+    def pretty_print(self, **_: Any) -> str:
+        """The program as text."""
+        return repr(self)
+
+
+class ClosedJaxpr:
+    """A program with the values of its constants."""
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+
+    @property
+    def literals(self) -> list[Any]:
+        """The constants."""
+        return self.consts
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        """The equations."""
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> Any:
+        """The side effects."""
+        return self.jaxpr.effects
+
+    @property
+    def in_avals(self) -> list[Any]:
+        """The types of the inputs."""
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[Any]:
+        """The types of the results."""
+        return self.jaxpr.out_avals
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
+        """The same with another program or other constants."""
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
+
+    map_jaxpr: Callable[..., Any]
+
+    def __repr__(self) -> str:
+        return repr(self.jaxpr)
+
+
+def _aval(parts: tuple[Any, Any, bool]) -> ShapedArray:
+    return ShapedArray(*parts)
+
+
+def _params(eqn: ir.Equation) -> tuple[Any, dict[str, Any]]:
+    """The primitive and the parameters of an equation, as JAX has them: programs in them are jaxprs."""
+    held = eqn.attributes.get("_params")
+    if held is not None:
+        owner = OWNERS.get(eqn.primitive)
+        values = from_attribute(held).values
+        return (owner or BuiltIn(eqn.primitive)), dict(values)
+
+    def converted(value: Any) -> Any:
+        if isinstance(value, Graph):
+            return closed_jaxpr_of(value, [])
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], Graph):
+            return tuple(closed_jaxpr_of(graph, []) for graph in value)
+        return value
+
+    name = _JAX_NAMES.get(eqn.primitive, eqn.primitive)
+    primitive = built_in(name)
+    params = {_JAX_PARAMS.get(key, key): converted(value) for key, value in eqn.attributes.items()}
+    return primitive, params
+
+
+# Names of operations and of programs in them, where those that libraries look for are others here.
+_JAX_NAMES = {"call": "jit", "convert": "convert_element_type", "subtract": "sub", "multiply": "mul", "divide": "div"}
+_JAX_PARAMS = {"graph": "jaxpr"}
+
+
+def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = None) -> ClosedJaxpr:
+    """A graph in JAX's form; its last inputs are constants where only the first ``inputs`` are not."""
+    variables: dict[int, Any] = {index: Var(_aval(graph.aval(index))) for index in range(graph.num_inputs)}
+    eqns = []
+    for index, eqn in enumerate(ir.equations(graph)):
+        if eqn.primitive == "full" and not eqn.attributes["shape"]:
+            (number,) = eqn.outputs
+            aval = _aval(graph.aval(number))
+            variables[number] = Literal(eqn.attributes["value"], aval)
+            continue
+        invars = [variables[number] for number in eqn.operands]
+        for number in eqn.outputs:
+            variables[number] = Var(_aval(graph.aval(number)))
+        primitive, params = _params(eqn)
+        outvars = [variables[number] for number in eqn.outputs]
+        eqns.append(JaxprEqn(invars, outvars, primitive, params, source_info=eqn.location, _source=(graph, index)))
+    count = graph.num_inputs if inputs is None else inputs
+    jaxpr = Jaxpr(
+        [variables[index] for index in range(count, graph.num_inputs)],
+        [variables[index] for index in range(count)],
+        [variables[number] for number in graph.outputs],
+        eqns,
+    )
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def _is_static(index: int, static: Any, count: int) -> bool:
+    numbers = (static,) if isinstance(static, int) else tuple(static or ())
+    return index in {number % count for number in numbers}
+
+
+def captured(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Captured, list[Any]]:
+    """The program of a function of arrays or types of arrays, and these."""
+    name = function_name(fun)
+    leaves, structure = flatten_arguments((args, kwargs), name, described=True)
+    return capture(fun, leaves, structure, "jit", name=name), leaves
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """A function of arrays, or of types of arrays, that returns the program of ``fun``."""
+
+    @wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        fixed = {i for i in range(len(args)) if _is_static(i, static_argnums, len(args))}
+        dynamic = tuple(arg for i, arg in enumerate(args) if i not in fixed)
+
+        @wraps(fun)
+        def run(*values: Any, **named: Any) -> Any:
+            given = iter(values)
+            return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named)
+
+        program, leaves = captured(run, narrow_tree(dynamic), narrow_tree(kwargs))
+        closed = closed_jaxpr_of(program.graph, program.closure, len(leaves))
+        if not return_shape:
+            return closed
+        shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]
+        return closed, program.structure.unflatten(shapes)
+
+    return make
+
+
+def _fits(value: Any, aval: Any) -> Any:
+    """The value with the dtype of its variable, as JAX takes it."""
+    if isinstance(aval, ShapedArray) and not isinstance(value, AbstractValue):
+        array = _core.array(value)
+        return array if array.dtype == aval.dtype or aval.dtype.kind == "V" else _core.convert(array, aval.dtype)
+    return value
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
+    """The results of a program for values of its constants and inputs."""
+    values: dict[Var, Any] = {}
+    for var, value in zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True):
+        values[var] = _fits(value, var.aval)
+
+    def read(var: Any) -> Any:
+        return _fits(var.val, var.aval) if isinstance(var, Literal) else values[var]
+
+    for eqn in jaxpr.eqns:
+        results = eqn.evaluate(*[read(var) for var in eqn.invars])
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [read(var) for var in jaxpr.outvars]
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The function that a program is."""
+
+    def run(*args: Any) -> list[Any]:
+        return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+    return run
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> list[Jaxpr]:
+    """The programs among parameters of an equation."""
+    found: list[Jaxpr] = []
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, Jaxpr):
+                found.append(item)
+            elif isinstance(item, ClosedJaxpr):
+                found.append(item.jaxpr)
+    return found
+
+
+def subjaxprs(jaxpr: Jaxpr) -> list[Jaxpr]:
+    """The programs in the equations of a program."""
+    return [inner for eqn in jaxpr.eqns for inner in jaxprs_in_params(eqn.params)]
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Any], outvars: Sequence[Any], primitive: Any, params: dict[str, Any], effects: Any = frozenset(),
+    source_info: Any = None, ctx: Any = None,
+) -> JaxprEqn:  # fmt: skip
+    """An equation of the library's own."""
+    return JaxprEqn(list(invars), list(outvars), primitive, params, effects, source_info, ctx)
+
+
+def built_in(name: str) -> BuiltIn:
+    """The operation of cotangent's own with a name."""
+    return _built_in.setdefault(name, BuiltIn(name))

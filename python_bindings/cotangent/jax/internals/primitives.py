@@ -1,0 +1,333 @@
+"""`Primitive` and the registries of rules: an operation that a library defines in JAX's way is one of `ct.primitive`'s.
+
+The rules are looked up when the primitive is first bound on traced values, or again when one was registered since: libraries register
+rules in any order, after the primitive was made. A transform that needs a rule that nobody registered raises and names it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core, extend
+from cotangent._base.capture import FLOAT0, ShapeDtypeStruct
+from cotangent.jax.internals.avals import UndefinedPrimal, Zero, shaped, typeof
+
+__all__ = [
+    "OWNERS",
+    "Primitive",
+    "Registry",
+    "axis_primitive_batchers",
+    "defbroadcasting",
+    "defjvp",
+    "deflinear",
+    "deflinear2",
+    "defvectorized",
+    "fancy_primitive_batchers",
+    "lower_fun",
+    "lowerings",
+    "primitive_batchers",
+    "primitive_jvps",
+    "primitive_transposes",
+    "register_lowering",
+]
+
+Rule = Callable[..., Any]
+
+
+class Registry(dict[Any, Rule]):
+    """Rules by primitive. It counts changes, after which primitives are defined anew."""
+
+    changes = 0
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        Registry.changes += 1
+        super().__setitem__(primitive, rule)
+
+
+primitive_jvps = Registry()
+primitive_transposes = Registry()
+primitive_batchers = Registry()
+fancy_primitive_batchers = Registry()
+lowerings = Registry()
+
+
+class _AxisBatchers:
+    """The registry of an older form of batching rules, which are told of the axis in three arguments."""
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        def fancy(axis: AxisData, operands: Any, axes: Any, **params: Any) -> Any:
+            return rule(axis.size, axis.name, None, operands, axes, **params)
+
+        fancy_primitive_batchers[primitive] = fancy
+
+
+axis_primitive_batchers = _AxisBatchers()
+
+_numbers = itertools.count()
+OWNERS: dict[str, Primitive] = {}  # by the names that they have in graphs
+
+
+class _Params:
+    """The parameters of one binding. They may be anything; two whose values are equal, and can tell so, are equal."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Params) or self.values.keys() != other.values.keys():
+            return False
+        try:
+            return all(x is other.values[key] or _equal(x, other.values[key]) for key, x in self.values.items())
+        except Exception:  # what cannot be compared is not equal
+            return False
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.values)))
+
+
+def _equal(x: Any, y: Any) -> bool:
+    return type(x) is type(y) and not isinstance(x, float) and bool(x == y)
+
+
+class Primitive:
+    """An operation with rules, as libraries for JAX define it."""
+
+    multiple_results = False
+    call_primitive = False
+    map_primitive = False
+    ref_primitive = False
+    skip_canonicalization = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._defined: tuple[int, extend.Primitive] | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def def_impl(self, impl: Rule) -> Rule:
+        """How it is computed on known values."""
+        self.impl = impl  # type: ignore[method-assign]
+        return impl
+
+    def def_abstract_eval(self, rule: Rule) -> Rule:
+        """The type of its results."""
+        self.abstract_eval = lambda *avals, **params: (rule(*avals, **params), frozenset())  # type: ignore[method-assign]
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Rule) -> Rule:
+        """The type of its results, with effects beside it, which the library orders by itself."""
+        self.abstract_eval = rule  # type: ignore[method-assign]
+        return rule
+
+    def def_bind_with_trace(self, bind: Rule) -> Rule:
+        """How it is bound to operands in a trace."""
+        self.bind_with_trace = bind
+        return bind
+
+    def def_custom_bind(self, bind: Rule) -> Rule:
+        """How it is bound to operands."""
+        self.bind = bind  # type: ignore[method-assign]
+        return bind
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Its results for known values."""
+        raise NotImplementedError(f"Evaluation rule for '{self.name}' not implemented")
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> Any:
+        """The type of its results, and its effects."""
+        raise NotImplementedError(f"Abstract evaluation for '{self.name}' not implemented")
+
+    def _is_computed(self) -> bool:
+        return "impl" in vars(self) or type(self).impl is not Primitive.impl
+
+    def _types(self, avals: list[Any], params: dict[str, Any]) -> Any:
+        return self.abstract_eval(*avals, **params)[0]
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Its results: computed, or recorded where an operand is traced."""
+        if self._is_computed() and not any(_core.is_traced(arg) for arg in args):
+            return self.impl(*args, **params)
+        if self._defined is None or self._defined[0] != Registry.changes:
+            self._defined = Registry.changes, self._define()
+        return self._defined[1](*args, _params=_Params(params))
+
+    def _results(self, results: Any) -> Any:
+        return list(results) if self.multiple_results else results
+
+    def _define(self) -> extend.Primitive:
+        name = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in self.name)
+        rules: dict[str, Any] = {}
+        if self in primitive_jvps:
+            rules |= {"jvp": self._jvp, "symbolic_zeros": True}
+        else:
+            rules["jvp"] = self._refuse("differentiation", "jax.interpreters.ad.primitive_jvps")
+        if self in primitive_transposes:
+            rules["transpose"] = self._transpose
+        if self in primitive_batchers or self in fancy_primitive_batchers:
+            rules["batch"] = self._batch
+        else:
+            rules["batch"] = self._refuse("batching", "jax.interpreters.batching.primitive_batchers")
+        if "transpose" in rules and self not in primitive_jvps:
+            rules["jvp"] = self._linear_jvp
+        own = f"jax_{name}_{next(_numbers)}"
+        OWNERS[own] = self
+        return extend.primitive(
+            own,
+            type=self._type,
+            expand=self._expand,
+            multiple_results=self.multiple_results,
+            **rules,
+        )
+
+    def _refuse(self, what: str, registry: str) -> Rule:
+        def rule(*args: Any, **params: Any) -> Any:
+            raise NotImplementedError(
+                f"{what} rule for '{self.name}' not implemented: nothing is registered in {registry}"
+            )
+
+        return rule
+
+    def _type(self, *operands: Any, _params: _Params) -> Any:
+        return self._results(self._types([shaped(x) for x in operands], _params.values))
+
+    def _expand(self, *operands: Any, _params: _Params) -> Any:
+        lowering = lowerings.get(self)
+        if getattr(lowering, "_is_python", False):
+            return self._results(lowering(*operands, **_params.values))  # type: ignore[misc]
+        if not self._is_computed():
+            raise NotImplementedError(
+                f"'{self.name}' has no rule that computes it here: def_impl, or mlir.register_lowering with mlir.lower_fun"
+            )
+        return self._results(self.impl(*operands, **_params.values))
+
+    def _jvp(self, primals: Any, tangents: Any, *, _params: _Params) -> Any:
+        given = [
+            Zero(typeof(x).to_tangent_aval()) if tangent is None else tangent
+            for x, tangent in zip(primals, tangents, strict=True)
+        ]
+        out, tangent_out = primitive_jvps[self](tuple(primals), tuple(given), **_params.values)
+        if self.multiple_results:
+            return list(out), [_none_if_zero(t) for t in tangent_out]
+        return out, _none_if_zero(tangent_out)
+
+    def _linear_jvp(self, primals: Any, tangents: Any, *, _params: _Params) -> Any:
+        zeros = [
+            Zero.from_primal_value(x).instantiate() if t is None else t for x, t in zip(primals, tangents, strict=True)
+        ]
+        return self.bind(*primals, **_params.values), self.bind(*zeros, **_params.values)
+
+    def _transpose(self, cotangent: Any, *operands: Any, _params: _Params) -> Any:
+        given = [UndefinedPrimal(shaped(x)) if isinstance(x, ShapeDtypeStruct) else x for x in operands]
+        if self.multiple_results:
+            given_types = [x.aval if isinstance(x, UndefinedPrimal) else typeof(x) for x in given]
+            avals = self._types(given_types, _params.values)
+            cotangent = [
+                Zero(shaped(aval).to_tangent_aval()) if c is None else c
+                for c, aval in zip(cotangent, avals, strict=True)
+            ]
+        found = primitive_transposes[self](cotangent, *given, **_params.values)
+        return [
+            None if not isinstance(x, UndefinedPrimal) else _none_if_zero(c) for c, x in zip(found, given, strict=True)
+        ]
+
+    def _batch(self, operands: Any, axes: Any, *, _params: _Params) -> Any:
+        if self in primitive_batchers:
+            out, axis = primitive_batchers[self](tuple(operands), tuple(axes), **_params.values)
+        else:
+            size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
+            data = AxisData(None, size)
+            out, axis = fancy_primitive_batchers[self](data, tuple(operands), tuple(axes), **_params.values)
+        return self._results(out), list(axis) if self.multiple_results else axis
+
+
+class AxisData:
+    """A mapped axis, as batching rules are given it."""
+
+    def __init__(self, name: Any, size: int) -> None:
+        self.name = name
+        self.size = size
+        self.spmd_name = None
+        self.explicit_mesh_axis = None
+
+
+def _none_if_zero(tangent: Any) -> Any:
+    return None if tangent is None or type(tangent) is Zero or getattr(tangent, "dtype", None) == FLOAT0 else tangent
+
+
+def lower_fun(function: Rule, multiple_results: bool = True) -> Rule:
+    """A lowering rule that is a function of arrays: the only kind that is of use here."""
+
+    def rule(*args: Any, **params: Any) -> Any:
+        return function(*args, **params)
+
+    rule._is_python = True  # type: ignore[attr-defined]
+    return rule
+
+
+def register_lowering(primitive: Any, rule: Rule | None = None, platform: str | None = None, **_: Any) -> Any:
+    """Says how a primitive is compiled. Rules that write MLIR are kept and not used: `def_impl` says what they compute."""
+    if rule is None:
+        return lambda given: register_lowering(primitive, given, platform)
+    if platform in (None, "cpu"):
+        lowerings[primitive] = rule
+    return rule
+
+
+def deflinear(primitive: Primitive, rule: Rule) -> None:
+    """A primitive that is linear in all operands; ``rule`` gives the cotangents, of the result's alone."""
+    deflinear2(primitive, lambda cotangent, *primals, **params: rule(cotangent, **params))
+
+
+def deflinear2(primitive: Primitive, rule: Rule) -> None:
+    """A primitive that is linear in all operands; ``rule`` gives the cotangents, of the result's and the operands."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        zeros = [t.instantiate() if type(t) is Zero else t for t in tangents]
+        return primitive.bind(*primals, **params), primitive.bind(*zeros, **params)
+
+    primitive_jvps[primitive] = jvp
+    primitive_transposes[primitive] = rule
+
+
+def defjvp(primitive: Primitive, *rules: Rule | None) -> None:
+    """The derivative by each operand: ``rule(tangent, *primals)``, summed."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = Zero.from_primal_value(out)
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if rule is not None and type(tangent) is not Zero:
+                part = rule(tangent, *primals, **params)
+                total = part if type(total) is Zero else total + part
+        return out, total
+
+    primitive_jvps[primitive] = jvp
+
+
+def defvectorized(primitive: Primitive) -> None:
+    """A primitive of one operand whose elements do not mix."""
+
+    def batch(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+        return primitive.bind(*operands, **params), axes[0]
+
+    primitive_batchers[primitive] = batch
+
+
+def defbroadcasting(primitive: Primitive) -> None:
+    """A primitive of several operands of one shape whose elements do not mix."""
+
+    def batch(operands: Sequence[Any], axes: Sequence[Any], **params: Any) -> Any:
+        moved = []
+        size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
+        for x, axis in zip(operands, axes, strict=True):
+            if axis is None:
+                moved.append(_core.broadcast_to(x, (size, *x.shape)))
+            else:
+                others = [a for a in range(x.ndim) if a != axis]
+                moved.append(x.transpose([axis, *others]))
+        return primitive.bind(*moved, **params), 0
+
+    primitive_batchers[primitive] = batch

@@ -1,0 +1,91 @@
+"""The one process and its devices, by the names of JAX's functions for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cotangent as ct
+
+__all__ = [
+    "copy_to_host_async",
+    "devices",
+    "host_count",
+    "host_id",
+    "host_ids",
+    "local_devices",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+    "process_indices",
+]
+
+
+def devices(backend: str | None = None) -> list[Any]:
+    """The devices of a platform.
+
+    Raises:
+        RuntimeError: there are none; in JAX's words, by which programs tell it from other errors.
+    """
+    try:
+        return list(ct.devices(backend))
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"Unknown backend: {backend!r} requested, but no platforms of this name are present\n  {error}"
+        ) from None
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Any]:
+    """The same: there is one process."""
+    return devices(backend)
+
+
+def process_indices() -> list[int]:
+    """The numbers of the processes."""
+    return [0]
+
+
+host_ids = process_indices
+
+
+def host_count() -> int:
+    """The number of processes."""
+    return 1
+
+
+def host_id() -> int:
+    """The number of this process."""
+    return 0
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """The tree, whose arrays may be read afterwards."""
+    return x
+
+
+def make_array_from_callback(
+    shape: Sequence[int], sharding: Any, data_callback: Callable[..., Any], dtype: Any = None
+) -> Any:
+    """The array whose elements at an index a function gives: it is asked for all of them."""
+    data = data_callback(tuple(slice(None) for _ in shape))
+    return ct.device_put(ct.numpy.asarray(data, dtype), sharding)
+
+
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
+    """The array of this process's part of the elements, which are all."""
+    return ct.device_put(local_data, sharding)
+
+
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any, arrays: Sequence[Any], **_: Any) -> Any:
+    """The array of its parts on single devices, of which there is one.
+
+    Raises:
+        ValueError: there are several.
+    """
+    if len(arrays) != 1:
+        raise ValueError(
+            f"make_array_from_single_device_arrays: {len(arrays)} parts; there is one device, and so one part"
+        )
+    return arrays[0]

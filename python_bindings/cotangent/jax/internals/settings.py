@@ -1,0 +1,75 @@
+"""``jax.config``: the options that have an effect here are cotangent's, the others hold what they are set to."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from cotangent import config as own
+
+__all__ = ["Config", "config", "enable_x64", "scoped"]
+
+
+class Config:
+    """The object ``jax.config``."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Any] = {}
+
+    def update(self, name: str, value: Any) -> None:
+        """Sets an option. An option of JAX that has nothing to act on here is remembered."""
+        try:
+            own.update(name, value)
+        except ValueError:
+            if name.removeprefix("jax_") in own._CHOSEN:
+                raise
+            self._held[name] = value
+
+    def read(self, name: str) -> Any:
+        """The value of an option."""
+        if name in self._held:
+            return self._held[name]
+        try:
+            return own.read(name)
+        except ValueError:
+            raise AttributeError(f"jax.config has no option {name!r} here, and the program has not set it") from None
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64 bits are the default."""
+        return bool(own.read("enable_x64"))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The options that were set and have nothing to act on."""
+        return dict(self._held)
+
+    def parse_flags_with_absl(self) -> None:
+        """Options of a command line, of which none are read."""
+
+    config_with_absl = parse_flags_with_absl
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.read(name)
+
+
+config = Config()
+
+
+@contextlib.contextmanager
+def scoped(name: str, value: Any) -> Iterator[None]:
+    """A ``with`` block in which an option has a value."""
+    before = config._held.get(name)
+    config._held[name] = value
+    try:
+        yield
+    finally:
+        config._held[name] = before
+
+
+def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """A ``with`` block in which 64 bits are the default."""
+    return own.enable_x64(new_val)

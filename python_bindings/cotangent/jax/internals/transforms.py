@@ -1,0 +1,177 @@
+"""JAX's transforms: ours with JAX's arguments, on inputs without 64 bits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import cotangent as ct
+from cotangent import _core, tree_util
+from cotangent._base.capture import wraps
+from cotangent._core import Array
+from cotangent.jax.narrowing import narrow_tree
+
+__all__ = [
+    "custom_jvp",
+    "custom_vjp",
+    "device_put",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linearize",
+    "pmap",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+Function = Callable[..., Any]
+
+
+def _narrow_arguments(function: Function) -> Function:
+    """A transformed function on inputs without 64 bits."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not _core.get_enable_x64():
+            args, kwargs = narrow_tree(args), narrow_tree(kwargs)
+        return function(*args, **kwargs)
+
+    return run
+
+
+def _decorator(transform: Function) -> Function:
+    """The transform, of which the function may be given later."""
+
+    @functools.wraps(transform)
+    def apply(fun: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if fun is None:
+            return lambda given: apply(given, *args, **kwargs)
+        return _narrow_arguments(transform(fun, *args, **kwargs))
+
+    return apply
+
+
+grad = _decorator(ct.grad)
+value_and_grad = _decorator(ct.value_and_grad)
+jacfwd = _decorator(ct.jacfwd)
+jacrev = _decorator(ct.jacrev)
+hessian = _decorator(ct.hessian)
+vmap = _decorator(ct.vmap)
+
+
+def _direct(transform: Function) -> Function:
+    """A transform that is given the values as well."""
+
+    @functools.wraps(transform)
+    def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
+        if not _core.get_enable_x64():
+            args, kwargs = (
+                narrow_tree(args),
+                {key: value if callable(value) else narrow_tree(value) for key, value in kwargs.items()},
+            )
+        return transform(fun, *args, **kwargs)
+
+    return apply
+
+
+jvp = _direct(ct.jvp)
+vjp = _direct(ct.vjp)
+linearize = _direct(ct.linearize)
+eval_shape = _direct(ct.eval_shape)
+
+# What says where and how JAX compiles, which is settled here.
+_OF_COMPILATION = ("in_shardings", "out_shardings", "compiler_options", "spmd_axis_name", "abstracted_axes")
+
+
+def jit(fun: Any = None, /, **options: Any) -> Any:
+    """`ct.jit` with JAX's options. Inputs of 64 bits are converted inside of the program, so that a call does not pay for it."""
+    for name in _OF_COMPILATION:
+        options.pop(name, None)
+    if fun is None:
+        return lambda given: jit(given, **options)
+
+    @wraps(fun)
+    def narrow(*args: Any, **kwargs: Any) -> Any:
+        if not _core.get_enable_x64():
+            args = tuple(_narrow_traced(arg) for arg in args)
+            kwargs = {name: _narrow_traced(arg) for name, arg in kwargs.items()}
+        return fun(*args, **kwargs)
+
+    return ct.jit(narrow, **options)
+
+
+def _narrow_traced(tree: Any) -> Any:
+    leaves, structure = tree_util.tree_flatten(tree)
+    if not any(isinstance(leaf, Array) and leaf.dtype.itemsize >= 8 for leaf in leaves):
+        return tree  # static arguments are among these, and stay the objects that they are
+    return structure.unflatten([narrow_tree(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves])
+
+
+def device_put(x: Any, device: Any = None, **options: Any) -> Any:
+    """`ct.device_put` of arrays without 64 bits."""
+    return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
+
+
+def pmap(
+    fun: Any = None,
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Any = (),
+    **options: Any,
+) -> Any:
+    """A map over devices, of which there is one: the mapped axis must have size 1."""
+    if fun is None:
+        chosen = {"in_axes": in_axes, "out_axes": out_axes, "static_broadcasted_argnums": static_broadcasted_argnums}
+        return lambda given: pmap(given, axis_name, **chosen, **options)
+    static = (
+        (static_broadcasted_argnums,) if isinstance(static_broadcasted_argnums, int) else static_broadcasted_argnums
+    )
+
+    @functools.cache
+    def mapped(values: tuple[Any, ...], count: int, axes: Any) -> Any:
+        positions = sorted(position % count for position in static)
+
+        @wraps(fun)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            given = list(args)
+            for position, value in zip(positions, values, strict=True):
+                given.insert(position, value)
+            return fun(*given, **kwargs)
+
+        return jit(vmap(run, in_axes=axes, out_axes=out_axes, axis_name=axis_name))
+
+    @wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        fixed = {position % len(args) for position in static}
+        dynamic = [arg for position, arg in enumerate(args) if position not in fixed]
+        axes = in_axes
+        if isinstance(in_axes, (tuple, list)):
+            all_axes = tuple(in_axes)
+            axes = (
+                tuple(axis for i, axis in enumerate(all_axes) if i not in fixed)
+                if len(all_axes) == len(args)
+                else all_axes
+            )
+        each = axes if isinstance(axes, tuple) else (axes,) * len(dynamic)
+        for arg, axis in zip(dynamic, each, strict=True):
+            for leaf in tree_util.tree_leaves(arg) if isinstance(axis, int) else ():
+                if np.shape(leaf)[axis] != 1:
+                    size = np.shape(leaf)[axis]
+                    raise ValueError(f"pmap: an axis of size {size} is mapped over devices, of which there is 1")
+        values = tuple(args[position] for position in sorted(fixed))
+        return mapped(values, len(args), axes)(*dynamic, **kwargs)
+
+    return run
+
+
+custom_jvp, custom_vjp = ct.custom_jvp, ct.custom_vjp

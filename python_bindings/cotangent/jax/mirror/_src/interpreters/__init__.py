@@ -1,0 +1,3 @@
+"""``jax._src.interpreters``."""
+
+__all__: list[str] = []

@@ -1,0 +1,19 @@
+"""``jax.dtypes``: what `cotangent.dtypes` has otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent import dtypes
+from cotangent.jax.narrowing import canonical
+
+__all__ = ["TypePromotionError", "canonicalize_dtype"]
+
+
+class TypePromotionError(ValueError):
+    """Dtypes have no common dtype."""
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that arrays have where this one is asked for; without one, that of floating numbers."""
+    return canonical(dtypes.canonicalize_dtype(float if dtype is None else dtype, allow_extended_dtype))

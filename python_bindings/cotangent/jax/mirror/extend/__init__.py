@@ -1,0 +1,3 @@
+"""``jax.extend``."""
+
+__all__: list[str] = []

@@ -1,0 +1,11 @@
+"""``jax.extend.source_info_util``."""
+
+from __future__ import annotations
+
+from cotangent.jax.internals.tracebacks import (
+    register_exclusion,
+)
+
+__all__ = [
+    "register_exclusion",
+]

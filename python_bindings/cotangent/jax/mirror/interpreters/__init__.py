@@ -1,0 +1,3 @@
+"""``jax.interpreters``."""
+
+__all__: list[str] = []

@@ -1,0 +1,33 @@
+"""``jax.sharding``."""
+
+from __future__ import annotations
+
+from cotangent.jax.internals.meshes import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    PositionalSharding,
+    get_abstract_mesh,
+    get_mesh,
+    make_mesh,
+    reshard,
+    set_mesh,
+    use_mesh,
+)
+
+__all__ = [
+    "AbstractMesh",
+    "AxisType",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "PositionalSharding",
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_mesh",
+    "reshard",
+    "set_mesh",
+    "use_mesh",
+]

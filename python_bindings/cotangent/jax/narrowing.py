@@ -1,0 +1,113 @@
+"""JAX's arithmetic has no 64 bits unless ``jax_enable_x64`` is set; cotangent honours data that has them.
+
+So JAX's functions are wrapped where they are looked up: NumPy's arrays and dtypes of 64 bits among the arguments become those of 32. Functions
+that are captured get their inputs narrowed inside of the program, where a call pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, tree_util
+from cotangent._core import Array
+
+__all__ = ["canonical", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
+
+_NARROW: dict[Any, np.dtype[Any]] = {
+    np.dtype("float64"): np.dtype("float32"),
+    np.dtype("int64"): np.dtype("int32"),
+    np.dtype("uint64"): np.dtype("uint32"),
+    np.dtype("complex128"): np.dtype("complex64"),
+}
+_NARROW_TYPES = {wide.type: slim for wide, slim in _NARROW.items()}
+_NARROW_NAMES = {name: slim for wide, slim in _NARROW.items() for name in (str(wide), wide.str, wide.str[1:])}
+
+# The modules whose functions take arrays and dtypes; the others hand on what users give them.
+_COMPUTING = ("jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy", "jax.image", "jax.ops", "jax.dtypes")
+# Functions that say what a dtype is, one of 64 bits included.
+_ABOUT_DTYPES = ("can_cast", "dtype", "finfo", "iinfo", "isdtype", "issubdtype")
+# Parts of a ufunc beside its call.
+_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
+
+
+def canonical(dtype: Any) -> Any:
+    """The dtype that JAX computes with where this one is asked for."""
+    return dtype if _core.get_enable_x64() else _NARROW.get(dtype, dtype)
+
+
+def narrowed_type(dtype: Any) -> Any:
+    """The type of elements that JAX computes with where this one is asked for, however it is written."""
+    return dtype if _core.get_enable_x64() else narrow(dtype)
+
+
+def narrow(value: Any) -> Any:
+    """A value as JAX takes it: arrays of NumPy, and arrays and types in containers, have 32 bits for 64."""
+    if isinstance(value, np.ndarray):
+        slim = _NARROW.get(value.dtype)
+        return value if slim is None else value.astype(slim)
+    if isinstance(value, np.generic):
+        # NumPy's floating numbers are Python's by class and yield to arrays; integers would not.
+        slim = None if isinstance(value, (float, complex)) else _NARROW.get(value.dtype)
+        return value if slim is None else value.astype(slim)
+    if isinstance(value, Array):
+        slim = _NARROW.get(value.dtype)
+        return value if slim is None else _core.convert(value, slim)
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return kind([narrow(item) for item in value])
+    if kind is dict:
+        return {key: narrow(item) for key, item in value.items()}
+    if isinstance(value, np.dtype):
+        return _NARROW.get(value, value)
+    if isinstance(value, type):  # the classes of ``jax.numpy.float64`` and its like equal NumPy's
+        return _NARROW_TYPES.get(value, value)
+    if kind is str:
+        return _NARROW_NAMES.get(value, value)
+    return value
+
+
+def narrow_tree(tree: Any) -> Any:
+    """A pytree whose arrays have 32 bits for 64."""
+    leaves, structure = tree_util.tree_flatten(tree)
+    slim = [leaf if callable(leaf) else narrow(leaf) for leaf in leaves]
+    if all(x is y for x, y in zip(leaves, slim, strict=True)):
+        return tree  # the objects of the user's that it is
+    return structure.unflatten(slim)
+
+
+def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function on arguments as JAX takes them."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not _core.get_enable_x64():
+            args = tuple(arg if type(arg) is Array else narrow(arg) for arg in args)
+            if kwargs:
+                kwargs = {key: narrow(value) for key, value in kwargs.items()}
+        return function(*args, **kwargs)
+
+    for name in _METHODS:
+        if hasattr(function, name):
+            setattr(run, name, getattr(function, name))
+    return run
+
+
+_wrapped: dict[int, tuple[Any, Any]] = {}
+
+
+def narrowed(value: Any, module: str) -> Any:
+    """What a name of a module of JAX stands for, given what it is here."""
+    if not module.startswith(_COMPUTING) or isinstance(value, (type, types.ModuleType)) or not callable(value):
+        return value
+    if getattr(value, "__name__", "") in _ABOUT_DTYPES:
+        return value
+    # One wrapper a function, however many names it has: programs compare functions by identity.
+    found = _wrapped.get(id(value))
+    if found is None or found[0] is not value:
+        found = _wrapped[id(value)] = (value, narrowed_function(value))
+    return found[1]

@@ -1,0 +1,239 @@
+"""`cotangent.jax`: counterparts of JAX's internals that libraries are built on: primitives with rules, programs, references, meshes."""
+
+from __future__ import annotations
+
+from jax_hook_process import run
+
+PRIMITIVE = """
+import jax, jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+p = Primitive("cubed")
+p.def_impl(lambda x, *, by: by * x**3)
+p.def_abstract_eval(lambda x, *, by: x)
+f = lambda x: p.bind(x, by=2.0)
+"""
+
+
+def test_a_primitive_with_its_rules() -> None:
+    program = """
+ad.primitive_jvps[p] = lambda primals, tangents, by: (p.bind(*primals, by=by), 3 * by * primals[0] ** 2 * tangents[0])
+batching.primitive_batchers[p] = lambda args, axes, by: (p.bind(*args, by=by), axes[0])
+mlir.register_lowering(p, mlir.lower_fun(lambda x, by: by * x**3, multiple_results=False))
+x = jnp.arange(3.0)
+print(f(2.0), jax.jit(f)(2.0), jax.grad(f)(2.0), jax.jit(jax.vmap(jax.grad(f)))(x), jax.grad(jax.grad(f))(2.0))
+(eqn,) = jax.make_jaxpr(f)(1.0).eqns
+print(eqn.primitive is p, eqn.params)
+"""
+    assert run(PRIMITIVE + program).splitlines() == ["16.0 16.0 24.0 [ 0.  6. 24.] 24.0", "True {'by': 2.0}"]
+
+
+def test_a_rule_that_is_missing_raises_and_is_named() -> None:
+    program = """
+for transform in (jax.grad, jax.vmap):
+    try:
+        transform(f)(jnp.ones(()) if transform is jax.grad else jnp.ones(2))
+    except NotImplementedError as error:
+        print(str(error).splitlines()[0])
+batching.primitive_batchers[p] = lambda args, axes, by: (p.bind(*args, by=by), axes[0])
+print(jax.vmap(f)(jnp.ones(2)))
+"""
+    assert run(PRIMITIVE + program).splitlines() == [
+        "differentiation rule for 'cubed' not implemented: nothing is registered in jax.interpreters.ad.primitive_jvps",
+        "batching rule for 'cubed' not implemented: nothing is registered in jax.interpreters.batching.primitive_batchers",
+        "[2. 2.]",
+    ]
+
+
+def test_a_linear_primitive_of_several_results_is_transposed() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax.extend.core import Primitive
+        from jax.interpreters import ad
+        p = Primitive("twice")
+        p.multiple_results = True
+        p.def_impl(lambda x: [x, 2 * x])
+        p.def_abstract_eval(lambda x: [x, x])
+        def jvp(primals, tangents):
+            return p.bind(*primals), p.bind(*[ad.instantiate_zeros(t) for t in tangents])
+        def transpose(cotangents, x):
+            assert ad.is_undefined_primal(x) and x.aval.shape == (3,)
+            first, second = cotangents
+            assert type(first) is ad.Zero or first.shape == (3,)
+            return [2 * second]
+        ad.primitive_jvps[p], ad.primitive_transposes[p] = jvp, transpose
+        print(jax.grad(lambda x: p.bind(x)[1].sum())(jnp.ones(3)))
+    """
+    assert run(program) == "[2. 2. 2.]"
+
+
+def test_rules_made_by_combinators() -> None:
+    program = """
+        import jax
+        from jax.extend.core import Primitive
+        from jax.interpreters import ad, batching
+        p = Primitive("product")
+        p.def_impl(lambda x, y: x * y)
+        p.def_abstract_eval(lambda x, y: x)
+        ad.defjvp(p, lambda t, x, y: t * y, lambda t, x, y: t * x)
+        batching.defbroadcasting(p)
+        f = lambda x, y: p.bind(x, y)
+        print(jax.grad(f, (0, 1))(2.0, 5.0), jax.vmap(f, (0, None))(jax.numpy.arange(2.0), 3.0))
+    """
+    assert run(program) == "(Array(5., dtype=float32), Array(2., dtype=float32)) [0. 3.]"
+
+
+def test_programs_are_read_replaced_and_evaluated() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        w = jnp.arange(3.0)
+        closed, shapes = jax.make_jaxpr(lambda x, n: {"y": jnp.sin(x * w) * x}, return_shape=True)(jnp.ones(3), 1.0)
+        print([eqn.primitive.name for eqn in closed.eqns], closed.eqns[1].primitive is jax.lax.sin_p, shapes)
+        print(closed.in_avals, closed.out_avals, closed.consts)
+        print(jax.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.ones(3), 2.0)[0])
+        halves = closed.jaxpr.replace(outvars=closed.eqns[0].outvars, eqns=closed.eqns[:1])
+        print(jax.jit(lambda x: jax.core.eval_jaxpr(halves, closed.consts, x, 0.0))(jnp.ones(3))[0])
+    """
+    lines = run(program).splitlines()
+    assert lines[0] == "['mul', 'sin', 'mul'] True {'y': ShapeDtypeStruct(shape=(3,), dtype=float32)}"
+    assert lines[1].startswith(
+        "[ShapedArray(float32[3]), ShapedArray(float32[], weak_type=True)] [ShapedArray(float32[3])] [Array("
+    )
+    assert lines[2:] == ["[0.        0.841471  0.9092974]", "[0. 1. 2.]"]
+
+
+def test_programs_print_as_jax_prints_them() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        print(jax.make_jaxpr(lambda x: x * 2)(1.0))
+        print(jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0))
+    """
+    assert run(program).splitlines() == [
+        "{ lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }",
+        "{ lambda ; a:f32[] b:f32[]. let",
+        "    c:f32[] = sin a",
+        "    d:f32[] = mul c b",
+        "  in (d,) }",
+    ]
+
+
+def test_a_reference_is_data_flow_where_it_is_made() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        def f(x):
+            ref = jax.new_ref(jnp.zeros(3))
+            ref[1] = x
+            ref[...] = ref[...] * 2
+            return jax.freeze(ref)
+        print(jax.jit(f)(3.0), jax.jacobian(f)(3.0))
+        outside = jax.new_ref(jnp.zeros(2))
+        outside[0] = 1.0
+        print(outside[...], outside.shape, isinstance(outside, jax.Ref))
+        try:
+            jax.jit(lambda x: outside.__setitem__(0, x))(2.0)
+        except NotImplementedError as error:
+            print(str(error).splitlines()[1].strip())
+    """
+    assert run(program).splitlines() == [
+        "[0. 6. 0.] [0. 2. 0.]",
+        "[1. 0.] (2,) True",
+        "make it in there with jax.new_ref, or pass the array in and return it",
+    ]
+
+
+def test_traces_are_told_apart() -> None:
+    program = """
+        import jax
+        from jax._src.core import trace_state_clean
+        from jax.extend.core import get_opaque_trace_state
+        outside, seen = get_opaque_trace_state(), []
+        def f(x):
+            inside = get_opaque_trace_state()
+            seen.extend([inside == outside, inside == get_opaque_trace_state(), trace_state_clean(), isinstance(x, jax.core.Tracer)])
+            return x
+        jax.jit(f)(1.0)
+        print(seen, outside == get_opaque_trace_state(), trace_state_clean())
+    """
+    assert run(program) == "[False, True, False, True] True True"
+
+
+def test_a_mesh_of_one_device_and_none_of_several() -> None:
+    program = """
+        import jax, numpy as np
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+        mesh = jax.make_mesh((1,), ("x",))
+        x = jax.device_put(jax.numpy.arange(4.0), NamedSharding(mesh, P("x")))
+        with mesh:
+            print(jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, NamedSharding(mesh, P("x"))))(x), mesh.shape["x"])
+        try:
+            jax.make_mesh((2,), ("x",))
+        except ValueError as error:
+            print(error)
+    """
+    assert run(program).splitlines() == [
+        "[0. 2. 4. 6.] 1",
+        "make_mesh: (2,) asks for 2 devices; there is 1, where every array is",
+    ]
+
+
+def test_a_map_over_the_one_device() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        print(jax.pmap(lambda x: jax.lax.psum(x, "i"), "i")(jnp.ones((1, 2))))
+        try:
+            jax.pmap(lambda x: x)(jnp.ones((2, 2)))
+        except ValueError as error:
+            print(error)
+    """
+    assert run(program).splitlines() == [
+        "[[1. 1.]]",
+        "pmap: an axis of size 2 is mapped over devices, of which there is 1",
+    ]
+
+
+def test_known_results_of_unknown_arguments() -> None:
+    program = """
+        import jax
+        from jax.extend import linear_util as lu
+        from jax.interpreters import partial_eval as pe
+        fun = lu.wrap_init(lambda x: (jax.numpy.sin(2.0) * 2, x * 3, 5.0))
+        unknown = [pe.PartialVal.unknown(jax.core.ShapedArray((2,), "float32"))]
+        _, out, _ = pe.trace_to_jaxpr_nounits(fun, unknown)
+        print([value.is_known() for value in out], out[1][0], float(out[2].get_known()), round(float(out[0].get_known()), 3))
+    """
+    assert run(program) == "[True, False, True] float32[2] 5.0 1.819"
+
+
+def test_optimizers_of_the_examples() -> None:
+    program = """
+        import jax
+        from jax.example_libraries import optimizers
+        for make in (lambda: optimizers.sgd(0.1), lambda: optimizers.momentum(0.05, 0.5), lambda: optimizers.adam(0.3)):
+            init, update, params = make()
+            state = init({"w": 3.0})
+            step = jax.jit(lambda i, state: update(i, jax.grad(lambda p: p["w"] ** 2)(params(state)), state))
+            for i in range(150):
+                state = step(i, state)
+            assert abs(float(params(state)["w"])) < 0.1, params(state)
+        again = optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state))
+        print(jax.tree.structure(again) == jax.tree.structure(state))
+    """
+    assert run(program) == "True"
+
+
+def test_sparse_matrices_equal_dense_ones() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax.experimental.sparse import BCOO
+        dense = jnp.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+        m = BCOO.fromdense(dense)
+        print(m, (m @ jnp.arange(3.0)).tolist(), (jnp.ones(2) @ m).tolist(), (m.T.todense() == dense.T).all())
+        print((m + m).todense().tolist(), (2 * m).sum(), m.indices.tolist())
+        slope = jax.grad(lambda data: (BCOO((data, m.indices), shape=m.shape) @ jnp.arange(3.0)).sum())(m.data)
+        print(slope, jax.jit(lambda m: m.todense().sum())(m), BCOO.fromdense(dense, nse=5).data)
+    """
+    assert run(program).splitlines() == [
+        "BCOO(float32[2, 3], nse=3) [2.0, 6.0] [1.0, 2.0, 3.0] True",
+        "[[0.0, 4.0, 0.0], [2.0, 0.0, 6.0]] 12.0 [[0, 1], [1, 0], [1, 2]]",
+        "[1. 0. 2.] 6.0 [2. 1. 3. 0. 0.]",
+    ]

@@ -1,0 +1,117 @@
+"""`cotangent.jax`: JAX's semantics where cotangent's differ, and only while the hook is installed."""
+
+from __future__ import annotations
+
+import pytest
+from jax_hook_process import run
+
+DTYPES = {
+    "jnp.array(a)": "float32",
+    "jnp.asarray(np.arange(3))": "int32",
+    "jnp.zeros(2, np.float64)": "float32",
+    "jnp.zeros(2, 'float64')": "float32",
+    "jnp.zeros(2, jnp.int64)": "int32",
+    "jnp.float64(1.0)": "float32",
+    "jnp.linspace(0, 1, 3, dtype=float)": "float32",
+    "x.astype(np.float64)": "float32",
+    "x.astype(complex)": "complex64",
+    "jnp.sin(a)": "float32",
+    "x * a": "float32",
+    "a * x": "float32",
+    "x + np.arange(3)": "float32",
+    "jax.jit(lambda y: y * 2)(a)": "float32",
+    "jax.jit(lambda y: np.arange(3.0) - y)(x)": "float32",
+    "jax.grad(lambda y: (y * y).sum())(a)": "float32",
+    "jax.vmap(lambda y: y * y)(a)": "float32",
+    "jax.vjp(lambda y: y * y, a)[0]": "float32",
+    "jax.eval_shape(lambda y: y, a)": "float32",
+    "jax.device_put(a)": "float32",
+    "jax.lax.scan(lambda c, y: (c + y, None), 0.0, a)[0]": "float32",
+    "jax.lax.cond(True, lambda y: y, lambda y: y, a)": "float32",
+    "jax.random.randint(jax.random.key(0), (2,), 0, 5, dtype=np.int64)": "int32",
+    "jnp.zeros(2, jnp.result_type(np.uint32, np.int32))": "int32",
+    "jnp.promote_types('float64', 'int8').type(0)": "float32",
+    "jnp.array(np.ones(2, complex))": "complex64",
+}
+
+
+def test_dtypes_are_those_of_jax_without_64_bits() -> None:
+    lines = "\n".join(f"print(({expression}).dtype)" for expression in DTYPES)
+    got = run(f"import numpy as np, jax, jax.numpy as jnp\na, x = np.arange(3.0), jnp.ones(3)\n{lines}").splitlines()
+    assert dict(zip(DTYPES, got, strict=True)) == DTYPES
+
+
+def test_64_bits_where_they_are_asked_for() -> None:
+    program = """
+        import numpy as np, jax, jax.numpy as jnp
+        with jax.enable_x64(True):
+            print(jnp.array(np.arange(3.0)).dtype, (jnp.ones(3) * np.arange(3)).dtype, jnp.ones(2).astype(np.float32).dtype)
+        jax.config.update("jax_enable_x64", True)
+        print(jax.grad(lambda y: y * y)(np.float64(2)).dtype, jnp.zeros(2, np.int64).dtype, jax.config.jax_enable_x64)
+    """
+    assert run(program).splitlines() == ["float64 float64 float32", "float64 int64 True"]
+
+
+def test_what_is_known_of_dtypes_of_64_bits_is_so() -> None:
+    program = """
+        import numpy as np, jax, jax.numpy as jnp
+        print(jnp.finfo(jnp.float64).bits, jnp.issubdtype(jnp.float32, np.float64), np.dtype(jnp.float64), jnp.float64 == np.float64)
+    """
+    assert run(program) == "64 False float64 True"
+
+
+def test_constant_indices_outside_are_clamped_and_dropped() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        x = jnp.arange(3.0)
+        print(x[5], x[-5], x[jnp.array([0, 9])], x.at[5].set(9.0), jax.jit(lambda x: x[7])(x), jax.grad(lambda x: x[1])(x))
+    """
+    assert run(program) == "2.0 0.0 [0. 2.] [0. 1. 2.] 2.0 [0. 1. 0.]"
+
+
+def test_an_array_is_iterated_to_its_end() -> None:
+    assert run("import jax.numpy as jnp; print([float(x) for x in jnp.arange(3.0)], len(list(jnp.ones((2, 3)))))") == (
+        "[0.0, 1.0, 2.0] 2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "expression"),
+    [
+        ("TracerBoolConversionError", "1 if y > 0 else 2"),
+        ("TracerArrayConversionError", "np.asarray(y)"),
+        ("TracerIntegerConversionError", "range(3)[y.astype(int)]"),
+        ("ConcretizationTypeError", "float(y)"),
+    ],
+)
+def test_errors_are_caught_by_their_names_in_jax(error: str, expression: str) -> None:
+    program = f"""
+        import numpy as np, jax
+        try:
+            jax.jit(lambda y: {expression})(1.0)
+        except jax.errors.{error}:
+            print("caught")
+    """
+    assert run(program) == "caught"
+
+
+def test_options_without_effect_are_remembered() -> None:
+    program = """
+        import jax
+        jax.config.update("jax_compilation_cache_dir", "somewhere")
+        print(jax.config.jax_compilation_cache_dir, hasattr(jax.config, "jax_no_such_option"))
+    """
+    assert run(program) == "somewhere False"
+
+
+def test_nothing_of_it_is_left_outside() -> None:
+    """The rules of this package, in a process that never installs the hook but imports the module."""
+    program = """
+        import numpy as np, cotangent as ct, cotangent.jax
+        x = ct.numpy.ones(3)
+        print((x * np.arange(3.0)).dtype, x.astype(np.float64).dtype)
+        with cotangent.jax.installed():
+            print((x * np.arange(3.0)).dtype, x.astype(np.float64).dtype)
+        print((x * np.arange(3.0)).dtype, x.astype(np.float64).dtype)
+    """
+    assert run(program, install=False).splitlines() == ["float64 float64", "float32 float32", "float64 float64"]
