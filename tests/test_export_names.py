@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -206,3 +207,42 @@ def test_every_changed_byte_is_found(tmp_path: Path) -> None:
         file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(ct.errors.CorruptFileError):
             ct.export.load(file)
+
+
+def test_files_without_programs_say_what_to_load(tmp_path: Path) -> None:
+    ct.export.compile(lambda x: x * 2, X, name="step").save(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"libstep\.so has no programs in it; give the folder of the library, or its file step\.ctir"
+    ):
+        ct.export.load(tmp_path / "libstep.so")
+    (tmp_path / "libstep.so").unlink()
+    with pytest.raises(
+        ValueError, match=r"there is no libstep\.so beside .*step\.ctir, whose code could be run; it was saved for"
+    ):
+        ct.export.load(tmp_path, native=True)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_loaded_functions_are_pickled_by_their_file(native: bool, tmp_path: Path) -> None:
+    made = ct.export.compile(lambda x: x * 2, X, name="step")
+    made.save(tmp_path)
+    loaded = ct.export.load(tmp_path, native=native)
+    again = pickle.loads(pickle.dumps(loaded))
+    assert again.native is native and again(X).tolist() == [2, 4, 6]
+    assert dir(again).count("step") == 1
+    with pytest.raises(TypeError, match="cannot be pickled: save it, and load the folder elsewhere"):
+        pickle.dumps(made)
+
+
+def test_a_private_batch_with_its_check(tmp_path: Path) -> None:
+    """Checks are calls of the host; `checkify` makes a result of them."""
+    draw = ct.checkify.checkify(
+        lambda key, probability: ct.per_example.poisson_batch(key, size=1000, probability=probability, bound=150)
+    )
+    step = saved(lambda key, p: draw(key, p), ct.random.key(0), np.float32(0.1), directory=tmp_path)
+    error, (rows, present) = step(ct.random.key(3), np.float32(0.1))
+    error.throw()
+    expected = ct.per_example.poisson_batch(ct.random.key(3), size=1000, probability=np.float32(0.1), bound=150)
+    assert rows.tolist() == expected[0].tolist() and present.tolist() == expected[1].tolist()
+    with pytest.raises(ct.errors.CheckError, match="examples joined a batch with space for 150"):
+        step(ct.random.key(3), np.float32(0.9))[0].throw()

@@ -11,6 +11,7 @@ stream besides, and the library needs the driver, and cuBLASLt if the program ha
 
 from __future__ import annotations
 
+import copyreg
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -150,6 +151,10 @@ def load(path: str | Path, name: str | None = None, *, native: bool | None = Non
     if verify not in ("structure", "all"):
         raise ValueError(f"load: verify={verify!r} is neither 'structure' nor 'all'")
     file = _find(Path(path), name)
+    if file.suffix in (".so", ".a", ".h", ".c", ".wasm", ".o"):
+        raise ValueError(
+            f"load: {file} has no programs in it; give the folder of the library, or its file {file.stem.removeprefix('lib')}.ctir"
+        )
     with file.open("rb") as opened:
         begins = opened.read(16)
     if not _core.has_sections(begins):
@@ -160,9 +165,26 @@ def load(path: str | Path, name: str | None = None, *, native: bool | None = Non
     description, functions = read_functions(saved, file)
     shared = file.parent / f"lib{file.stem}.so"
     runs_native = native is True or (native is None and Path(path).is_dir() and shared.exists())
+    if native is True and not shared.exists():
+        raise ValueError(
+            f"load: there is no {shared.name} beside {file}, whose code could be run; it was saved for {description['target']}"
+        )
     if runs_native:
         runs_native = _use_library(shared, file, saved, description, functions, must=native is True)
-    return Loaded(file.stem, {each.name: _jitted(each) for each in functions}, runs_native)
+    return Loaded(file, {each.name: _jitted(each) for each in functions}, runs_native)
+
+
+def _load_again(path: str, native: bool) -> Loaded:
+    """A copy, in another process say, where the file is."""
+    file = Path(path)
+    return load(file.parent, file.stem) if native else load(file, native=False)
+
+
+def _reduce(loaded: Loaded) -> tuple[Callable[[str, bool], Loaded], tuple[str, bool]]:
+    return _load_again, (str(loaded._file), loaded.native)
+
+
+copyreg.pickle(Loaded, _reduce)
 
 
 def _find(path: Path, name: str | None) -> Path:
@@ -243,7 +265,7 @@ def _load_program(file: Path) -> Loaded:
         "in_place": [],
         "order": [f"argument {index}" for index in range(count)],
     }
-    return Loaded(file.stem, {file.stem: _jitted(SavedFunction(saved, graph, constants))}, native=False)
+    return Loaded(file, {file.stem: _jitted(SavedFunction(saved, graph, constants))}, native=False)
 
 
 check_arguments(globals())

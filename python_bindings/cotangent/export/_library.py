@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from platform import machine
+from typing import NoReturn
 
 from cotangent import _core
 from cotangent.export._c_source import c_source
-from cotangent.export._cmake import cmake_text, pkg_config_text
+from cotangent.export._cmake import cmake_text, cmake_version_text, pkg_config_text
 from cotangent.export._cpp import cpp_header
 from cotangent.export._ctypes import python_module
 from cotangent.export._function import Function
@@ -141,7 +142,12 @@ class Exported:
         return description(program, facts, self._number, chosen, self._checks, self.numerics)
 
     def save(
-        self, directory: str | Path, *, target: str | None = None, files: str | Sequence[str] | None = None
+        self,
+        directory: str | Path,
+        *,
+        target: str | None = None,
+        files: str | Sequence[str] | None = None,
+        version: str = "0.0.0",
     ) -> Path:
         """Writes the library's files and returns their folder.
 
@@ -158,6 +164,7 @@ class Exported:
                 ``NAMEConfig.cmake`` for ``find_package``, and ``"pc"``, ``NAME.pc`` for pkg-config: they find the libraries beside
                 them, wherever the folder is moved. And for other languages ``"hpp"``, a header of C++17 over ``"h"``; ``"rs"``, a module
                 for Rust; ``"py"``, one for Python with NumPy alone, and ``"jl"``, one for Julia, which open the shared library beside.
+            version: of your library, numbers with points between them, for ``"cmake"`` and ``"pc"``.
 
         Raises:
             ValueError: a target or a kind of file that is none, or one that there is not for this target.
@@ -177,6 +184,10 @@ class Exported:
         missing = [kind for kind in files if kind not in possible]
         if missing:
             raise ValueError(f"save: there is no file {missing[0]!r} for {chosen}; there are {', '.join(possible)}")
+        if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
+            raise ValueError(
+                f"save: version={version!r} is not one to four numbers with points between them, '1.2.0' say"
+            )
         path = Path(directory)
         described = self.describe(target=chosen)
         contents: dict[str, bytes] = {}
@@ -205,10 +216,14 @@ class Exported:
                 contents[f"{self.name}.{kind}"] = written.encode()
         if "cmake" in files:
             contents[f"{self.name}Config.cmake"] = cmake_text(self.name).encode()
+            contents[f"{self.name}ConfigVersion.cmake"] = cmake_version_text(version).encode()
         if "pc" in files:
-            contents[f"{self.name}.pc"] = pkg_config_text(self.name, f"{self._number:016x}").encode()
+            contents[f"{self.name}.pc"] = pkg_config_text(self.name, version).encode()
         write_files(path, contents)
         return path
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} cannot be pickled: save it, and load the folder elsewhere (cotangent.export.load)")
 
     def __repr__(self) -> str:
         return f"<C library {self.name} for {self.target}: {', '.join(self.functions)}>"

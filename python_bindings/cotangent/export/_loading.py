@@ -24,8 +24,9 @@ class Loaded:
     ``native`` says whether they run the library's own code.
     """
 
-    def __init__(self, name: str, functions: dict[str, Callable[..., Any]], native: bool) -> None:
-        self._name = name
+    def __init__(self, path: Path, functions: dict[str, Callable[..., Any]], native: bool) -> None:
+        self._file = path.resolve()
+        self._name = path.stem
         self._functions = functions
         self.native = native
         self.__dict__.update(functions)
@@ -41,7 +42,7 @@ class Loaded:
         raise AttributeError(f"{self._name} has no function {name!r}; it has {', '.join(self._functions)}")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._functions]
+        return sorted({*super().__dir__(), *self._functions})
 
     def __repr__(self) -> str:
         return f"<{self._name}: {', '.join(self._functions)}>"

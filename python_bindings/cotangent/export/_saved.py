@@ -135,11 +135,15 @@ def functions_to_json(functions: Mapping[str, Function]) -> list[dict[str, Any]]
 
 def shared_to_json(file: BinaryIO) -> dict[str, Any]:
     """What tells a whole library from one that was cut off or damaged, without reading all of a large one."""
-    ends = hashlib.sha256(file.read(1 << 20))
     size = file.seek(0, io.SEEK_END)
-    file.seek(max(size - (1 << 16), 0))
-    ends.update(file.read())
-    return {"bytes": size, "ends": ends.hexdigest()}
+    file.seek(0)
+    if size <= 1 << 20:
+        sample = hashlib.sha256(file.read())
+    else:  # arrays, mostly
+        sample = hashlib.sha256(file.read(1 << 17))
+        file.seek(size - (1 << 17))
+        sample.update(file.read())
+    return {"bytes": size, "sample": sample.hexdigest()}
 
 
 def library_file(description: str, functions: Mapping[str, Function], shared: bytes | None) -> bytes:
