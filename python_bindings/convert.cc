@@ -210,6 +210,7 @@ PromotedType scalar_type(PyObject* object) {
   if (PyComplex_CheckExact(object)) return {default_complex(), true};
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (value == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
   if (overflow != 0) return {overflow > 0 ? DType::kUInt64 : DType::kInt64, true};
   return {fits_32_bits(value) ? default_int() : DType::kInt64, true};
 }

@@ -144,6 +144,10 @@ def test_names_of_headers_and_of_this_header(compiler: str, tmp_path: Path) -> N
         "stdout",
         "M_PI",
         "M_2_SQRTPI",
+        "M_PIf64x",
+        "st_atime",
+        "sched_priority",
+        "h_errno",
         "CT_ASSERT",
         "CT_ABI_1",
         "LIB_SIGNATURE",
@@ -163,7 +167,7 @@ def test_names_of_headers_and_of_this_header(compiler: str, tmp_path: Path) -> N
         return {"lib_d": d["errno"] + named["run"], "out": d}
 
     ct.export.library("lib", {"d": ct.export.function(f, tree, **arguments)}).save(tmp_path)
-    program = '#include <errno.h>\n#include <math.h>\n#include <stdio.h>\n#include "lib.h"\n'
+    program = '#include <errno.h>\n#include <math.h>\n#include <netdb.h>\n#include <sched.h>\n#include <stdio.h>\n#include <sys/stat.h>\n#include "lib.h"\n'
     program += "int main(void) { puts(lib_error(lib_check())); return 0; }\n"
     for standard in ("c11", "c++17"):
         all_macros = ["-D_DEFAULT_SOURCE"] if standard == "c11" else []  # compilers for C++ define more than that

@@ -48,8 +48,8 @@ constexpr std::string_view kNamespaces = "abi posix std ";
 // Of the headers of C11 and POSIX, and what compilers define. EDOM, SIGINT, PRId32 and their likes are known by their
 // form.
 constexpr std::string_view kMacros =
-    "ATOMIC_BOOL_LOCK_FREE ATOMIC_CHAR16_T_LOCK_FREE ATOMIC_CHAR32_T_LOCK_FREE ATOMIC_CHAR_LOCK_FREE ATOMIC_FLAG_INIT "
-    "ATOMIC_INT_LOCK_FREE ATOMIC_LLONG_LOCK_FREE ATOMIC_LONG_LOCK_FREE ATOMIC_POINTER_LOCK_FREE "
+    "AF_DECnet ATOMIC_BOOL_LOCK_FREE ATOMIC_CHAR16_T_LOCK_FREE ATOMIC_CHAR32_T_LOCK_FREE ATOMIC_CHAR_LOCK_FREE "
+    "ATOMIC_FLAG_INIT ATOMIC_INT_LOCK_FREE ATOMIC_LLONG_LOCK_FREE ATOMIC_LONG_LOCK_FREE ATOMIC_POINTER_LOCK_FREE "
     "ATOMIC_SHORT_LOCK_FREE ATOMIC_VAR_INIT ATOMIC_WCHAR_T_LOCK_FREE BUFSIZ BUS_ADRALN BUS_ADRERR BUS_MCEERR_AO "
     "BUS_MCEERR_AR BUS_OBJERR CHAR_BIT CHAR_MAX CHAR_MIN CLD_CONTINUED CLD_DUMPED CLD_EXITED CLD_KILLED CLD_STOPPED "
     "CLD_TRAPPED CLOCKS_PER_SEC CMPLX CMPLXF CMPLXL DBL_DECIMAL_DIG DBL_DIG DBL_EPSILON DBL_HAS_SUBNORM DBL_MANT_DIG "
@@ -68,37 +68,47 @@ constexpr std::string_view kMacros =
     "INT_LEAST8_MIN INT_MAX INT_MIN ITIMER_PROF ITIMER_REAL ITIMER_VIRTUAL LC_ADDRESS LC_ALL LC_COLLATE LC_CTYPE "
     "LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME "
     "LDBL_DECIMAL_DIG LDBL_DIG LDBL_EPSILON LDBL_HAS_SUBNORM LDBL_MANT_DIG LDBL_MAX LDBL_MAX_10_EXP LDBL_MAX_EXP "
-    "LDBL_MIN LDBL_MIN_10_EXP LDBL_MIN_EXP LDBL_TRUE_MIN LLONG_MAX LLONG_MIN LONG_MAX LONG_MIN L_tmpnam "
-    "MATH_ERREXCEPT MATH_ERRNO MB_CUR_MAX MB_LEN_MAX NAN NULL ONCE_FLAG_INIT POLL_ERR POLL_HUP POLL_IN POLL_MSG "
-    "POLL_OUT POLL_PRI PRIX16 PRIX32 PRIX64 PRIX8 PRIXFAST16 PRIXFAST32 PRIXFAST64 PRIXFAST8 PRIXLEAST16 PRIXLEAST32 "
-    "PRIXLEAST64 PRIXLEAST8 PRIXMAX PRIXPTR PTHREAD_CANCEL_ASYNCHRONOUS PTHREAD_CANCEL_DEFERRED "
-    "PTHREAD_CANCEL_DISABLE PTHREAD_CANCEL_ENABLE PTHREAD_CREATE_DETACHED PTHREAD_CREATE_JOINABLE "
-    "PTHREAD_EXPLICIT_SCHED PTHREAD_INHERIT_SCHED PTHREAD_MUTEX_ADAPTIVE_NP PTHREAD_MUTEX_DEFAULT "
-    "PTHREAD_MUTEX_ERRORCHECK PTHREAD_MUTEX_ERRORCHECK_NP PTHREAD_MUTEX_FAST_NP PTHREAD_MUTEX_NORMAL "
-    "PTHREAD_MUTEX_RECURSIVE PTHREAD_MUTEX_RECURSIVE_NP PTHREAD_MUTEX_ROBUST PTHREAD_MUTEX_ROBUST_NP "
-    "PTHREAD_MUTEX_STALLED PTHREAD_MUTEX_STALLED_NP PTHREAD_MUTEX_TIMED_NP PTHREAD_PRIO_INHERIT PTHREAD_PRIO_NONE "
-    "PTHREAD_PRIO_PROTECT PTHREAD_PROCESS_PRIVATE PTHREAD_PROCESS_SHARED PTHREAD_RWLOCK_DEFAULT_NP "
-    "PTHREAD_RWLOCK_PREFER_READER_NP PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP PTHREAD_RWLOCK_PREFER_WRITER_NP "
-    "PTHREAD_SCOPE_PROCESS PTHREAD_SCOPE_SYSTEM PTRDIFF_MAX PTRDIFF_MIN RAND_MAX REG_CR2 REG_CSGSFS REG_EFL REG_ERR "
-    "REG_OLDMASK REG_R10 REG_R11 REG_R12 REG_R13 REG_R14 REG_R15 REG_R8 REG_R9 REG_RAX REG_RBP REG_RBX REG_RCX "
-    "REG_RDI REG_RDX REG_RIP REG_RSI REG_RSP REG_TRAPNO SA_RESTART SCHAR_MAX SCHAR_MIN SEEK_CUR SEEK_END SEEK_SET "
-    "SEGV_ACCADI SEGV_ACCERR SEGV_ADIDERR SEGV_ADIPERR SEGV_BNDERR SEGV_MAPERR SEGV_MTEAERR SEGV_MTESERR SEGV_PKUERR "
-    "SHRT_MAX SHRT_MIN SIGEV_NONE SIGEV_SIGNAL SIGEV_THREAD SIGEV_THREAD_ID SIG_ATOMIC_MAX SIG_ATOMIC_MIN SIG_DFL "
-    "SIG_ERR SIG_IGN SIZE_MAX SI_ASYNCIO SI_ASYNCNL SI_DETHREAD SI_KERNEL SI_MESGQ SI_QUEUE SI_SIGIO SI_TIMER "
-    "SI_TKILL SI_USER SS_DISABLE SS_ONSTACK TIME_UTC TMP_MAX TRAP_BRANCH TRAP_BRKPT TRAP_HWBKPT TRAP_TRACE TRAP_UNK "
-    "TSS_DTOR_ITERATIONS UCHAR_MAX UINT16_C UINT16_MAX UINT32_C UINT32_MAX UINT64_C UINT64_MAX UINT8_C UINT8_MAX "
-    "UINTMAX_C UINTMAX_MAX UINTPTR_MAX UINT_FAST16_MAX UINT_FAST32_MAX UINT_FAST64_MAX UINT_FAST8_MAX "
-    "UINT_LEAST16_MAX UINT_LEAST32_MAX UINT_LEAST64_MAX UINT_LEAST8_MAX UINT_MAX ULLONG_MAX ULONG_MAX USHRT_MAX "
-    "WCHAR_MAX WCHAR_MIN WEOF WIN32 WINT_MAX WINT_MIN alloca assert atomic_compare_exchange_strong "
-    "atomic_compare_exchange_strong_explicit atomic_compare_exchange_weak atomic_compare_exchange_weak_explicit "
-    "atomic_exchange atomic_exchange_explicit atomic_fetch_add atomic_fetch_add_explicit atomic_fetch_and "
-    "atomic_fetch_and_explicit atomic_fetch_or atomic_fetch_or_explicit atomic_fetch_sub atomic_fetch_sub_explicit "
-    "atomic_fetch_xor atomic_fetch_xor_explicit atomic_flag_clear atomic_flag_clear_explicit atomic_flag_test_and_set "
-    "atomic_flag_test_and_set_explicit atomic_init atomic_is_lock_free atomic_load atomic_load_explicit "
-    "atomic_signal_fence atomic_store atomic_store_explicit atomic_thread_fence complex fpclassify i386 isfinite "
-    "isgreater isgreaterequal isless islessequal islessgreater isnormal isunordered kill_dependency linux "
-    "math_errhandling noreturn offsetof sa_handler sa_sigaction si_addr si_addr_lsb si_band si_fd si_overrun si_pid "
-    "si_status si_stime si_uid si_utime sigmask signbit unix va_arg va_copy va_end va_start ";
+    "LDBL_MIN LDBL_MIN_10_EXP LDBL_MIN_EXP LDBL_TRUE_MIN LLONG_MAX LLONG_MIN LONG_MAX LONG_MIN L_ctermid L_cuserid "
+    "L_tmpnam MATH_ERREXCEPT MATH_ERRNO MB_CUR_MAX MB_LEN_MAX NAN NULL ONCE_FLAG_INIT PF_DECnet POLL_ERR POLL_HUP "
+    "POLL_IN POLL_MSG POLL_OUT POLL_PRI PRIX16 PRIX32 PRIX64 PRIX8 PRIXFAST16 PRIXFAST32 PRIXFAST64 PRIXFAST8 "
+    "PRIXLEAST16 PRIXLEAST32 PRIXLEAST64 PRIXLEAST8 PRIXMAX PRIXPTR PTHREAD_CANCEL_ASYNCHRONOUS "
+    "PTHREAD_CANCEL_DEFERRED PTHREAD_CANCEL_DISABLE PTHREAD_CANCEL_ENABLE PTHREAD_CREATE_DETACHED "
+    "PTHREAD_CREATE_JOINABLE PTHREAD_EXPLICIT_SCHED PTHREAD_INHERIT_SCHED PTHREAD_MUTEX_ADAPTIVE_NP "
+    "PTHREAD_MUTEX_DEFAULT PTHREAD_MUTEX_ERRORCHECK PTHREAD_MUTEX_ERRORCHECK_NP PTHREAD_MUTEX_FAST_NP "
+    "PTHREAD_MUTEX_NORMAL PTHREAD_MUTEX_RECURSIVE PTHREAD_MUTEX_RECURSIVE_NP PTHREAD_MUTEX_ROBUST "
+    "PTHREAD_MUTEX_ROBUST_NP PTHREAD_MUTEX_STALLED PTHREAD_MUTEX_STALLED_NP PTHREAD_MUTEX_TIMED_NP "
+    "PTHREAD_PRIO_INHERIT PTHREAD_PRIO_NONE PTHREAD_PRIO_PROTECT PTHREAD_PROCESS_PRIVATE PTHREAD_PROCESS_SHARED "
+    "PTHREAD_RWLOCK_DEFAULT_NP PTHREAD_RWLOCK_PREFER_READER_NP PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP "
+    "PTHREAD_RWLOCK_PREFER_WRITER_NP PTHREAD_SCOPE_PROCESS PTHREAD_SCOPE_SYSTEM PTRDIFF_MAX PTRDIFF_MIN P_tmpdir "
+    "RAND_MAX REG_CR2 REG_CSGSFS REG_EFL REG_ERR REG_OLDMASK REG_R10 REG_R11 REG_R12 REG_R13 REG_R14 REG_R15 REG_R8 "
+    "REG_R9 REG_RAX REG_RBP REG_RBX REG_RCX REG_RDI REG_RDX REG_RIP REG_RSI REG_RSP REG_TRAPNO SA_RESTART SCHAR_MAX "
+    "SCHAR_MIN SEEK_CUR SEEK_END SEEK_SET SEGV_ACCADI SEGV_ACCERR SEGV_ADIDERR SEGV_ADIPERR SEGV_BNDERR SEGV_MAPERR "
+    "SEGV_MTEAERR SEGV_MTESERR SEGV_PKUERR SHRT_MAX SHRT_MIN SIGEV_NONE SIGEV_SIGNAL SIGEV_THREAD SIGEV_THREAD_ID "
+    "SIG_ATOMIC_MAX SIG_ATOMIC_MIN SIG_DFL SIG_ERR SIG_IGN SIZE_MAX SI_ASYNCIO SI_ASYNCNL SI_DETHREAD SI_KERNEL "
+    "SI_MESGQ SI_QUEUE SI_SIGIO SI_TIMER SI_TKILL SI_USER SS_DISABLE SS_ONSTACK TIME_UTC TMP_MAX TRAP_BRANCH "
+    "TRAP_BRKPT TRAP_HWBKPT TRAP_TRACE TRAP_UNK TSS_DTOR_ITERATIONS UCHAR_MAX UINT16_C UINT16_MAX UINT32_C UINT32_MAX "
+    "UINT64_C UINT64_MAX UINT8_C UINT8_MAX UINTMAX_C UINTMAX_MAX UINTPTR_MAX UINT_FAST16_MAX UINT_FAST32_MAX "
+    "UINT_FAST64_MAX UINT_FAST8_MAX UINT_LEAST16_MAX UINT_LEAST32_MAX UINT_LEAST64_MAX UINT_LEAST8_MAX UINT_MAX "
+    "ULLONG_MAX ULONG_MAX USHRT_MAX WCHAR_MAX WCHAR_MIN WEOF WIN32 WINT_MAX WINT_MIN alloca assert assert_perror "
+    "atomic_compare_exchange_strong atomic_compare_exchange_strong_explicit atomic_compare_exchange_weak "
+    "atomic_compare_exchange_weak_explicit atomic_exchange atomic_exchange_explicit atomic_fetch_add "
+    "atomic_fetch_add_explicit atomic_fetch_and atomic_fetch_and_explicit atomic_fetch_or atomic_fetch_or_explicit "
+    "atomic_fetch_sub atomic_fetch_sub_explicit atomic_fetch_xor atomic_fetch_xor_explicit atomic_flag_clear "
+    "atomic_flag_clear_explicit atomic_flag_test_and_set atomic_flag_test_and_set_explicit atomic_init "
+    "atomic_is_lock_free atomic_load atomic_load_explicit atomic_signal_fence atomic_store atomic_store_explicit "
+    "atomic_thread_fence be16toh be32toh be64toh clrbit complex d_fileno dadd ddiv dfma dmul dsqrt dsub f32add f32div "
+    "f32fma f32mul f32sqrt f32sub f32xadd f32xdiv f32xfma f32xmul f32xsqrt f32xsub f64add f64div f64fma f64mul f64sqrt "
+    "f64sub f64xadd f64xdiv f64xfma f64xmul f64xsqrt f64xsub fpclassify h_addr h_errno howmany htobe16 htobe32 htobe64 "
+    "htole16 htole32 htole64 i386 ifa_broadaddr ifa_dstaddr ifc_buf ifc_req ifr_addr ifr_bandwidth ifr_broadaddr "
+    "ifr_data ifr_dstaddr ifr_flags ifr_hwaddr ifr_ifindex ifr_map ifr_metric ifr_mtu ifr_name ifr_netmask ifr_newname "
+    "ifr_qlen ifr_slave isascii_l iscanonical isclr iseqsig isfinite isgreater isgreaterequal isless islessequal "
+    "islessgreater isnormal isset issignaling issubnormal isunordered iszero kill_dependency le16toh le32toh le64toh "
+    "linux math_errhandling msg_cbytes noreturn offsetof powerof2 pthread_cleanup_pop pthread_cleanup_pop_restore_np "
+    "pthread_cleanup_push pthread_cleanup_push_defer_np roundup s6_addr s6_addr16 s6_addr32 sa_handler sa_sigaction "
+    "sched_priority setbit si_addr si_addr_lsb si_arch si_band si_call_addr si_fd si_int si_lower si_overrun si_pid "
+    "si_pkey si_ptr si_status si_stime si_syscall si_timerid si_uid si_upper si_utime si_value sigev_notify_attributes "
+    "sigev_notify_function sigmask signbit sigsetjmp st_atime st_ctime st_mtime strdupa strndupa timeradd timerclear "
+    "timercmp timerisset timersub toascii_l unix va_arg va_copy va_end va_start ";
 
 // What a C library of POSIX systems defines for the linker; a function of such a name would take its place in the whole
 // program.
@@ -318,8 +328,10 @@ bool is_macro_by_form(std::string_view name) {
   };
   if (name.starts_with("E") && name.size() >= 4) return capitals(1);
   if (name.starts_with("SIG")) return capitals(3);
-  if (name.starts_with("M_")) {  // M_PI, M_2_SQRTPI of <math.h>
-    return std::ranges::none_of(name, [](unsigned char c) { return std::islower(c) != 0; });
+  if (name.starts_with("M_")) {  // M_PI, M_2_SQRTPI, M_PIf64x of <math.h>
+    const auto type = std::ranges::find_if(name, [](unsigned char c) { return std::islower(c) != 0; });
+    constexpr std::string_view kOfTypes[] = {"", "f", "l", "f32", "f64", "f128", "f32x", "f64x"};
+    return std::ranges::find(kOfTypes, name.substr(static_cast<size_t>(type - name.begin()))) != std::end(kOfTypes);
   }
   return (name.starts_with("PRI") || name.starts_with("SCN")) && name.size() > 4 &&
          std::string_view("dioux").find(name[3]) != std::string_view::npos;

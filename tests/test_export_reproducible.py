@@ -1,0 +1,67 @@
+"""An export on other processors writes the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cotangent as ct
+import pytest
+
+PROGRAM = """\
+import hashlib, json, sys
+from pathlib import Path
+import numpy as np
+import cotangent as ct
+import cotangent.numpy as cnp
+
+def loss(params, x, y):
+    return cnp.mean((cnp.tanh(x @ params["w"] + params["b"]) @ params["v"] - y) ** 2)
+
+def step(params, x, y):
+    gradient = ct.grad(loss)(params, x, y)
+    return {"params": ct.tree.map(lambda p, g: p - 0.1 * g, params, gradient)}
+
+def ones(*shape):
+    return np.ones(shape, np.float32)
+
+params = {"w": ones(8, 16), "b": ones(16), "v": ones(16, 2)}
+functions = {
+    "step": ct.export.function(step, params, ones(4, 8), ones(4, 2), donate="params"),
+    "sort": ct.export.function(lambda x: cnp.sort(x), ones(100)),
+    "factor": ct.export.function(cnp.linalg.cholesky, np.eye(20, dtype=np.float32)),
+    "large": ct.export.function(lambda x: cnp.sin(x) @ x, ones(200, 200)),
+}
+folder = Path(sys.argv[1])
+made = ct.export.library("two", functions)
+made.save(folder, files=("h", "c", "a", "so", "ctir", "hpp", "rs", "py", "jl", "cmake", "pc"))
+made.save(folder / "arm", target="aarch64")
+files = sorted(file for file in folder.rglob("*") if file.is_file())
+print(json.dumps({str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}))
+"""
+
+
+@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs qemu-user")
+@pytest.mark.skipif(ct.export.default_target() != "x86-64", reason="needs a processor with x86-64")
+def test_other_processors_write_the_same(tmp_path: Path) -> None:
+    program = tmp_path / "export.py"
+    program.write_text(PROGRAM)
+    packages = os.pathsep.join(filter(None, sys.path))
+
+    def hashes(folder: str, *emulator: str) -> dict[str, str]:
+        command = [*emulator, os.path.realpath(sys.executable), str(program), str(tmp_path / folder)]
+        environment = {**os.environ, "PYTHONPATH": packages}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return dict(json.loads(done.stdout))
+
+    here = hashes("here")
+    assert len(here) == 15 and len(set(here.values())) == 15
+    assert here["two.h"] == hashlib.sha256((tmp_path / "here" / "two.h").read_bytes()).hexdigest()
+    for processor in ("Nehalem", "Haswell"):
+        assert hashes(processor, "qemu-x86_64", "-cpu", processor) == here
