@@ -78,7 +78,7 @@ def test_a_folder_runs_its_library_and_a_file_its_program(tmp_path: Path) -> Non
         np.testing.assert_array_equal(loaded(params=PARAMS, x=X)[0], value)
     (tmp_path / "libstep.so").unlink()
     assert not ct.export.load(tmp_path).native
-    with pytest.raises(ValueError, match=r"libstep\.so cannot be used: .*No such file"):
+    with pytest.raises(ValueError, match=r"there is no libstep\.so beside"):
         ct.export.load(tmp_path, native=True)
 
 

@@ -15,6 +15,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from exported_calls import Library, empty_results
 
 X = np.arange(1, 4, dtype=np.float32)
 Y = np.full(3, 2, np.float32)
@@ -239,10 +240,13 @@ def test_a_private_batch_with_its_check(tmp_path: Path) -> None:
     draw = ct.checkify.checkify(
         lambda key, probability: ct.per_example.poisson_batch(key, size=1000, probability=probability, bound=150)
     )
-    step = saved(lambda key, p: draw(key, p), ct.random.key(0), np.float32(0.1), directory=tmp_path)
-    error, (rows, present) = step(ct.random.key(3), np.float32(0.1))
-    error.throw()
+    made = ct.export.compile(draw, ct.random.key(0), np.float32(0.1), name="draw")
+    made.save(tmp_path)
+    library, key = Library(tmp_path, "draw"), np.array(3, np.uint64)
     expected = ct.per_example.poisson_batch(ct.random.key(3), size=1000, probability=np.float32(0.1), bound=150)
-    assert rows.tolist() == expected[0].tolist() and present.tolist() == expected[1].tolist()
-    with pytest.raises(ct.errors.CheckError, match="examples joined a batch with space for 150"):
-        step(ct.random.key(3), np.float32(0.9))[0].throw()
+    results = empty_results(made.functions["draw"])
+    assert library.call([key, np.array(0.1, np.float32)], results) == 0
+    code, rows, present = results[0], *results[-2:]
+    assert code == 0 and rows.tolist() == expected[0].tolist() and present.tolist() == expected[1].tolist()
+    assert library.call([key, np.array(0.9, np.float32)], results) == 0
+    assert results[0] != 0

@@ -44,6 +44,12 @@ class Loaded:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._functions})
 
+    def __copy__(self) -> Loaded:
+        return Loaded(self._file, self._functions, self.native)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Loaded:
+        return self  # nothing in it changes
+
     def __repr__(self) -> str:
         return f"<{self._name}: {', '.join(self._functions)}>"
 
