@@ -60,8 +60,11 @@ def compare(names: list[str], results: list[list[np.ndarray]], wanted: list[list
             itemsize = np.zeros(1, w.dtype).real.dtype.itemsize
             rtol = {8: 1e-9, 4: 2e-5, 2: 5e-3, 1: 0.2}[itemsize]
             wide = (a.astype(complex), w.astype(complex))
-            finite = np.abs(wide[1])[np.isfinite(wide[1])]
-            np.testing.assert_allclose(*wide, rtol=rtol, atol=rtol * finite.max(initial=0), err_msg=name)
+            largest = np.abs(wide[1])[np.isfinite(wide[1])].max(initial=0)
+            # What is nothing but rounding, the rest of a factorisation say, is so everywhere.
+            noise = 1e3 * {8: 2e-16, 4: 1e-7}.get(itemsize, 0)
+            atol = noise if largest < noise else rtol * largest
+            np.testing.assert_allclose(*wide, rtol=rtol, atol=atol, err_msg=name)
 
 
 @pytest.mark.parametrize("target", TARGETS)
