@@ -60,6 +60,21 @@ def check(programs: dict[str, Program], compiler: str, level: str, folder: Path)
     compare_bits(list(programs), called(made, folder, list(programs.values())), wanted)
 
 
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@pytest.mark.parametrize("option", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
+def test_fast_math_is_an_error(option: str, tmp_path: Path) -> None:
+    made = ct.export.compile(lambda x: ct.lax.cummax(x), ct.ShapeDtypeStruct((4,), "float32"), name="step")
+    made.save(tmp_path, target="x86-64-v2", files=("h", "c"))
+    done = subprocess.run(
+        ["gcc", option, "-march=x86-64-v2", "-c", "step.c", "-o", "step.o"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0 and "compile without -ffast-math" in done.stderr
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_equal_bits(compiler: str, level: str, tmp_path: Path, long_run: bool) -> None:

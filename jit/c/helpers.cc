@@ -109,6 +109,9 @@ std::string preamble(const TargetFacts& facts) {
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined __FAST_MATH__ || (defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__)
+#error "compile without -ffast-math, -Ofast and -ffinite-math-only: NaN, infinities and the order of sums count here"
+#endif
 #ifdef __NO_MATH_ERRNO__ /* compiled with -fno-math-errno */
 #define CT_NO_ERRNO
 #endif
