@@ -10,6 +10,7 @@
 #include "device/run_plan.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
+#include "runtime/parallel.h"
 #include "runtime/pool.h"
 #include "runtime/text.h"
 
@@ -18,23 +19,7 @@ namespace {
 
 // A library's tasks on this process's threads (LibraryCaller::parallel). Such loops are worth it.
 void run_tasks(void* /*pool*/, uint32_t tasks, void (*task)(void* data, uint32_t i), void* data) {
-  struct Tasks {
-    void (*task)(void* data, uint32_t i);
-    void* data;
-  } context{task, data};
-  const ParallelLoop loop{.body =
-                              [](void* context, int64_t begin, int64_t end, void* /*scratch*/) {
-                                const auto& [task, data] = *static_cast<const Tasks*>(context);
-                                for (int64_t i = begin; i < end; ++i) task(data, static_cast<uint32_t>(i));
-                              },
-                          .context = &context,
-                          .extent = tasks,
-                          .multiple = 1,
-                          .scratch_bytes = 0,
-                          .scratch = nullptr,
-                          .nanoseconds = Pool::kLeastCold,
-                          .in_program = Pool::kLeastCold};
-  run_parallel(&loop);
+  parallel_for(tasks, Pool::kLeastCold, Pool::kLeastCold, [&](int64_t i) { task(data, static_cast<uint32_t>(i)); });
 }
 
 }  // namespace

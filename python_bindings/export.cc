@@ -95,6 +95,11 @@ void register_libraries(py::module_& module) {
       .def_readonly("bounded", &CompiledFunction::bounded)
       .def_readonly("stack_bytes", &CompiledFunction::stack_bytes);
   module.def("library_targets", &library_target_names);
+  module.def("library_pointer_bits", [](const std::string& name) {
+    const auto bits = pointer_bits(target_named(name));
+    if (!bits.ok()) fail(bits.status());
+    return *bits;
+  });
   // The files that hold code for a target.
   module.def("library_code_files", [](const std::string& name) -> std::vector<std::string> {
     switch (target_named(name).kind) {

@@ -352,16 +352,21 @@ void Emission::for_loop(const For& loop) {
   Carried carried(*this, loop.carries);
   const std::string extent = index(loop.extent, kProduct);
   const double iteration = cost.iteration(loop);
-  const auto run = [&](const std::string& begin, const std::string& end, bool independent) {
+  const auto iterate = [&](const std::string& begin, const std::string& end, bool independent, const Body& inside) {
     if (independent) line("CT_INDEPENDENT");
     const std::string variable = loop_variable();
     open("for (int64_t ", variable, " = ", begin, "; ", variable, " < ", end, "; ++", variable, ")");
-    if (cost.iterations(loop) * iteration >= kBetweenQuestions) ask_to_stop(iteration);
     define(loop.variable, {variable});
-    block(loop.body);
-    carried.step();
+    inside();
     close();
     --loops_open;
+  };
+  const auto run = [&](const std::string& begin, const std::string& end, bool independent) {
+    iterate(begin, end, independent, [&] {
+      if (cost.iterations(loop) * iteration >= kBetweenQuestions) ask_to_stop(iteration);
+      block(loop.body);
+      carried.step();
+    });
   };
   const auto run_asking = [&] {
     const bool at_once = loop.extent.is_constant() && loop.extent.constant() <= 2 * kAskedAtOnce;
@@ -375,16 +380,8 @@ void Emission::for_loop(const For& loop) {
       line("const int64_t ", end, " = ", extent, " - ", begin, " < ", kAskedAtOnce, " ? ", extent, " : ", begin, " + ",
            kAskedAtOnce, ";");
     }
-    const auto iterate = [&](bool independent, const Body& inside) {
-      if (independent) line("CT_INDEPENDENT");
-      const std::string variable = loop_variable();
-      open("for (int64_t ", variable, " = ", begin, "; ", variable, " < ", end, "; ++", variable, ")");
-      define(loop.variable, {variable});
-      inside();
-      close();
-      --loops_open;
-    };
-    write_by_sides(*this, stretch_of(*this, loop), iterate, [&](bool asks) {
+    const auto iterate_some = [&](bool independent, const Body& inside) { iterate(begin, end, independent, inside); };
+    write_by_sides(*this, stretch_of(*this, loop), iterate_some, [&](bool asks) {
       block(loop.body);
       if (!asks) carried.step();
     });

@@ -85,6 +85,12 @@ absl::StatusOr<LibraryTarget> library_target(std::string_view name, bool portabl
                                            "'; choose one of: ", join(library_target_names(), ", ")));
 }
 
+absl::StatusOr<unsigned> pointer_bits(const LibraryTarget& target) {
+  const auto level = jit::borrow_target(target.options(target.cpus.front()));
+  if (!level.ok()) return level.status();
+  return (*level)->pointer_bits();
+}
+
 absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const LibraryFunction& function,
                                                   const LibraryTarget& target) {
   CompiledFunction made;

@@ -43,6 +43,8 @@ std::vector<std::string> library_target_names();
 // "x86-64", for all from x86-64-v2 on, "aarch64", "native", ...; an error lists them.
 absl::StatusOr<LibraryTarget> library_target(std::string_view name, bool portable = false);
 
+absl::StatusOr<unsigned> pointer_bits(const LibraryTarget& target);
+
 std::string_view library_version();  // of cotangent
 
 struct LibraryFunction {

@@ -20,6 +20,7 @@
 #include "jit/llvm/short_rows.h"
 #include "jit/llvm/streams.h"
 #include "jit/loop/visit.h"
+#include "runtime/arena.h"
 #include "runtime/error.h"
 #include "runtime/pool.h"
 
@@ -39,6 +40,8 @@ constexpr int64_t kMostTasks = 64;
 constexpr double kLeastTask = 25'000;               // nanoseconds
 constexpr int64_t kMostScratch = int64_t{1} << 20;  // of all tasks, but for kFewTasks
 constexpr int64_t kFewTasks = 4;
+
+int64_t aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
 double least_shared(CpuEmission& e) { return e.sharing.in_process() ? Pool::kLeastHot : Pool::kLeastCold; }
 
@@ -146,7 +149,7 @@ llvm::Function* task_function(CpuEmission& e) {
 
 void run_by_caller(CpuEmission& e, const Range& range) {
   e.sharing.shared_loops = true;
-  const int64_t stride = (e.sharing.scratch_bytes + 63) / 64 * 64;
+  const int64_t stride = aligned(e.sharing.scratch_bytes);
   int64_t most = kMostTasks;
   if (const auto* count = llvm::dyn_cast<llvm::ConstantInt>(range.extent)) {
     const double total = range.nanoseconds * static_cast<double>(count->getSExtValue());
@@ -203,7 +206,7 @@ llvm::Value* scratch_at(CpuEmission& e, int64_t begin, int64_t bytes) {
     e.sharing.scratch_bytes = std::max(e.sharing.scratch_bytes, begin + bytes);
     return e.b.CreateConstInBoundsGEP1_64(e.b.getInt8Ty(), e.sharing.scratch, static_cast<uint64_t>(begin));
   }
-  const int64_t own = (e.outline.arena_bytes + 63) / 64 * 64;
+  const int64_t own = aligned(e.outline.arena_bytes);
   e.sharing.arena_bytes = std::max(e.sharing.arena_bytes, own + begin + bytes);
   return e.code.arena_at(own + begin);
 }
@@ -275,7 +278,7 @@ void share_range(CpuEmission& e, llvm::Value* extent, double nanoseconds, int64_
   llvm::Value* closure = e.code.at_entry().CreateAlloca(closure_type);
   for (unsigned i = 0; auto& [value, uses] : captured)
     e.b.CreateStore(value, e.b.CreateStructGEP(closure_type, closure, i++));
-  const Range made{range, closure, extent, multiple, nanoseconds, (scratch_used + 63) / 64 * 64};
+  const Range made{range, closure, extent, multiple, nanoseconds, aligned(scratch_used)};
   if (e.sharing.in_process()) {
     run_in_process(e, made);
   } else {

@@ -27,6 +27,7 @@ class Target {
   const TargetFacts& facts() const { return facts_; }
   llvm::LLVMContext& context() { return *context_; }
   bool has_feature(const char* name) const;  // by LLVM's name
+  unsigned pointer_bits() const { return machine_->getPointerSizeInBits(0); }
   // An empty module with this target's triple and data layout.
   std::unique_ptr<llvm::Module> new_module(std::string_view name);
   // Attributes that every function needs to be compiled for this cpu.

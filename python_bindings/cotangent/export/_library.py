@@ -96,15 +96,14 @@ class Exported:
         return self._compiled[target]
 
     def _check_size(self, target: str) -> None:
-        """What a processor of 32 bits cannot address is no library for it."""
-        if not target.startswith(("armv7", "cortex", "wasm32")):
-            return
+        """What a processor cannot address is no library for it."""
+        most = _core.library_pointer_bits(target) - 1
         for signature in self._signatures:
             sizes = {parameter.path: parameter.type.bytes for parameter in signature.parameters}
             for path, size in sizes.items():
-                if size >= 1 << 31:
+                if size >= 1 << most:
                     raise ValueError(
-                        f"export of {signature.symbol} for {target}: {path} takes {size} bytes, and arrays have less than 2**31 there"
+                        f"export of {signature.symbol} for {target}: {path} takes {size} bytes, and arrays have less than 2**{most} there"
                     )
 
     def _facts(self, target: str) -> Facts:
