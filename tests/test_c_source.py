@@ -97,6 +97,29 @@ def test_equal_bits_of_operations(level: str, tmp_path: Path, long_run: bool) ->
     check(programs, COMPILERS[0], level, tmp_path)
 
 
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_equal_bits_without_optimisation(tmp_path: Path) -> None:
+    """What GCC is told in the source has it optimise nothing then, so that a debugger is of use."""
+    if lacks_level("x86-64-v3"):
+        pytest.skip("this processor has no x86-64-v3")
+    programs = {name: program for index, (name, program) in enumerate(models().items()) if index % 3 == 0}
+    made = export(list(programs.values()), "x86-64-v3")
+    made.save(tmp_path, files=("h", "c", "so"))
+    wanted = called(made, tmp_path, list(programs.values()))
+    compile_source(tmp_path, "programs", "gcc", "-march=x86-64-v3", "-O0")
+    compare_bits(list(programs), called(made, tmp_path, list(programs.values())), wanted)
+    text = (tmp_path / "programs.c").read_text()
+    assert text.index("#ifdef __OPTIMIZE__\n#pragma GCC optimize") > 0
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_nothing_is_unused(tmp_path: Path) -> None:
+    """In loops until no element is left, whether bools are NaN was asked."""
+    made = ct.export.compile(ct.lax.igamma, np.ones(3, np.float32), np.ones(3, np.float32), name="igamma")
+    made.save(tmp_path, files=("h", "c"))
+    compile_source(tmp_path, "igamma")
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++-22"])
 def test_source_is_cpp_too(compiler: str, tmp_path: Path) -> None:
     if not shutil.which(compiler):

@@ -8,6 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +251,29 @@ def test_a_private_batch_with_its_check(tmp_path: Path) -> None:
     assert code == 0 and rows.tolist() == expected[0].tolist() and present.tolist() == expected[1].tolist()
     assert library.call([key, np.array(0.9, np.float32)], results) == 0
     assert results[0] != 0
+
+
+def test_static_arguments_are_inside_of_the_program(tmp_path: Path) -> None:
+    """By position or name, as `jit` was told; the C function has the others."""
+
+    @partial(ct.jit, static_argnames=("power", "mode"))
+    def f(x: Any, power: int, y: Any, mode: str = "scale") -> Any:
+        return x**power * y if mode == "scale" else x**power + y
+
+    made = ct.export.compile(f, X, 3, Y, name="step")
+    assert names(made) == ["x", "y", "out"]
+    made = ct.export.compile(f, X, y=Y, power=2, mode="shift", name="step")
+    assert names(made) == ["x", "y", "out"]
+    made.save(tmp_path)
+    assert ct.export.load(tmp_path).step(X, y=Y).tolist() == (X**2 + Y).tolist()
+    with pytest.raises(ValueError, match="static arguments must be hashable; got a list"):
+        ct.export.compile(f, X, [3], Y, name="step")
+
+
+def test_members_say_what_python_calls_them() -> None:
+    params = {"a-b": X, "class": {"int": np.int8(1), "w": Y}, "plain": Y}
+    header = ct.export.compile(lambda p: p["a-b"] + p["class"]["w"], params, name="step").header()
+    assert "  float a_b[3]; /* ['a-b'] */" in header
+    assert "  step_p_class_ class_; /* ['class'] */\n" in header
+    assert "  int8_t int_; /* ['int']: int8[] */" in header
+    assert "  float plain[3];\n" in header

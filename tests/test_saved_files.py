@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 import inspect
 import json
 import subprocess
@@ -16,6 +17,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent.export import _saved
 
 GOLDEN = Path(__file__).parent / "golden"
 X = np.arange(1, 6, dtype=np.float32)
@@ -207,6 +209,22 @@ class State:
     shape: tuple[int, ...] = dataclasses.field(default=(2, 3), metadata={"static": True})
 
 
+class Color(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Static data: no pytree."""
+
+    depth: int
+    color: Color
+    point: Point
+
+    def __post_init__(self) -> None:
+        assert self.depth != 13, "made by a call"
+
+
 @ct.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Odd:
@@ -224,6 +242,64 @@ def test_structures_come_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(result.params.y["a"][2][0], X)
     with pytest.raises(TypeError, match="the static data of a class among them differ"):
         ct.export.load(path)(dataclasses.replace(state, name="sgd"), True)
+
+
+def test_static_data(tmp_path: Path) -> None:
+    """Frozen dataclasses, which are made without a call of theirs; enums, named tuples, structures, types, functions of cotangent's."""
+    static = (
+        Settings(3, Color.RED, Point(1.5, "y")),
+        ct.tree_util.tree_structure({"a": 1, "b": (2, None)}),
+        [np.float32, np.dtype("int8"), ct.nn.relu, cnp.tanh],
+        {"rate": 2 - 1j, 3: (True, None)},
+    )
+    odd = Odd(X, static)
+    result = ct.export.load(save(lambda odd: odd, odd, directory=tmp_path))(odd)
+    assert result.thing == static
+    assert [type(item) for item in result.thing] == [type(item) for item in static]
+    assert result.thing[2][2] is ct.nn.relu and isinstance(result.thing[0].point, Point)
+    settings = Settings(3, Color.RED, Point(0, 0))
+    object.__setattr__(settings, "depth", 13)
+    result = ct.export.load(save(lambda odd: odd.x, Odd(X, settings), directory=tmp_path))
+    np.testing.assert_array_equal(result(Odd(X, settings)), X)
+
+
+def test_static_data_of_another_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(lambda odd: odd.x, Odd(X, Settings(3, Color.RED, Point(1, 2))), directory=tmp_path)
+    here = sys.modules[__name__]
+    for name, replacement in (
+        ("Settings", dataclasses.make_dataclass("Settings", ["depth"], frozen=True)),
+        ("Color", int),
+        ("Point", State),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(here, name, replacement)
+            with pytest.raises(
+                TypeError, match=f"has a .*:{name} among its static data, and that of this process is another class"
+            ):
+                ct.export.load(path)
+
+
+def test_a_file_names_no_function_but_ours(tmp_path: Path) -> None:
+    path = save(lambda odd: odd.x, Odd(X, ct.nn.relu), directory=tmp_path)
+    nodes = _saved.tree_to_json(ct.tree_util.tree_structure(Odd(X, ct.nn.relu)))
+    for name in ("os:system", "cotangent.export._saved:sys.exit", "cotangent.nn:no_such_thing", "cotangent:__doc__"):
+        changed = json.loads(json.dumps(nodes).replace(_saved._name_of(ct.nn.relu), name))
+        with pytest.raises(TypeError, match="which this version does not have"):
+            _saved.tree_from_json(changed)
+    assert ct.export.load(path)(Odd(X, ct.nn.relu)).shape == X.shape
+
+
+def test_checkified_functions_come_back(tmp_path: Path) -> None:
+    def positive(x: Any) -> Any:
+        ct.checkify.check(x.sum() > 0, "a sum of {total}, {name}", total=x.sum(), name="too small")
+        return 2 * x
+
+    load = ct.export.load(save(ct.checkify.checkify(positive), X, directory=tmp_path))
+    error, out = load(abs(X))
+    assert error.get() is None
+    np.testing.assert_array_equal(out, 2 * abs(X))
+    error, _ = load(-abs(X))
+    assert error.get().startswith("a sum of -15.0, too small (`check` failed)")
 
 
 def test_static_data_that_cannot_be_saved(tmp_path: Path) -> None:

@@ -65,11 +65,6 @@ Expression Emission::scalar(const Statement& s) {
   };
   const auto atoms = [&](std::string_view sign, Binding binding) { return binary(sign, binding, kUnary, kUnary); };
   if (is_comparison(s.op)) {
-    // Of what is equal to itself compilers want to know why.
-    if (s.operands[0] == s.operands[1] && !is_float(dtype)) {
-      const bool holds = s.op == ScalarOp::kEq || s.op == ScalarOp::kLe || s.op == ScalarOp::kGe;
-      return {holds ? "true" : "false"};
-    }
     constexpr std::string_view kSigns[] = {"==", "!=", "<", "<=", ">", ">="};
     return atoms(kSigns[static_cast<int>(s.op) - static_cast<int>(ScalarOp::kEq)],
                  s.op <= ScalarOp::kNe ? kEquality : kRelation);

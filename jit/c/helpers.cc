@@ -132,7 +132,10 @@ std::string preamble(const TargetFacts& facts) {
 #define CT_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define CT_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined __GNUC__
-#pragma GCC optimize("O3", "fp-contract=off", "no-trapping-math", "no-math-errno", "no-strict-aliasing", "no-tree-pre")
+#ifdef __OPTIMIZE__
+#pragma GCC optimize("O3")
+#endif
+#pragma GCC optimize("fp-contract=off", "no-trapping-math", "no-math-errno", "no-strict-aliasing", "no-tree-pre")
 #define CT_INDEPENDENT _Pragma("GCC ivdep")
 #define CT_UNROLL _Pragma("GCC unroll 64")
 #else

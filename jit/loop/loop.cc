@@ -146,6 +146,10 @@ Value Builder::emit(Statement statement) {
 }
 
 Value Builder::emit_scalar(ScalarOp op, DType dtype, Value a, Value b) {
+  // Whether a number is equal to itself, as tests of NaN ask of what has none.
+  if (is_comparison(op) && a == b && !is_float(program_.values[a].dtype)) {
+    return constant(DType::kBool, int64_t{op == ScalarOp::kEq || op == ScalarOp::kLe || op == ScalarOp::kGe}).re;
+  }
   Statement s{.kind = StatementKind::kScalar, .op = op, .dtype = dtype};
   s.operands[0] = a;
   s.operands[1] = b;

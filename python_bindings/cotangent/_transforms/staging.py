@@ -9,7 +9,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -244,31 +244,54 @@ class _Options:
         self.memory_limit = memory_limit
 
 
-def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
-    """The program of a jitted function for such arguments, and the leaves of those that are not static."""
+class WithoutStatic(NamedTuple):
+    """A call of a jitted function less its static arguments: what is called with the others, and these."""
+
+    fun: Function
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    positions: list[int]  # of `args` among all positional arguments
+
+
+def without_static(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> WithoutStatic:
+    """Takes the static arguments out of a call.
+
+    Raises:
+        ValueError: one cannot be hashed.
+    """
     options: _Options = self._options
     fun = self.__wrapped__
     fixed = {number % len(args) for number in options.static_positions if -len(args) <= number < len(args)}
     static = {name: value for name, value in kwargs.items() if name in options.static_names}
-    keywords = {name: value for name, value in kwargs.items() if name not in static}
-    dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)
     for value in [args[number] for number in fixed] + list(static.values()):
         try:
             hash(value)
         except TypeError:
             raise ValueError(f"static arguments must be hashable; got a {type(value).__name__}") from None
 
+    def call(*values: Any, **named: Any) -> Any:
+        given = iter(values)
+        positional = [args[i] if i in fixed else next(given) for i in range(len(args))]
+        return fun(*positional, **named, **static)
+
+    positions = [number for number in range(len(args)) if number not in fixed]
+    keywords = {name: value for name, value in kwargs.items() if name not in static}
+    return WithoutStatic(call, tuple(args[number] for number in positions), keywords, positions)
+
+
+def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
+    """The program of a jitted function for such arguments, and the leaves of those that are not static."""
+    options: _Options = self._options
+    call, dynamic, keywords, _ = without_static(self, args, kwargs)
     compared: list[Comparison] = []
 
     def run(*values: Any, **named: Any) -> Any:
         nonlocal compared
-        given = iter(values)
-        positional = [args[i] if i in fixed else next(given) for i in range(len(args))]
         inputs = _core.tree_flatten((values, named))[0]
-        result, compared = collect_comparisons(lambda: fun(*positional, **named, **static), inputs)
+        result, compared = collect_comparisons(lambda: call(*values, **named), inputs)
         return result
 
-    name = function_name(fun)
+    name = function_name(self.__wrapped__)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
     backend = options.backend or backend_of_arrays(leaves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -61,24 +62,19 @@ JaxRuntimeError = CheckError
 # ---- what is checked ---------------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
 class _Check:
     """What the equation of a check calls with ``[pred, *values]``; `checkify` recognises it by its type."""
 
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        structure: PyTreeDef | None,
-        static: tuple[Any, ...],
-        silent: bool,
-        location: str = "",
-    ):
-        self.kind = kind
-        self.text = message
-        self.structure = structure  # of (args, kwargs) of the format
-        self.static = static  # (position, value) of its leaves that are no arrays
-        self.silent = silent  # outside of checkify
-        self.location = location  # of the operation that is checked, where that is another
+    kind: str
+    text: str
+    structure: PyTreeDef | None  # of (args, kwargs) of the format
+    static: tuple[Any, ...]  # (position, value) of its leaves that are no arrays
+    silent: bool  # outside of checkify
+    location: str = ""  # of the operation that is checked, where that is another
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.text, self.silent, self.location))  # what is in `static` may have no hash
 
     def message(self, values: Sequence[Any]) -> str:
         leaves = [value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value for value in values]
@@ -101,12 +97,13 @@ class _Check:
         return f"check {self.text!r}"
 
 
+@dataclasses.dataclass(frozen=True)
 class _ErrorCheck(_Check):
     """Of `check_error`: the values are an `Error`."""
 
-    def __init__(self, records: tuple[_Record, ...]):
-        super().__init__("user", "", None, (), False)
-        self.records = records
+    records: tuple[_Record, ...] = ()
+
+    __hash__ = _Check.__hash__
 
     def message(self, values: Sequence[Any]) -> str:
         code, *payload = values
@@ -114,7 +111,7 @@ class _ErrorCheck(_Check):
 
 
 _made = functools.lru_cache(maxsize=4096)(_Check)
-_made_of_error = functools.lru_cache(maxsize=4096)(_ErrorCheck)
+_made_of_error = functools.lru_cache(maxsize=4096)(functools.partial(_ErrorCheck, "user", "", None, (), False, ""))
 
 
 def _bind_check(what: _Check, pred: Array, values: Sequence[Any]) -> None:
@@ -219,15 +216,15 @@ lengths.report_unequal = length_check
 # ---- errors ------------------------------------------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
 class _Record:
     """A check that a checkified program may fail: how to tell what happened from the values that were kept."""
 
-    def __init__(self, what: _Check, location: str, dtypes: tuple[Any, ...], ragged: tuple[int, ...], lengths: int):
-        self.what = what
-        self.location = location
-        self.dtypes = dtypes
-        self.ragged = ragged  # triples (value, axis, length)
-        self.lengths = lengths  # how many of the values are lengths, the last ones
+    what: _Check
+    location: str
+    dtypes: tuple[Any, ...]
+    ragged: tuple[int, ...]  # triples (value, axis, length)
+    lengths: int  # how many of the values are lengths, the last ones
 
     def message(self, payload: Sequence[Any]) -> str:
         values = [_decode(np.asarray(x), dtype) for x, dtype in zip(payload, self.dtypes, strict=True)]

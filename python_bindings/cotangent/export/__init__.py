@@ -58,7 +58,9 @@ def library(
 
     Raises:
         ValueError: a name that is no C identifier, or one that C, C++ or their libraries use; a target that is none.
-        NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it.
+
+    An operation that runs in this process only (a Python callback, say) is a NotImplementedError where the library is compiled: in `Exported.header`,
+    `Exported.describe` and `Exported.save`.
 
     >>> import cotangent as ct
     >>> w = {"w": ct.numpy.zeros((2, 3))}
@@ -100,8 +102,9 @@ def compile(  # noqa: A001
     Raises:
         ValueError: a name that is no C identifier, or one that C, C++ or their libraries use; a target that is none; donated arguments without
             a result of that name; or an enclosing transform is capturing.
-        NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it; or, for GPUs, a
-            loop or branch that the host would have to wait for.
+
+    What no library can hold is a NotImplementedError where the library is compiled, in `Exported.header` and `Exported.save`: an operation that
+    runs in this process only (a Python callback, say); or, for GPUs, a loop or branch that the host would have to wait for.
 
     The C function takes a parameter for each argument, then one for each result, then a ``ct_run``: numbers by value, arrays by
     pointers, and other pytrees as structures that hold their arrays. For GPUs it takes a pointer for each leaf of the arguments, in pytree order

@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.sized import capture_sized
+from cotangent._transforms.staging import without_static
 from cotangent.export._layout import children_by_name, key_text, unique
 
 
@@ -74,7 +75,8 @@ def function(
 
     Args:
         fun: a function of pytrees of arrays, transformed or not.
-        specs: its positional arguments: arrays or `ShapeDtypeStruct`, or pytrees of these; only shapes and dtypes matter.
+        specs: its positional arguments: arrays or `ShapeDtypeStruct`, or pytrees of these; only shapes and dtypes matter. Those that `jit` was
+            told are static are Python values that the program has inside, and no arguments of the C function.
         donate: names of arguments that the C function updates in place: each is one parameter with the result of that name.
         results: names of the results, if the function returns a tuple or a list, or of the one result. By default a dict's, a
             named tuple's and a dataclass's own names, and else ``out0``, ``out1``, ...
@@ -93,12 +95,17 @@ def function(
     check_callable(fun, "export.function")
     donated = _names(donate, "donate", "arguments")
     name = function_name(fun)
+    names = _argument_names(fun, len(specs), keyword_specs)
+    called = fun
+    if isinstance(fun, _core.JitFunction):
+        called, kept, keyword_specs, positions = without_static(fun, specs, keyword_specs)
+        names = [*(names[i] for i in positions), *sorted(keyword_specs)]
+        specs = kept
     leaves, in_tree = flatten_arguments((specs, keyword_specs), name)
     with _core.KeepLengths():  # what is loaded may be masked
-        captured = capture_sized(lambda called: capture(called, leaves, in_tree, "jit", name=name), fun)
+        captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called)
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(f"export of {name}: it closes over traced arrays; export outside of jit and other transforms")
-    names = _argument_names(fun, len(specs), keyword_specs)
     arguments = _parts(in_tree, names, flat=False)
     outputs = _results(captured.structure, results, name)
     made = Function(

@@ -72,12 +72,15 @@ def _dimensions(sizes: Sequence[int]) -> str:
 
 def _member_lines(member: Member) -> str:
     kind = member.type
+    remarks = [comment(member.key)] if member.key else []
     if isinstance(kind, ArrayType):
-        remark = "" if kind.dtype in ("float32", "float64") else f" /* {kind.remark()} */"
-        return f"  {kind.element} {member.name}{_dimensions(kind.dimensions)};{remark}"
-    if isinstance(kind, Row):
-        return f"  {kind.structure.name} {member.name}{_dimensions(kind.counts)};"
-    return f"  {kind.name} {member.name};"
+        remarks += [] if kind.dtype in ("float32", "float64") else [kind.remark()]
+        declared = f"  {kind.element} {member.name}{_dimensions(kind.dimensions)};"
+    elif isinstance(kind, Row):
+        declared = f"  {kind.structure.name} {member.name}{_dimensions(kind.counts)};"
+    else:
+        declared = f"  {kind.name} {member.name};"
+    return declared + (f" /* {': '.join(remarks)} */" if remarks else "")
 
 
 def structure_text(structure: Structure) -> str:

@@ -77,11 +77,12 @@ _C_TYPES = {
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a structure."""
+    """A member of a structure. ``key``: what Python calls it, where C cannot."""
 
     name: str
     type: Type
     offset: int
+    key: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -282,17 +283,15 @@ class Library:
             return Placed(made, (Leaf(node.leaf, 0, node.path),))
         words_of_keys = [key_text(key) for key, _ in node.children]
         names = distinct([(word, self.identifier(word, "item")) for word in words_of_keys], set())
-        parts: list[tuple[str, Placed]] = []
+        parts: list[tuple[str, str, Placed]] = []
         items = all(is_item(key) for key, _ in node.children)
-        for (key, child), name in zip(node.children, names, strict=True):
+        for (key, child), word, name in zip(node.children, words_of_keys, names, strict=True):
             # Equal items of a sequence are one type, named after the sequence.
-            inner = words if items else (*words, self.identifier(key_text(key), "item"))
+            inner = words if items else (*words, self.identifier(word, "item"))
             placed = self._place(child, avals, inner, described + key)
-            if placed.type is None or placed.type.bytes == 0:
-                parts.append(("", placed))
-                continue
-            parts.append((name, placed))
-        row = self._row([placed for _, placed in parts]) if items else None
+            is_empty = placed.type is None or placed.type.bytes == 0
+            parts.append(("" if is_empty else name, "" if word == name else key, placed))
+        row = self._row([placed for _, _, placed in parts]) if items else None
         return row if row is not None else self._structure(parts, words, described)
 
     def _row(self, parts: Sequence[Placed]) -> Placed | None:
@@ -313,17 +312,17 @@ class Library:
         inner = first if isinstance(first, Row) else Row(first, ())
         return Placed(Row(inner.structure, (count, *inner.counts)), leaves)
 
-    def _structure(self, parts: Sequence[tuple[str, Placed]], words: tuple[str, ...], described: str) -> Placed:
+    def _structure(self, parts: Sequence[tuple[str, str, Placed]], words: tuple[str, ...], described: str) -> Placed:
         offset, alignment, aligned_to = 0, 1, 1
         members: list[Member] = []
         leaves: list[Leaf] = []
-        for name, placed in parts:
+        for name, key, placed in parts:
             kind = placed.type
             if kind is None or kind.bytes == 0:
                 leaves += [Leaf(leaf.index, 0, leaf.path) for leaf in placed.leaves]
                 continue
             offset = _aligned(offset, kind.placed_at())
-            members.append(Member(name, kind, offset))
+            members.append(Member(name, kind, offset, key))
             leaves += [Leaf(leaf.index, leaf.offset + offset, leaf.path) for leaf in placed.leaves]
             alignment = max(alignment, kind.alignment)
             aligned_to = max(aligned_to, kind.placed_at())

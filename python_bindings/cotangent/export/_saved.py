@@ -1,12 +1,14 @@
 """The saved form of a library: programs, what C sees of them, and the arrays that they close over, in one file.
 
 Structures of arguments and results are saved by the names of their classes. Reading a file imports nothing but modules of cotangent: classes are
-those that the process has, and their static data are texts, numbers and tuples of these.
+those that the process has, and their static data are texts, numbers, tuples of these, and frozen dataclasses, which are made without running code of theirs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import enum
 import hashlib
 import importlib
 import io
@@ -33,8 +35,12 @@ class MissingClassError(TypeError):
 
 def _encoded(value: Any) -> Any:
     """Static data of a class as JSON."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
         return value
+    if isinstance(value, enum.Enum):
+        return {"enum": [_name_of(type(value)), value.name]}
+    if isinstance(value, tuple) and type(value) is not tuple:
+        return {"named": [_name_of(type(value)), *(_encoded(item) for item in value)]}
     if isinstance(value, (tuple, list)):
         return {"tuple" if isinstance(value, tuple) else "list": [_encoded(item) for item in value]}
     if isinstance(value, dict):
@@ -43,7 +49,69 @@ def _encoded(value: Any) -> Any:
         return {"complex": [value.real, value.imag]}
     if isinstance(value, np.dtype):
         return {"dtype": _core.dtype_name(value)}
+    if isinstance(value, PyTreeDef):
+        return {"tree": tree_to_json(value)}
+    if _is_record(type(value)):
+        fields = dataclasses.fields(value)
+        return {"record": [_name_of(type(value)), *((f.name, _encoded(getattr(value, f.name))) for f in fields)]}
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return {"scalar": value.__name__}
+    if callable(value) and _is_ours(value) and hasattr(value, "__qualname__") and _found(_name_of(value)) is value:
+        return {"function": _name_of(value)}
     raise _UnsaveableError(f"{value!r} of {type(value).__name__}")
+
+
+def _is_record(type_: type) -> bool:
+    """Whether it is a frozen dataclass: what its fields say, and no more."""
+    return dataclasses.is_dataclass(type_) and type_.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def _other_class(name: str) -> MissingClassError:
+    return MissingClassError(
+        f"the saved function has a {name} among its static data, and that of this process is another class"
+    )
+
+
+def _record(name: str, fields: Sequence[tuple[str, Any]]) -> Any:
+    type_ = _class(name)
+    if not _is_record(type_) or [field.name for field in dataclasses.fields(type_)] != [field for field, _ in fields]:
+        raise _other_class(name)
+    made: Any = object.__new__(type_)
+    for field, value in fields:
+        object.__setattr__(made, field, _decoded(value))
+    return made
+
+
+def _enum(name: str) -> Any:
+    type_ = _class(name)
+    if not issubclass(type_, enum.Enum):
+        raise _other_class(name)
+    return type_
+
+
+def _named_tuple(name: str, count: int) -> Any:
+    type_ = _class(name)
+    if not issubclass(type_, tuple) or len(getattr(type_, "_fields", ())) != count:
+        raise _other_class(name)
+    return type_
+
+
+def _is_ours(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).partition(".")[0] == "cotangent"
+
+
+def _function(name: str) -> Any:
+    """A function of cotangent's, as an activation is: no file has others called."""
+    function = _found(name) if name.partition(":")[0].partition(".")[0] == "cotangent" else None
+    if not callable(function) or not _is_ours(function):
+        raise MissingClassError(
+            f"the saved function has {name} among its static data, which this version does not have"
+        )
+    return function
+
+
+def _name_of(named: Any) -> str:
+    return f"{named.__module__}:{named.__qualname__}"
 
 
 def _decoded(data: Any) -> Any:
@@ -58,6 +126,18 @@ def _decoded(data: Any) -> Any:
         return {_decoded(key): _decoded(item) for key, item in items}
     if kind == "complex":
         return complex(*items)
+    if kind == "enum":
+        return _enum(items[0])[items[1]]
+    if kind == "named":
+        return tuple.__new__(_named_tuple(items[0], len(items) - 1), map(_decoded, items[1:]))
+    if kind == "scalar":
+        return np.dtype(items).type
+    if kind == "function":
+        return _function(items)
+    if kind == "tree":
+        return tree_from_json(items)
+    if kind == "record":
+        return _record(items[0], items[1:])
     return _core.canonical_dtype(items)
 
 
@@ -66,7 +146,7 @@ def tree_to_json(tree: PyTreeDef) -> list[Any]:
     (nodes,) = tree.__getstate__()
     rows: list[Any] = []
     for kind, arity, type_, keys in nodes:
-        name = None if type_ is None else f"{type_.__module__}:{type_.__qualname__}"
+        name = None if type_ is None else _name_of(type_)
         try:
             rows.append([kind, arity, name, _encoded(keys)])
         except _UnsaveableError as error:
@@ -74,7 +154,8 @@ def tree_to_json(tree: PyTreeDef) -> list[Any]:
     return rows
 
 
-def _class(name: str) -> type:
+def _found(name: str) -> Any:
+    """What has the name in this process; None if there is none."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     if found is None and module.startswith("cotangent."):
@@ -82,10 +163,15 @@ def _class(name: str) -> type:
             found = importlib.import_module(module)
     for word in path.split("."):
         found = getattr(found, word, None)
+    return found
+
+
+def _class(name: str) -> type:
+    found = _found(name)
     if not isinstance(found, type):
         raise MissingClassError(
             f"the saved function takes or returns {name}, which this process does not have\n"
-            f"  import {module} before it is loaded, or what defines the class"
+            f"  import {name.partition(':')[0]} before it is loaded, or what defines the class"
         )
     return found
 
