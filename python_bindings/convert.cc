@@ -211,6 +211,7 @@ PromotedType scalar_type(PyObject* object) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (value == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  if (config().narrows()) return {default_int(), true};  // one that does not fit is an error
   if (overflow != 0) return {overflow > 0 ? DType::kUInt64 : DType::kInt64, true};
   return {fits_32_bits(value) ? default_int() : DType::kInt64, true};
 }
@@ -337,8 +338,15 @@ void register_conversions(py::module_& module) {
   // Looked up here, where nobody else computes: pybind11 does it in a `call_once`, waiting for Python's lock inside,
   // and a thread that the end of the interpreter meets there is not stopped but unwound (gil.h).
   py::detail::npy_api::get();
-  module.def("leaf",
-             [](py::handle object, const std::string& path) { return array_object(leaf_from_python(object, path)); });
+  module.def("leaf", [](const py::object& object, const std::string& path) {
+    Datum leaf = leaf_from_python(object, path);
+    const DType dtype = datum_aval(leaf).dtype();
+    if (is_array(object.ptr()) || !config().narrows() || narrowed_dtype(dtype) == dtype) return array_object(leaf);
+    // By NumPy: no program has an equation for it.
+    const py::object narrow =
+        tensor_to_numpy(std::get<Tensor>(leaf)).attr("astype")(numpy_dtype(narrowed_dtype(dtype)));
+    return array_object(leaf_from_python(narrow, path));
+  });
   // To leave the program with; `use` begins the message when a derivative would be cut off.
   module.def(
       "to_numpy",

@@ -28,8 +28,9 @@ using Option = bool Config::*;
 constexpr std::pair<std::string_view, Option> kOptions[] = {
     {"enable_x64", &Config::enable_x64},           {"disable_jit", &Config::disable_jit},
     {"debug_nans", &Config::debug_nans},           {"index_checks", &Config::index_checks},
-    {"products_off", &Config::products_off},       {"products_direct", &Config::products_direct},
-    {"products_always", &Config::products_always}, {"products_blocks", &Config::products_blocks}};
+    {"narrow_data", &Config::narrow_data},         {"products_off", &Config::products_off},
+    {"products_direct", &Config::products_direct}, {"products_always", &Config::products_always},
+    {"products_blocks", &Config::products_blocks}};
 
 Option option(const std::string& name) {
   for (const auto& [known, member] : kOptions) {
@@ -128,6 +129,21 @@ PromotedType inexact_type(PromotedType type) {
   return {dtype_size(type.dtype) < 8 ? DType::kFloat32 : default_float(), type.weak};
 }
 DType default_complex() { return config().enable_x64 ? DType::kComplex128 : DType::kComplex64; }
+
+DType narrowed_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return DType::kFloat32;
+    case DType::kInt64:
+      return DType::kInt32;
+    case DType::kUInt64:
+      return DType::kUInt32;
+    case DType::kComplex128:
+      return DType::kComplex64;
+    default:
+      return dtype;
+  }
+}
 
 std::optional<DType> known_dtype(py::handle spec) {
   const auto it = known_specs().find(spec.ptr());

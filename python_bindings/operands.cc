@@ -280,6 +280,10 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
     if (shape != operand.shape) shape = broadcast_shapes(shape, operand.shape);
   }
   if (promotion == Promotion::kInexact) type = inexact_type(type);
+  const auto is_wide = [](const Operand& operand) { return narrowed_dtype(operand.type.dtype) != operand.type.dtype; };
+  if (config().narrows() && std::none_of(operands.begin(), operands.end(), is_wide)) {
+    type.dtype = narrowed_dtype(type.dtype);
+  }
   for (size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
     if (operand.datum != nullptr && operand.type.dtype == type.dtype && operand.shape == shape) {

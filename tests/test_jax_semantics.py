@@ -28,6 +28,16 @@ DTYPES = {
     "jax.device_put(a)": "float32",
     "jax.lax.scan(lambda c, y: (c + y, None), 0.0, a)[0]": "float32",
     "jax.lax.cond(True, lambda y: y, lambda y: y, a)": "float32",
+    "jax.lax.scan(lambda c, y: (np.float64(c.ndim), None), np.float64(1), a)[0]": "float32",
+    "jax.lax.fori_loop(0, 3, lambda i, c: [jnp.sin(c[0])], [np.float64(1)])[0]": "float32",
+    "jax.lax.cond(True, lambda: a, lambda: a + 1)": "float32",
+    "jax.linearize(jnp.sin, a)[1](a)": "float32",
+    "jax.vjp(jnp.sin, a)[1](a)[0]": "float32",
+    "jax.jvp(jnp.sin, (x,), (a,))[1]": "float32",
+    "jax.jit(lambda: a)()": "float32",
+    "jax.checkpoint(jnp.sin)(a)": "float32",
+    "x.astype(np.uint32) + x.astype(np.int32)": "int32",
+    "jnp.add(x.astype(np.uint32), x.astype(np.int8))": "int32",
     "jax.random.randint(jax.random.key(0), (2,), 0, 5, dtype=np.int64)": "int32",
     "jnp.zeros(2, jnp.result_type(np.uint32, np.int32))": "int32",
     "jnp.promote_types('float64', 'int8').type(0)": "float32",
@@ -39,6 +49,29 @@ def test_dtypes_are_those_of_jax_without_64_bits() -> None:
     lines = "\n".join(f"print(({expression}).dtype)" for expression in DTYPES)
     got = run(f"import numpy as np, jax, jax.numpy as jnp\na, x = np.arange(3.0), jnp.ones(3)\n{lines}").splitlines()
     assert dict(zip(DTYPES, got, strict=True)) == DTYPES
+
+
+def test_integers_that_32_bits_do_not_hold_are_an_error() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        for f in (jnp.array, jnp.ones(3, int).__add__, jax.jit(lambda x: x), lambda x: jnp.add(1, x)):
+            try:
+                print(f(2**40))
+            except OverflowError as error:
+                print(error.args[0].splitlines()[0])
+        with jax.enable_x64(True):
+            print(jnp.array(2**40))
+    """
+    error = "the Python int 1099511627776 does not fit int32"
+    assert run(program).splitlines() == [error] * 4 + ["1099511627776"]
+
+
+def test_programs_have_no_equation_for_arrays_that_are_narrowed() -> None:
+    program = """
+        import numpy as np, jax
+        print(len(jax.make_jaxpr(lambda x: (np.ones(3), x))(1.0).eqns))
+    """
+    assert run(program) == "0"
 
 
 def test_64_bits_where_they_are_asked_for() -> None:

@@ -89,6 +89,7 @@ def start() -> None:
     """From here on arrays act as JAX's. NumPy knows the names of its small floats, as it does where JAX is imported."""
     assert np.dtype("bfloat16") == ml_dtypes.bfloat16
     index_plans.constants_are_as_arrays = True
+    _core.set_flag("narrow_data", True)
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _array.wrap("astype", _astype)
@@ -101,5 +102,6 @@ def start() -> None:
 def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
+    _core.set_flag("narrow_data", False)
     _array.restore()
     _traced.restore()

@@ -101,15 +101,15 @@ def resolve(module: StandIn, name: str) -> Any:
         return getattr(mirror, name)
     if path in MODULES:
         return importlib.import_module(path)
-    if name not in known:
-        # A private module has what the public one of its name has.
-        public = module.__name__.replace("jax._src.", "jax.", 1)
-        if public != module.__name__ and public in MODULES:
-            return getattr(importlib.import_module(public), name)
-        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-    place = known[name]
+    place = known.get(name)
     if place is not None:
         return _object_at(place)
+    # A private module has what the public one of its name has.
+    public = module.__name__.replace("jax._src.", "jax.", 1)
+    if public != module.__name__ and public in MODULES and (name not in known or name in NAMES[public]):
+        return getattr(importlib.import_module(public), name)
+    if name not in known:
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
     found = getattr(target, name, _NOT_HERE) if target is not None else _NOT_HERE
     if found is _NOT_HERE or isinstance(found, types.ModuleType):
         return missing(path)
