@@ -303,3 +303,37 @@ def test_floats_of_nan_to_num_are_not_weak():
         for tier in (cnp.nan_to_num, ct.jit(cnp.nan_to_num)):
             # As in JAX, where integers are returned as they are.
             assert tier(weak).weak_type == isinstance(value, int)
+
+
+@pytest.mark.parametrize("dtype", [bool, "int32", "int8"])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "nansum", "nanprod", "trace"])
+def test_reductions_to_bools_and_integers(name, dtype):
+    """A sum of bools is whether any element is not zero, a product whether none is."""
+    for values in ([[True, False], [True, True]], [[1, 2], [0, 4]], [[1.0, 0.0], [3.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]):
+        x = np.array(values)
+        if name in ("var", "std") and x.dtype == bool and dtype is bool:
+            continue  # NumPy subtracts no bools
+        expected = getattr(np, name)(x, dtype=dtype)
+        actual = getattr(cnp, name)(x, dtype=dtype)
+        assert actual.dtype == expected.dtype
+        np.testing.assert_array_equal(actual, expected)
+    assert cnp.sum(np.zeros((0, 2)), 0, bool).tolist() == [False, False]
+    assert cnp.prod(np.zeros((0, 2)), 0, bool).tolist() == [True, True]
+    assert bool(cnp.sum(np.array([0, 0]), dtype=bool, initial=1))
+    assert not cnp.sum(np.array([1, 0]), dtype=bool, where=np.array([False, True]))
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(2**31 - 1, "int32"), (2**31, "int64"), (2**32, "int64")])
+def test_positions_along_axes_that_int32_does_not_count(size, dtype):
+    x = ct.ShapeDtypeStruct((size,), "int8")
+    for function in (
+        cnp.argsort,
+        cnp.argmax,
+        cnp.argmin,
+        cnp.count_nonzero,
+        lambda x: cnp.lexsort((x,)),
+        lambda x: cnp.searchsorted(x, x[:3]),
+        lambda x: ct.lax.top_k(x, 3)[1],
+        lambda x: ct.lax.top_k(x, 1)[1],
+    ):
+        assert ct.eval_shape(function, x).dtype == dtype

@@ -18,7 +18,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.reshaping import reshaped
-from cotangent._ops.sizes import is_dimension, refuse_ragged, symbolic_sizes
+from cotangent._ops.sizes import index_dtype, is_dimension, refuse_ragged, symbolic_sizes
 from cotangent.errors import ShapeError
 
 _INT32 = np.dtype("int32")
@@ -118,8 +118,9 @@ def spread_over(x: Array, like: Array, axes: Sequence[int]) -> Array:
     return primitives.broadcast(x, shape=list(like._bound_shape), axes=list(axes))
 
 
-def index_along(like: Array, axis: int, dtype: Any = _INT32) -> Array:
+def index_along(like: Array, axis: int, dtype: Any = None) -> Array:
     """The index along one axis of each element of ``like``, beside it."""
+    dtype = index_dtype(capacity(like, axis)) if dtype is None else dtype
     return primitives.iota(shape=list(like._bound_shape), dtype=dtype, axis=axis)
 
 

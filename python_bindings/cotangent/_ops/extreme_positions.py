@@ -18,6 +18,7 @@ from cotangent._ops.reshaping import flat
 from cotangent._ops.sizes import (
     keep_axes,
     normalize_axis,
+    position_dtype,
 )
 
 __all__ = [
@@ -42,7 +43,7 @@ def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims
     hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))
     if is_inexact(x):
         hit = primitives.or_(hit, primitives.ne(x, x))
-    dtype = _core.default_int_dtype()
+    dtype = position_dtype(size)
     index = primitives.iota(shape=list(x._bound_shape), dtype=dtype, axis=position)
     result = primitives.reduce_min(primitives.select(hit, index, literal(index, size)), axes=[position])
     if keepdims:

@@ -34,6 +34,7 @@ from cotangent._ops.sizes import (
     keep_axes,
     normalize_axes,
     normalize_axis,
+    position_dtype,
     several,
 )
 from cotangent.errors import DTypeError
@@ -105,6 +106,11 @@ def _fold(
 ) -> Array:
     x = _core.array(a)
     result_dtype = _accumulator(x, dtype, promote_integers)
+    if _core.dtype_kind(result_dtype) == "bool":
+        # Whether any element is not zero, or none is.
+        is_sum = reduce is primitives.reduce_sum
+        reduce = primitives.reduce_max if is_sum else primitives.reduce_min
+        combine = primitives.max if is_sum else primitives.min
     x = _masked(_core.convert(x, working_dtype(result_dtype)), where, identity)
     axes = normalize_axes(axis, x.ndim, name)
     result = reduce(x, axes=axes)
@@ -278,7 +284,10 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are nonzero."""
-    return sum(truth(a), axis, dtype=_core.default_int_dtype(), keepdims=keepdims)
+    x = truth(a)
+    axes = normalize_axes(axis, x.ndim, "count_nonzero")
+    most = math.prod(x._bound_shape[i] for i in axes)
+    return sum(x, tuple(axes), dtype=position_dtype(most), keepdims=keepdims)
 
 
 def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) -> Array:
@@ -400,7 +409,7 @@ def _variance(
     if dtype is not None and kind(x) == "complex" and _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
         raise ValueError(f"{name}: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
     result_dtype = real_dtype(_mean_dtype(x, None)) if dtype is None else _core.canonical_dtype(dtype)
-    x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
+    x = _core.convert(x, working_dtype(_core.inexact_dtype(_mean_dtype(x, dtype))))
     axes = normalize_axes(axis, x.ndim, name)
     center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
     deviation = primitives.sub(x, _core.broadcast_to(center, x._bound_shape))
@@ -426,7 +435,7 @@ def _deviation_dtypes(a: Any, dtype: Any) -> tuple[Any, Any]:
     """
     x = _core.array(a)
     result = _mean_dtype(x, dtype)
-    wide = working_dtype(result)
+    wide = working_dtype(_core.inexact_dtype(result))
     return (dtype, None) if kind(x) == "complex" or wide == result else (wide, result)
 
 

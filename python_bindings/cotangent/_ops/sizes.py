@@ -21,6 +21,18 @@ from cotangent._core import Array
 from cotangent.errors import ShapeError
 
 Size = int | Array
+_INT32 = np.dtype("int32")
+
+
+def index_dtype(size: int) -> np.dtype[Any]:
+    """What positions along an axis of this size are computed in, and counts of its elements: int32, or int64 where that is too narrow."""
+    return _INT32 if size < 2**31 else np.dtype("int64")
+
+
+def position_dtype(size: int) -> Any:
+    """The dtype of results that are such positions: the default one of integers, if that is not too narrow."""
+    default = _core.default_int_dtype()
+    return index_dtype(size) if default == _INT32 else default
 
 
 def normalize_axis(axis: Any, rank: int, name: str) -> int:

@@ -16,13 +16,11 @@ from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.reshaping import flattened
-from cotangent._ops.sizes import axis_size, normalize_axis, ragged_length, static_int
+from cotangent._ops.sizes import axis_size, index_dtype, normalize_axis, position_dtype, ragged_length, static_int
 from cotangent._transforms.lengths import require
 from cotangent.errors import DTypeError
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
-
-_INT32 = np.dtype("int32")
 
 
 def sort_together(operands: list[Array], axis: int, num_keys: int = 1) -> list[Array]:
@@ -32,7 +30,7 @@ def sort_together(operands: list[Array], axis: int, num_keys: int = 1) -> list[A
 
 def positions_along(x: Array, axis: int) -> Array:
     """The position along an axis of every element."""
-    result = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=axis)
+    result = primitives.iota(shape=list(x._bound_shape), dtype=index_dtype(x._bound_shape[axis]), axis=axis)
     for ragged in _core.ragged_axes(x):
         result = set_length(result, ragged_length(x, ragged), ragged)
     return result
@@ -94,7 +92,7 @@ def argsort(
         x, index = (primitives.reverse(item, axes=[position]) for item in (x, index))
     result = sort_together([x, index], position)[1]
     result = primitives.reverse(result, axes=[position]) if descending else result
-    return _core.convert(result, _core.default_int_dtype() if dtype is None else dtype)
+    return _core.convert(result, position_dtype(x._bound_shape[position]) if dtype is None else dtype)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
@@ -111,7 +109,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     position = normalize_axis(axis, len(shape), "lexsort")
     index = positions_along(arrays[0], position)
     result = sort_together([*reversed(arrays), index], position, len(arrays))[-1]
-    return _core.convert(result, _core.default_int_dtype())
+    return _core.convert(result, position_dtype(shape[position]))
 
 
 def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
@@ -190,8 +188,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     dtype = _core.promote_types([(x.dtype, x.weak_type), (values.dtype, values.weak_type)])[0]
     x, values = _core.convert(x, dtype), _core.convert(values, dtype)
     size = axis_size(x, 0)
-    low = constant(values, 0, _INT32)
     length = x._bound_shape[0]
+    low = constant(values, 0, index_dtype(length))
     while length > 0:
         # The answer is in [low, low + length]: one length for all, so that no probe has to be kept inside of the array.
         half = (length + 1) // 2
@@ -202,7 +200,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
             later = later & (middle < size)
         low = primitives.select(later, low + literal(low, half), low)
         length -= half
-    return _core.convert(low, _core.default_int_dtype())
+    return _core.convert(low, position_dtype(x._bound_shape[0]))
 
 
 def check_real(x: Array, name: str) -> None:

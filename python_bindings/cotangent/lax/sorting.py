@@ -18,7 +18,7 @@ from cotangent._ops.binding import convert
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import less
 from cotangent._ops.extents import capacity, index_along
-from cotangent._ops.sizes import axis_size, length_of_size, normalize_axis, static_int
+from cotangent._ops.sizes import axis_size, index_dtype, length_of_size, normalize_axis, static_int
 from cotangent._ops.taking import take_along_axis
 from cotangent._transforms.lengths import require
 from cotangent.errors import DTypeError, ShapeError
@@ -105,7 +105,7 @@ def _largest(x: Array, k: int, at: int) -> tuple[Array, Array]:
     size = axis_size(x, at)
     if k == 1 and not isinstance(size, Array):
         place = extreme_positions.argmax(x, at, keepdims=True)
-        return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
+        return take_along_axis(x, place, at, mode="clip"), convert(place, index_dtype(capacity(x, at)))
     places = index_along(x, at)
     values, found = primitives.sort(x, places, axis=at, num_keys=1, descending=True, count=k)
     if isinstance(size, Array):

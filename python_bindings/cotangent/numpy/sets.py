@@ -29,6 +29,7 @@ from cotangent._ops.sizes import (
     axis_size,
     bound_size,
     count_from,
+    index_dtype,
     insert_axes,
     normalize_axis,
     ragged_length,
@@ -94,7 +95,9 @@ def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | No
     if size is None and is_sized(mask):
         return sized_positions(mask)[0], None
     if size is None:
-        return put_beside(_core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), [mask]), None
+        return put_beside(
+            _core.array(np.nonzero(known(mask, name))[0].astype(index_dtype(capacity(mask, 0)))), [mask]
+        ), None
     count, length = count_from(size, f"{name}: size")
     found, total = true_positions(exact_mask(mask), count)
     real = primitives.iota(shape=[count], dtype=_INT32, axis=0) < total
@@ -147,7 +150,7 @@ def unique(
         axis = normalize_axis(axis, x.ndim, "unique")
         rows = moveaxis(x, axis, 0)
     count = capacity(rows, 0)
-    index = primitives.iota(shape=[count], dtype=_INT32, axis=0)
+    index = primitives.iota(shape=[count], dtype=index_dtype(count), axis=0)
     if 0 in _core.ragged_axes(rows):
         index = set_length(index, ragged_length(rows, 0), 0)
     if rows.ndim == 1 and _core.kind(rows) == "complex":
