@@ -13,7 +13,7 @@
 #include "python_bindings/operands.h"
 #include "python_bindings/user_calls.h"
 #include "runtime/text.h"
-#include "transforms/find_nan.h"
+#include "transforms/find_invalid.h"
 
 namespace ct::python {
 namespace {
@@ -154,14 +154,15 @@ void register_context(py::module_& module, const char* name, const char* text) {
 
 }  // namespace
 
-void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs,
-                absl::Span<const Datum> results) {
+void check_results(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs,
+                   absl::Span<const Datum> results) {
   if (operands.empty()) return;  // a literal is what the user wanted
-  const auto holds_nan = [](const Datum& datum) {
+  const Invalid what = config().invalid();
+  const auto is_valid = [&](const Datum& datum) {
     const auto* tensor = std::get_if<Tensor>(&datum);
-    return tensor != nullptr && has_nan(*tensor);
+    return tensor == nullptr || find_invalid(*tensor, what).empty();
   };
-  if (std::none_of(results.begin(), results.end(), holds_nan)) return;
+  if (std::all_of(results.begin(), results.end(), is_valid)) return;
   std::vector<Tensor> inputs;
   Avals avals;
   for (const Datum& operand : operands) inputs.push_back(concrete(operand));
@@ -169,16 +170,16 @@ void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, co
   LocationScope location(LocationScope::current() != kNoLocation ? LocationScope::current() : calling_location());
   const GraphPtr graph = build_graph(
       avals, [&](Builder& builder, const Values& values) { return builder.bind(primitive, values, attrs); });
-  const auto origin = find_nan(*graph, inputs);
-  // Handing a NaN on is not making one.
-  if (origin && !origin->primitive.empty()) throw nan_error(*origin);
+  const auto origin = find_invalid(*graph, inputs, what);
+  // Handing one on is not making one.
+  if (origin && !origin->primitive.empty()) throw invalid_error(*origin);
 }
 
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs) {
   if (innermost_capture() == nullptr) {
     std::vector<Datum> results = bind(primitive, operands, attrs);
-    if (config().debug_nans) check_nans(primitive, operands, attrs, results);
+    if (config().invalid().any()) check_results(primitive, operands, attrs, results);
     return results;
   }
   LocationScope scope(user_location());

@@ -22,7 +22,7 @@
 #include "runtime/process.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
-#include "transforms/find_nan.h"
+#include "transforms/find_invalid.h"
 #include "transforms/higher_order/custom_rule.h"
 
 namespace ct::python {
@@ -59,13 +59,15 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   entry->releases_gil = entry->loaded->plan().nanoseconds >= kReleaseGilNanoseconds;
 }
 
-void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
-  if (std::none_of(results.begin(), results.end(), has_nan)) return;
-  auto origin = find_nan(graph, inputs);
+void check_results(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
+  const Invalid what = config().invalid();
+  const auto is_valid = [&](const Tensor& result) { return find_invalid(result, what).empty(); };
+  if (std::all_of(results.begin(), results.end(), is_valid)) return;
+  auto origin = find_invalid(graph, inputs, what);
   if (!origin) return;
   // Of an eager operation on a device, whose program was not captured.
   if (origin->location == kNoLocation) origin->location = calling_location();
-  throw nan_error(*origin, &graph);
+  throw invalid_error(*origin, &graph);
 }
 
 namespace {
@@ -145,7 +147,7 @@ std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tenso
   std::vector<Tensor> results =
       config().disable_jit ? evaluate_for(*find_backend(backend_to_run(*graph, inputs))->device, *graph, inputs)
                            : run_or_compile(graph, inputs);
-  if (config().debug_nans) check_nans(*graph, inputs, results);
+  if (config().invalid().any()) check_results(*graph, inputs, results);
   return results;
 }
 

@@ -27,10 +27,10 @@ using Option = bool Config::*;
 
 constexpr std::pair<std::string_view, Option> kOptions[] = {
     {"enable_x64", &Config::enable_x64},           {"disable_jit", &Config::disable_jit},
-    {"debug_nans", &Config::debug_nans},           {"index_checks", &Config::index_checks},
-    {"narrow_data", &Config::narrow_data},         {"products_off", &Config::products_off},
-    {"products_direct", &Config::products_direct}, {"products_always", &Config::products_always},
-    {"products_blocks", &Config::products_blocks}};
+    {"debug_nans", &Config::debug_nans},           {"debug_infs", &Config::debug_infs},
+    {"index_checks", &Config::index_checks},       {"narrow_data", &Config::narrow_data},
+    {"products_off", &Config::products_off},       {"products_direct", &Config::products_direct},
+    {"products_always", &Config::products_always}, {"products_blocks", &Config::products_blocks}};
 
 Option option(const std::string& name) {
   for (const auto& [known, member] : kOptions) {

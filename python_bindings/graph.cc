@@ -111,7 +111,7 @@ py::list bind_equation(const GraphHandle& handle, size_t index, const py::list& 
   for (py::handle operand : operands) values.push_back(datum_from_python(operand));
   LocationScope location(equation.location);
   const std::vector<Datum> results = ct::bind(*equation.primitive, values, attrs);
-  if (config().debug_nans && !current_capture()) check_nans(*equation.primitive, values, attrs, results);
+  if (config().invalid().any() && !current_capture()) check_results(*equation.primitive, values, attrs, results);
   py::list arrays;
   for (const Datum& result : results) arrays.append(array_object(result));
   return arrays;

@@ -170,7 +170,7 @@ py::object execute_resident(const Entry& entry, Leaves& leaves) {
     const WithoutInterpreter released;
     results = (*entry.loaded)(inputs);
   }
-  if (config().debug_nans) check_nans(*entry.graph, inputs, results);
+  if (config().invalid().any()) check_results(*entry.graph, inputs, results);
   inputs.clear();
   if (!entry.donated.empty()) end_donated(entry, leaves);
   absl::InlinedVector<py::object, 32> arrays;
@@ -182,9 +182,9 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   check_equal_lengths(*entry, leaves);
   if (entry->is_resident) return execute_resident(*entry, leaves);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
-  // debug_nans may want the arguments again.
-  const bool debug_nans = config().debug_nans;
-  Results results(*entry, leaves, !entry->donated.empty() && !debug_nans);
+  // Who wants to know of NaN or infinities may need the arguments again.
+  const bool checks = config().invalid().any();
+  Results results(*entry, leaves, !entry->donated.empty() && !checks);
   std::optional<ThreadLimit> limit;
   if (self->threads != 0) limit.emplace(self->threads);
   if (entry->releases_gil) {
@@ -199,13 +199,13 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   } else {
     entry->loaded->run(leaves.pointers.data(), results.pointers());
   }
-  if (debug_nans) {
+  if (checks) {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < leaves.pointers.size(); ++i) {
       const Aval& aval = entry->graph->aval(static_cast<Var>(i));
       inputs.emplace_back(aval, Buffer::borrow(leaves.pointers[i], static_cast<size_t>(aval.bytes()), [] {}));
     }
-    check_nans(*entry->graph, inputs, results.tensors());
+    check_results(*entry->graph, inputs, results.tensors());
   }
   return rebuild(*entry, results.arrays());
 }

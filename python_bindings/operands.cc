@@ -304,10 +304,10 @@ Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* co
     return result;
   }
   Datum result = bind1(primitive, operands, attrs);
-  if (config().debug_nans) {
+  if (config().invalid().any()) {
     std::vector<Datum> data;
     for (const Datum* operand : operands) data.push_back(*operand);
-    check_nans(primitive, data, attrs, {&result, 1});
+    check_results(primitive, data, attrs, {&result, 1});
   }
   return result;
 }

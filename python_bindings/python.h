@@ -16,6 +16,7 @@
 #include "runtime/error.h"
 #include "runtime/runtime.h"
 #include "runtime/tensor.h"
+#include "transforms/find_invalid.h"
 #include "transforms/transforms.h"
 
 namespace ct::python {
@@ -56,7 +57,8 @@ DType dtype_from_python(py::handle spec);           // np.dtype, scalar type, na
 struct Config {
   bool enable_x64 = false;
   bool disable_jit = false;
-  bool debug_nans = false;
+  bool debug_nans = false, debug_infs = false;
+  Invalid invalid() const { return {debug_nans, debug_infs}; }
   bool index_checks = false;  // indexing records checks that checkify looks for
   // Numbers that come from Python have 32 bits unless `enable_x64` is set: those of NumPy's arrays too, and what 32
   // bits of different kinds are promoted to.
@@ -112,9 +114,9 @@ Datum leaf_from_python(py::handle object, const std::string& path);
 std::optional<Datum> try_leaf(py::handle object);
 
 // ---- bind.cc -----------------------------------------------------------------------------------------------------
-// debug_nans: throws when a result of an operation holds a NaN.
-void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs,
-                absl::Span<const Datum> results);
+// debug_nans, debug_infs: throws when a result of an operation holds such a number.
+void check_results(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs,
+                   absl::Span<const Datum> results);
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs = Attrs::empty());
 Datum convert_datum(const Datum& x, DType dtype, bool weak = false);     // `weak`: where that changes the dtype

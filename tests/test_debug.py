@@ -330,6 +330,24 @@ def test_debug_nans_lets_harmless_ones_pass():
         assert np.isnan(float(cnp.log(-1.0)))
 
 
+@pytest.mark.parametrize("run", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_debug_infs(run):
+    def f(x):
+        return cnp.exp(x) - 1.0, x
+
+    with ct.debug_infs():
+        assert float(run(f)(1.0)[0]) > 1
+        run(lambda x: cnp.where(x > 0, 1 / x, 0.0))(0.0)  # what `where` leaves behind reaches no result of jit's
+        assert np.isnan(run(lambda x: cnp.log(x))(-1.0))
+        with pytest.raises(FloatingPointError, match=r"invalid value \(inf\) encountered in exp\n  at .*test_debug\.py"):
+            run(f)(1000.0)
+        with ct.debug_nans(), pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in log"):
+            run(lambda x: cnp.log(x))(-1.0)
+    assert np.isinf(run(f)(1000.0)[0])
+    with ct.debug_nans():
+        assert np.isinf(run(f)(1000.0)[0])
+
+
 def test_debug_nans_says_when_it_was_there_before():
     with ct.debug_nans(), pytest.raises(FloatingPointError, match=r"input 0 of the program\n.*was there before"):
         ct.jit(lambda x: x * 2)(np.float32(np.nan))

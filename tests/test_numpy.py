@@ -337,3 +337,8 @@ def test_positions_along_axes_that_int32_does_not_count(size, dtype):
         lambda x: ct.lax.top_k(x, 1)[1],
     ):
         assert ct.eval_shape(function, x).dtype == dtype
+
+
+def test_least_common_multiples_wrap():
+    x, y = np.int8([100, -100, -128, 64, 0, -6]), np.int8([63, 63, 3, -128, 5, 4])
+    assert cnp.lcm(x, y).tolist() == np.lcm(x, y).tolist() == [-100, -100, -128, -128, 0, 12]

@@ -39,7 +39,7 @@ from cotangent._transforms.programs import eval_shape, make_ir, make_jaxpr, type
 from cotangent._transforms.ragged import Ragged, ragged  # noqa: E402
 from cotangent._transforms.reverse import fwd_and_bwd, grad, linear_transpose, value_and_grad, vjp  # noqa: E402
 from cotangent._transforms.staging import jit  # noqa: E402
-from cotangent.config import debug_nans, default_device, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
+from cotangent.config import debug_infs, debug_nans, default_device, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
 
 if _TYPE_CHECKING:
@@ -143,6 +143,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug_infs",
     "debug_nans",
     "default_backend",
     "default_device",

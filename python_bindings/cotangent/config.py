@@ -15,7 +15,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import backend_for, device_at
 
-_OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
+_OPTIONS = ("enable_x64", "disable_jit", "debug_nans", "debug_infs")
 _CHOSEN = (*_OPTIONS, "threads", "products", "default_device")
 # The last two for tests: never as written where there is another way; and the same of "direct", in blocks.
 _PRODUCTS = ("gram", "direct", "off", "always", "blocks")
@@ -23,7 +23,6 @@ _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloa
 # JAX's options that are settled: the values that say what is so; the first is what `read` returns.
 _SETTLED: dict[str, tuple[Any, ...]] = {
     "check_tracer_leaks": (False,),
-    "debug_infs": (False,),
     "default_matmul_precision": _PRECISIONS,  # at least that of the operands
     "default_prng_impl": ("threefry2x32",),
     "log_compiles": (False,),
@@ -55,7 +54,7 @@ def update(name: str, value: Any) -> None:
     Args:
         name: ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits wide already
             stay so under either setting.
-            ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``: see `ct.debug_nans`.
+            ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``, ``"debug_infs"``: see `ct.debug_nans`, `ct.debug_infs`.
             ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this process, and
             more than these are never used. The environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it.
             ``"default_device"``: see `ct.default_device`; None for the processor.
@@ -160,6 +159,19 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
     FloatingPointError: invalid value (nan) encountered in log...
     """
     return _option("debug_nans", value)
+
+
+def debug_infs(value: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Inside a ``with`` block an operation that makes an infinity raises FloatingPointError; as `debug_nans`.
+
+    >>> import cotangent as ct
+    >>> with ct.debug_infs():
+    ...     ct.jit(lambda x: 1 / x)(0.0)
+    Traceback (most recent call last):
+    ...
+    FloatingPointError: invalid value (inf) encountered in div...
+    """
+    return _option("debug_infs", value)
 
 
 @contextlib.contextmanager

@@ -377,11 +377,11 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 
 def lcm(x1: Any, x2: Any) -> Array:
-    """The least common multiple of integers, not negative; with 0, 0."""
+    """The least common multiple of integers; with 0, 0. One that the dtype does not hold wraps, as products do."""
     x, y, dtype = _magnitudes(x1, x2, "lcm")
     divisor = _divisor(x, y)
     multiple = primitives.mul(x, primitives.div(y, choose(divisor == literal(divisor, 0), 1, divisor)))
-    return primitives.abs(_core.convert(multiple, dtype))
+    return _core.convert(multiple, dtype)
 
 
 # ---- Bytes -----------------------------------------------------------------------------------------------------------

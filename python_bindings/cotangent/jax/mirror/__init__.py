@@ -71,7 +71,6 @@ __all__ = [
     "clear_caches",
     "config",
     "copy_to_host_async",
-    "debug_infs",
     "default_prng_impl",
     "device_put",
     "devices",
@@ -136,9 +135,7 @@ class _no_check(contextlib.ContextDecorator):  # noqa: N801 (what is called is t
 transfer_guard = transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard_device_to_device = (
     _no_check
 )
-numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = debug_infs = explain_cache_misses = (
-    _no_check
-)
+numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = explain_cache_misses = _no_check
 enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = threefry_partitionable = _no_check
 check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_guard = _no_check
 

@@ -1,4 +1,4 @@
-#include "transforms/find_nan.h"
+#include "transforms/find_invalid.h"
 
 #include <cmath>
 
@@ -15,15 +15,26 @@
 namespace ct {
 namespace {
 
-using Origin = std::optional<NanOrigin>;
+using Origin = std::optional<InvalidOrigin>;
 
-// A run in which every value knows where its NaN, if it has one, came from.
+// A run in which every value knows where its NaN or infinity, if it has one, came from.
 class Tracker {
  public:
+  explicit Tracker(Invalid what) : what_(what) {}
+
   struct Values {
     std::vector<Tensor> tensors;
     std::vector<Origin> origins;
   };
+
+  std::vector<Origin> origins_of(absl::Span<const Tensor> inputs) const {
+    std::vector<Origin> origins;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string_view number = find_invalid(inputs[i], what_);
+      origins.push_back(number.empty() ? Origin() : InvalidOrigin{number, "", kNoLocation, static_cast<int>(i)});
+    }
+    return origins;
+  }
 
   Values run(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Origin> input_origins) {
     std::vector<Tensor> tensors(graph.num_vars());
@@ -89,24 +100,23 @@ class Tracker {
     }
     for (const Tensor& tensor : results.tensors) {
       Origin origin;
-      if (has_nan(tensor)) origin = inside ? inside : inherited ? inherited : here(equation);
+      const std::string_view number = find_invalid(tensor, what_);
+      if (!number.empty()) {
+        origin = inside ? inside : inherited ? inherited : InvalidOrigin{number, primitive.name, equation.location, -1};
+      }
       results.origins.push_back(std::move(origin));
     }
     return results;
   }
 
-  static Origin here(const Equation& equation) { return NanOrigin{equation.primitive->name, equation.location, -1}; }
+  bool has(const Tensor& tensor) const { return !find_invalid(tensor, what_).empty(); }
 
   std::vector<Tensor> run_reference(const Primitive& primitive, const AttrsPtr& attrs,
                                     const std::vector<Tensor>& operands) {
     Avals avals;
     for (const Tensor& operand : operands) avals.push_back(operand.aval());
     const RunGraph run_graph = [this](const Graph& graph, absl::Span<const Tensor> inputs) {
-      std::vector<Origin> origins;
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        origins.push_back(has_nan(inputs[i]) ? Origin(NanOrigin{"", kNoLocation, static_cast<int>(i)}) : Origin());
-      }
-      Values results = run(graph, inputs, origins);
+      Values results = run(graph, inputs, origins_of(inputs));
       for (const Origin& origin : results.origins) {
         if (origin && !origin->primitive.empty() && !inside_) inside_ = origin;
       }
@@ -132,7 +142,7 @@ class Tracker {
       std::vector<Origin> input_origins;
       for (size_t i = 0; i < operands.size(); ++i) {
         inputs.push_back(axes[i] < 0 ? operands[i] : example(operands[i], axes[i], row));
-        input_origins.push_back(origins[i] && has_nan(inputs[i]) ? origins[i] : Origin());
+        input_origins.push_back(origins[i] && has(inputs[i]) ? origins[i] : Origin());
       }
       const Values found = run(graph, inputs, input_origins);
       for (size_t k = 0; k < found.tensors.size(); ++k) {
@@ -157,8 +167,8 @@ class Tracker {
     return slice.reinterpret(batch.aval().with_shape(shape));
   }
 
-  // Padding reaches no result, whatever it holds. Ones make the fewest NaN.
-  static void harmless_padding(const Attrs& attrs, std::vector<Tensor>& inputs, std::vector<Origin>& origins) {
+  // Padding reaches no result, whatever it holds. Ones make the fewest NaN and infinities.
+  void harmless_padding(const Attrs& attrs, std::vector<Tensor>& inputs, std::vector<Origin>& origins) const {
     const Ints& ragged = attrs.ints("in_ragged");
     const auto lengths = static_cast<size_t>(attrs.integer("num_lengths"));
     for (size_t i = lengths; i < inputs.size(); ++i) {
@@ -181,13 +191,13 @@ class Tracker {
           position[axis] = 0;
         }
       }
-      if (!has_nan(filled)) origins[i].reset();
+      if (!has(filled)) origins[i].reset();
       inputs[i] = filled;
     }
   }
 
-  // A NaN in the padding of a result is nobody's business.
-  static void forget_padding(const Attrs& attrs, Values& results) {
+  // What is in the padding of a result is nobody's business.
+  void forget_padding(const Attrs& attrs, Values& results) const {
     const Ints& ragged = attrs.ints("out_ragged");
     size_t lengths = 0;
     for (size_t i = 0; i < ragged.size(); i += 3) lengths = std::max(lengths, static_cast<size_t>(ragged[i + 2]) + 1);
@@ -200,48 +210,49 @@ class Tracker {
         real[static_cast<size_t>(ragged[i + 1])] =
             load_integer(results.tensors[arrays + static_cast<size_t>(ragged[i + 2])], 0);
       }
-      if (!has_nan(leading_part(results.tensors[k], real))) results.origins[k].reset();
+      if (!has(leading_part(results.tensors[k], real))) results.origins[k].reset();
     }
   }
 
+  Invalid what_;
   Origin inside_;
 };
 
 }  // namespace
 
-bool has_nan(const Tensor& tensor) {
-  if (!tensor || !is_inexact(tensor.dtype())) return false;
+std::string_view find_invalid(const Tensor& tensor, Invalid what) {
+  if (!tensor || !is_inexact(tensor.dtype())) return {};
   const DType real = real_dtype(tensor.dtype());
   const int64_t count = tensor.size() * (is_complex(tensor.dtype()) ? 2 : 1);
-  return dispatch_dtype(real, [&](auto tag) {
+  return dispatch_dtype(real, [&](auto tag) -> std::string_view {
     using T = typename decltype(tag)::type;
     const T* elements = tensor.as<T>();
     for (int64_t i = 0; i < count; ++i) {
-      if (std::isnan(convert_element<double>(elements[i]))) return true;
+      const auto number = convert_element<double>(elements[i]);
+      if (what.nans && std::isnan(number)) return "nan";
+      if (what.infs && std::isinf(number)) return "inf";
     }
-    return false;
+    return {};
   });
 }
 
-std::optional<NanOrigin> find_nan(const Graph& graph, absl::Span<const Tensor> inputs) {
-  std::vector<Origin> origins;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    origins.push_back(has_nan(inputs[i]) ? Origin(NanOrigin{"", kNoLocation, static_cast<int>(i)}) : Origin());
-  }
-  for (const Origin& origin : Tracker().run(graph, inputs, origins).origins) {
+std::optional<InvalidOrigin> find_invalid(const Graph& graph, absl::Span<const Tensor> inputs, Invalid what) {
+  Tracker tracker(what);
+  for (const Origin& origin : tracker.run(graph, inputs, tracker.origins_of(inputs)).origins) {
     if (origin) return origin;
   }
   return std::nullopt;
 }
 
-Error nan_error(const NanOrigin& origin, const Graph* graph) {
+Error invalid_error(const InvalidOrigin& origin, const Graph* graph) {
+  const std::string found = concat("invalid value (", origin.number, ") encountered in ");
   if (!origin.primitive.empty()) {
-    Error error(ErrorKind::kFloatingPoint, concat("invalid value (nan) encountered in ", origin.primitive));
+    Error error(ErrorKind::kFloatingPoint, found + origin.primitive);
     return error.at(origin.location);
   }
   const std::string name =
       graph != nullptr ? input_name(*graph, static_cast<uint32_t>(origin.input)) : concat("input ", origin.input);
-  return Error(ErrorKind::kFloatingPoint, concat("invalid value (nan) encountered in ", name, " of the program"))
+  return Error(ErrorKind::kFloatingPoint, concat(found, name, " of the program"))
       .hint("it was there before the program ran");
 }
 
