@@ -112,6 +112,28 @@ def test_equal_bits_without_optimisation(tmp_path: Path) -> None:
     assert text.index("#ifdef __OPTIMIZE__\n#pragma GCC optimize") > 0
 
 
+def interrupted(seed: Any) -> Any:
+    """Functions of real numbers whose statements are apart, with what writes to memory between them."""
+    keys = ct.random.split(ct.random.key(seed), 12)
+    return ct.random.ball(keys[7], 3), ct.random.exponential(keys[10], (3,)), ct.random.bits(keys[11], (5,))
+
+
+def bools(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return ~c | (d & c), ~(a > 1) | ((b >= a) & c), ~(~(a > b) ^ d), (a > b) == c, ~c == d
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_is_written_where_it_is_used_is_evaluated_once(compiler: str, tmp_path: Path) -> None:
+    true = np.bool_(True)
+    programs = {f"interrupted {seed}": (interrupted, (np.int32(seed),)) for seed in (0, 2, 11)}
+    programs["bools"] = (bools, (np.float32(1), np.float32(2), true, ~true))
+    programs["arrays of bools"] = (
+        bools,
+        (np.float32([1, 2, np.nan]), np.float32(2), np.array([True, False, True]), true),
+    )
+    check(programs, compiler, "x86-64-v2", tmp_path)
+
+
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
 def test_nothing_is_unused(tmp_path: Path) -> None:
     """In loops until no element is left, whether bools are NaN was asked."""

@@ -339,7 +339,9 @@ def test_debug_infs(run):
         assert float(run(f)(1.0)[0]) > 1
         run(lambda x: cnp.where(x > 0, 1 / x, 0.0))(0.0)  # what `where` leaves behind reaches no result of jit's
         assert np.isnan(run(lambda x: cnp.log(x))(-1.0))
-        with pytest.raises(FloatingPointError, match=r"invalid value \(inf\) encountered in exp\n  at .*test_debug\.py"):
+        with pytest.raises(
+            FloatingPointError, match=r"invalid value \(inf\) encountered in exp\n  at .*test_debug\.py"
+        ):
             run(f)(1000.0)
         with ct.debug_nans(), pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in log"):
             run(lambda x: cnp.log(x))(-1.0)

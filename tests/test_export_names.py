@@ -158,8 +158,6 @@ def test_names_that_the_library_has_already() -> None:
     for other in ("f_entry_0", "f_program", "f_program_12"):
         with pytest.raises(ValueError, match=f"'{other}' would define nf_{other}"):
             ct.export.library("nf", {"f": f, other: f})
-    with pytest.raises(ValueError, match="a type of the header"):
-        ct.export.library("ct", {"run": f})
     program = ct.export.compile(lambda program: program, {"w": X}, name="program")
     assert "} program_program;" not in program.header()
 
@@ -277,3 +275,57 @@ def test_members_say_what_python_calls_them() -> None:
     assert "  step_p_class_ class_; /* ['class'] */\n" in header
     assert "  int8_t int_; /* ['int']: int8[] */" in header
     assert "  float plain[3];\n" in header
+
+
+@pytest.mark.parametrize("name", ["ct", "CT", "ct_tanh_f32", "stdint", "string", "m"])
+def test_libraries_in_the_place_of_others(name: str) -> None:
+    with pytest.raises(ValueError, match=f"'{name}' cannot name a library: "):
+        ct.export.compile(lambda x: x, X, name=name)
+
+
+def test_functions_whose_macros_are_one() -> None:
+    function = ct.export.function(lambda x: x * 2, X)
+    with pytest.raises(
+        ValueError, match=r"'F' would define the macro L_F_WORKSPACE, which 'f' has: macros are in capitals"
+    ):
+        ct.export.library("l", {"f": function, "F": function})
+
+
+@pytest.mark.parametrize("name", ["None", "import", "match"])
+def test_python_modules_of_libraries_that_are_keywords(name: str, tmp_path: Path) -> None:
+    ct.export.compile(lambda x: x * 2, X, name=name).save(tmp_path, files=("py", "so", "h"))
+    made = module(tmp_path, name)
+    (function,) = [value for key, value in vars(made).items() if key in (name, f"{name}_")]
+    assert function(X).tolist() == [2, 4, 6]
+
+
+@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+@pytest.mark.parametrize("name", ["self", "fn", "impl", "crate", "type"])
+def test_rust_modules_of_libraries_that_are_keywords(name: str, tmp_path: Path) -> None:
+    ct.export.compile(lambda x: x * 2, X, name=name).save(tmp_path, files=("rs", "a"))
+    compile_rust(tmp_path, name)
+
+
+@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+def test_rust_functions_that_the_prelude_has(tmp_path: Path) -> None:
+    function = ct.export.function(lambda x: x.sum(), X)
+    ct.export.library("l", {"Ok": function, "Err": function, "None": function}).save(tmp_path, files=("rs", "a"))
+    compile_rust(tmp_path, "l")
+
+
+def compile_rust(folder: Path, name: str) -> None:
+    (folder / f"{name}.rs").rename(folder / "module.rs")
+    (folder / "main.rs").write_text("mod module;\nfn main() { module::check().unwrap(); }\n")
+    done = subprocess.run(
+        ["rustc", "-D", "warnings", "-L", ".", "main.rs", "-o", "main"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[:2000]
+    subprocess.run([str(folder / "main")], check=True)
+
+
+def test_no_name_has_two_underscores(tmp_path: Path) -> None:
+    def double(double: Any, double_: Any) -> Any:
+        return double + double_
+
+    header = ct.export.compile(double, X, Y, name="double_it").header()
+    assert "double__" not in header

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
 import enum
@@ -277,6 +278,28 @@ def test_static_data_of_another_class(tmp_path: Path, monkeypatch: pytest.Monkey
                 TypeError, match=f"has a .*:{name} among its static data, and that of this process is another class"
             ):
                 ct.export.load(path)
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "named tuple"])
+def test_fields_in_another_order(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children are kept by their places: another order would exchange them."""
+
+    def made(*names: str) -> Any:
+        if kind == "named tuple":
+            return collections.namedtuple("Changing", names, module=__name__)
+        new = dataclasses.make_dataclass("Changing", names, frozen=True)
+        new.__module__, new.__qualname__ = __name__, "Changing"
+        return ct.tree_util.register_dataclass(new)
+
+    monkeypatch.setattr(sys.modules[__name__], "Changing", first := made("gain", "bias"), raising=False)
+    path = save(lambda p: p.gain - 10 * p.bias, first(gain=X, bias=X + 1), directory=tmp_path)
+    assert ct.export.load(path)(first(gain=X, bias=X + 1)).tolist() == (X - 10 * (X + 1)).tolist()
+    for names in (("bias", "gain"), ("gain", "offset"), ("gain", "bias", "more")):
+        monkeypatch.setattr(sys.modules[__name__], "Changing", made(*names))
+        with pytest.raises(
+            TypeError, match=f"with the fields gain, bias; in this process these are {', '.join(names)}\n"
+        ):
+            ct.export.load(path)
 
 
 def test_a_file_names_no_function_but_ours(tmp_path: Path) -> None:

@@ -63,7 +63,14 @@ Expression Emission::scalar(const Statement& s) {
   const auto binary = [&](std::string_view sign, Binding binding, Binding left, Binding right) {
     return Expression{concat(value(s.operands[0], left), " ", sign, " ", value(s.operands[1], right)), binding};
   };
-  const auto atoms = [&](std::string_view sign, Binding binding) { return binary(sign, binding, kUnary, kUnary); };
+  // Compilers take a `!` without parentheses beside another operator for a mistake.
+  const auto operand = [&](int i) {
+    const std::string text = value(s.operands[i], kUnary);
+    return text.front() == '!' ? concat("(", text, ")") : text;
+  };
+  const auto atoms = [&](std::string_view sign, Binding binding) {
+    return Expression{concat(operand(0), " ", sign, " ", operand(1)), binding};
+  };
   if (is_comparison(s.op)) {
     constexpr std::string_view kSigns[] = {"==", "!=", "<", "<=", ">", ">="};
     return atoms(kSigns[static_cast<int>(s.op) - static_cast<int>(ScalarOp::kEq)],
@@ -90,7 +97,7 @@ Expression Emission::scalar(const Statement& s) {
     case ScalarOp::kAnd:
     case ScalarOp::kOr:
     case ScalarOp::kXor:
-      return combined(s.op, dtype, value(s.operands[0], kUnary), value(s.operands[1], kUnary));
+      return combined(s.op, dtype, operand(0), operand(1));
     case ScalarOp::kNot:
       if (is_bool(dtype)) return {concat("!", value(s.operands[0], kAtom)), kUnary};
       if (is_promoted(dtype)) return {concat("(", memory_type(dtype), ")~", value(s.operands[0], kAtom)), kUnary};

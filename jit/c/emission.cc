@@ -38,7 +38,9 @@ Emission::Emission(const loop::Program& program, const Names& names, Helpers& he
       names_(names),
       values_(program.values.size()),
       uses_(program.values.size()),
+      runs_(program.blocks.size()),
       writes_before_(program.blocks.size()) {
+  find_runs(0, 0);
   count_uses();
 }
 
@@ -50,16 +52,19 @@ uint32_t times_written(const Statement& s) {
   return s.kind == StatementKind::kStore || s.kind == StatementKind::kIf || loop::is_instruction(s) ? 1 : 2;
 }
 
-// Until nothing more turns out to be unused: what only such values are made from is unused, too.
+// Until nothing more turns out to be unused: what only such values are made from is unused, too. Then once more, as it
+// is known what is written as calls.
 void Emission::count_uses() {
   std::vector<bool> unused(program.values.size(), false);
-  // What a call of a function of real numbers takes from outside is used once, by the call.
+  // What a call takes from outside is used once, by the call.
   std::vector<uint32_t> made_by(program.values.size(), 0), used_by;
-  loop::visit_statements(program, 0, [&](const Statement& s) {
-    const auto make = [&](Value value) { made_by[value] = s.expansion; };
-    loop::visit_arguments(program, s, make);
-    loop::visit_results(program, s, make);
-  });
+  for (BlockId block = 0; block < program.blocks.size(); ++block) {
+    for (size_t i = 0; i < runs_[block].size(); ++i) {
+      const auto make = [&](Value value) { made_by[value] = runs_[block][i]; };
+      loop::visit_arguments(program, program.blocks[block].statements[i], make);
+      loop::visit_results(program, program.blocks[block].statements[i], make);
+    }
+  }
   const auto use = [&](Value value, BlockId block, size_t position, uint32_t times) {
     uses_[value].count += times;
     uses_[value].block = block;
@@ -69,7 +74,7 @@ void Emission::count_uses() {
     const uint32_t times = times_written(s);
     const bool only_multiplies = s.kind == StatementKind::kScalar && (s.op == ScalarOp::kMul || s.op == ScalarOp::kDiv);
     if (s.kind != StatementKind::kStore && !only_multiplies) {
-      loop::visit_inputs(program, s, [&](Value value) { uses_[value].adds = true; });
+      c::visit_inputs(program, s, [&](Value value) { uses_[value].adds = true; });
       loop::visit_yields(program, s, [&](Value value) { uses_[value].adds = true; });
     }
     if (never_runs(program, s)) {
@@ -78,9 +83,10 @@ void Emission::count_uses() {
       }
       return;
     }
-    loop::visit_inputs(program, s, [&](Value value) {
-      if (s.expansion == 0 || made_by[value] == s.expansion) return use(value, block, position, times);
-      if (std::exchange(used_by[value], s.expansion) != s.expansion) use(value, block, position, 1);
+    const uint32_t run = runs_[block][position];
+    c::visit_inputs(program, s, [&](Value value) {
+      if (!is_call_[run] || made_by[value] == run) return use(value, block, position, times);
+      if (std::exchange(used_by[value], run) != run) use(value, block, position, 1);
     });
     const auto yield = [&](Value value, BlockId from) { use(value, from, program.blocks[from].statements.size(), 1); };
     if (s.kind == StatementKind::kFor) {
@@ -110,16 +116,21 @@ void Emission::count_uses() {
       loop::visit_blocks_of(program, s, [&](BlockId inner) { self(inner, self); });
     }
   };
-  for (bool found = true; found;) {
+  const auto count_all = [&] {
     std::ranges::fill(uses_, Uses{});
     used_by.assign(program.values.size(), 0);
     count_block(0, count_block);
+  };
+  for (bool found = true; found;) {
+    count_all();
     found = false;
     for (Value value = 0; value < uses_.size(); ++value) {
       if (uses_[value].count > 0 || unused[value]) continue;
       unused[value] = found = true;
     }
   }
+  find_calls(0);
+  count_all();
   for (BlockId block = 0; block < program.blocks.size(); ++block) {
     uint32_t writes = 0;
     for (const Statement& s : program.blocks[block].statements) {
@@ -157,6 +168,12 @@ std::string Emission::value(Value value, Binding least) {
   const Expression& known = values_[value];
   CT_CHECK(!known.text.empty());
   return known.binding < least ? concat("(", known.text, ")") : known.text;
+}
+
+std::string Emission::in_byte(Value value) {
+  const Expression& known = values_[value];
+  if (!is_bool(program.values[value].dtype) || known.binding != kBitwise) return this->value(value);
+  return concat("(bool)(", known.text, ")");
 }
 
 std::string Emission::index(const Index& index, Binding least) {
@@ -297,8 +314,8 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
   switch (s.kind) {
     case StatementKind::kStore: {
       const DType dtype = s.dtype;
-      const std::string stored =
-          is_small_float(dtype) ? concat(helpers.encode(dtype), "(", value(s.operands[0]), ")") : value(s.operands[0]);
+      const std::string stored = is_small_float(dtype) ? concat(helpers.encode(dtype), "(", value(s.operands[0]), ")")
+                                                       : in_byte(s.operands[0]);
       return line(element(s.buffer, s.index), " = ", stored, ";");
     }
     case StatementKind::kFor:

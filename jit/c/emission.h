@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "jit/c/rare.h"
 #include "jit/c/source.h"
 #include "jit/cost/cost.h"
@@ -33,6 +34,13 @@ struct Uses {
   loop::BlockId block = loop::kNoBlock;  // of the one use
   uint32_t position = 0;
   bool adds = false;  // it may be added to something
+};
+
+// A call of a function of real numbers: what the statements up to `end` are.
+struct Call {
+  uint32_t end = 0;
+  loop::Value result = loop::kNoValue;
+  std::vector<loop::Value> arguments;
 };
 
 // How often a statement writes out what it reads, at least: what is read in each iteration, or written out more than
@@ -78,6 +86,8 @@ class Emission {
 
   // ---- values
   std::string value(loop::Value value, Binding least = kChoice);
+  // What is assigned to memory, where bools are bytes: GCC warns of some made of several that an int may be lost.
+  std::string in_byte(loop::Value value);
   std::string index(const loop::Index& index, Binding least = kChoice);
   std::string buffer(loop::BufferId buffer);  // a pointer to its first real element
   std::string element(loop::BufferId buffer, const loop::Index& index);
@@ -101,7 +111,8 @@ class Emission {
   void while_loop(const loop::While& loop);
   void if_else(const loop::If& branch, loop::BlockId block, uint32_t position);
   void product(const loop::Gemm& gemm);  // products.cc
-  // A call of a function of real numbers, if the statements from `begin` on are one (functions.cc): where it ends.
+  // Writes a call of a function of real numbers, if the statements from `begin` on are one (functions.cc): where it
+  // ends.
   uint32_t function_call(loop::BlockId block, uint32_t begin, uint32_t end);
 
   // ---- memory of products
@@ -122,6 +133,8 @@ class Emission {
 
  private:
   void count_uses();
+  void find_runs(loop::BlockId block, uint32_t around);  // functions.cc
+  void find_calls(loop::BlockId block);
   std::string call_of(const std::vector<loop::Value>& arguments, const Stretch& stretch, Sides* part,
                       std::string_view suffix);
   void usual_side(const loop::If& branch, loop::BlockId block, uint32_t position);
@@ -133,11 +146,24 @@ class Emission {
   const Names& names_;
   std::vector<Expression> values_;
   std::vector<Uses> uses_;
-  std::vector<std::vector<uint32_t>> writes_before_;  // by block and position
+  // Runs of statements that one function of real numbers has been expanded to, and what is inside of these: numbers by
+  // block and position, 0 for none. Where something else stands between them they are several.
+  std::vector<std::vector<uint32_t>> runs_;
+  std::vector<bool> is_call_ = {false};                                  // by run
+  absl::flat_hash_map<std::pair<loop::BlockId, uint32_t>, Call> calls_;  // by where they begin
+  std::vector<std::vector<uint32_t>> writes_before_;                     // by block and position
   size_t next_name_ = 0;
   int64_t scratch_used_ = 0, arena_uses_ = 0;
   double pending_ = 0;  // time since the program asked whether to stop
 };
+
+// Calls visit(value) for what the statement reads in C, which takes an exponent as an integer only.
+template <typename Visit>
+void visit_inputs(const loop::Program& program, const loop::Statement& s, const Visit& visit) {
+  if (s.kind != loop::StatementKind::kScale) return loop::visit_inputs(program, s, visit);
+  visit(s.operands[0]);
+  visit(s.operands[1]);
+}
 
 // Calls visit(statement) for the statement and those inside it, as far as they are written: not for instructions that
 // nothing uses, nor inside loops that never run.
@@ -160,7 +186,7 @@ void visit_uses(const Emission& e, const loop::Statement& s, const Use& use) {
     }
     return;
   }
-  loop::visit_inputs(e.program, s, use);
+  c::visit_inputs(e.program, s, use);
   loop::visit_yields(e.program, s, use);
 }
 

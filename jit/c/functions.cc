@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "jit/c/emission.h"
 #include "jit/loop/visit.h"
+#include "runtime/error.h"
 
 namespace ct::jit::c {
 
@@ -33,7 +34,7 @@ void add(const loop::Program& program, const Statement& s, const IsUsed& is_used
     if (!run.defined.contains(value) && std::ranges::find(run.arguments, value) == run.arguments.end())
       run.arguments.push_back(value);
   };
-  loop::visit_inputs(program, s, [&](Value value) { use(value, times_written(s)); });
+  c::visit_inputs(program, s, [&](Value value) { use(value, times_written(s)); });
   const bool has_blocks =
       s.kind == StatementKind::kIf || s.kind == StatementKind::kFor || s.kind == StatementKind::kWhile;
   if (!has_blocks && !loop::is_instruction(s)) run.only_computes = false;
@@ -57,36 +58,69 @@ void add(const loop::Program& program, const Statement& s, const IsUsed& is_used
 
 }  // namespace
 
-uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
-  const std::vector<Statement>& statements = program.blocks[id].statements;
-  const uint32_t expansion = statements[begin].expansion;
-  if (expansion == 0 || in_function) return begin;
-  uint32_t after = begin;
-  Run run;
-  const auto is_used = [&](Value value) { return uses_[value].count > 0; };
-  while (after < end && statements[after].expansion == expansion) add(program, statements[after++], is_used, run);
-  // All that is used elsewhere must be one value.
-  Value result = loop::kNoValue;
-  for (const Value value : run.defined) {
-    const auto inside = run.used.find(value);
-    if (uses_[value].count <= (inside == run.used.end() ? 0 : inside->second)) continue;
-    if (result != loop::kNoValue) return begin;
-    result = value;
+// `around`: the run that the block is inside of.
+void Emission::find_runs(BlockId block, uint32_t around) {
+  const std::vector<Statement>& statements = program.blocks[block].statements;
+  for (size_t i = 0; i < statements.size(); ++i) {
+    const Statement& s = statements[i];
+    const bool goes_on = i > 0 && s.expansion == statements[i - 1].expansion && s.group == statements[i - 1].group;
+    uint32_t run = around;
+    if (around == 0 && s.expansion != 0) {
+      if (!goes_on) is_call_.push_back(false);
+      run = static_cast<uint32_t>(is_call_.size() - 1);
+    }
+    runs_[block].push_back(run);
+    loop::visit_blocks_of(program, s, [&](BlockId inner) { find_runs(inner, run); });
   }
-  if (result == loop::kNoValue || !run.only_computes) return begin;
+}
+
+// Runs that compute one value for the others, of something.
+void Emission::find_calls(BlockId block) {
+  const std::vector<Statement>& statements = program.blocks[block].statements;
+  const auto is_used = [&](Value value) { return uses_[value].count > 0; };
+  for (uint32_t begin = 0, end; begin < statements.size(); begin = end) {
+    const uint32_t number = runs_[block][begin];
+    end = begin + 1;
+    if (number == 0) {
+      loop::visit_blocks_of(program, statements[begin], [&](BlockId inner) { find_calls(inner); });
+      continue;
+    }
+    while (end < statements.size() && runs_[block][end] == number) ++end;
+    Run run;
+    for (uint32_t i = begin; i < end; ++i) add(program, statements[i], is_used, run);
+    Value result = loop::kNoValue;
+    bool is_one = true;
+    for (const Value value : run.defined) {
+      const auto inside = run.used.find(value);
+      if (uses_[value].count <= (inside == run.used.end() ? 0 : inside->second)) continue;
+      is_one = result == loop::kNoValue;
+      if (!is_one) break;
+      result = value;
+    }
+    if (!is_one || result == loop::kNoValue || !run.only_computes || run.arguments.empty()) continue;
+    is_call_[number] = true;
+    calls_[{block, begin}] = {end, result, std::move(run.arguments)};
+  }
+}
+
+uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
+  const auto found = calls_.find({id, begin});
+  if (found == calls_.end() || in_function) return begin;
+  const auto& [after, result, arguments] = found->second;
+  CT_CHECK(after <= end);
   const Stretch stretch{id, begin, after, {result}};
-  const bool reads = std::ranges::any_of(run.arguments, [&](Value value) { return values_[value].reads; });
+  const bool reads = std::ranges::any_of(arguments, [&](Value value) { return values_[value].reads; });
   if (sides == nullptr) {
-    const std::string call = call_of(run.arguments, stretch, nullptr, "");
+    const std::string call = call_of(arguments, stretch, nullptr, "");
     define_at(result, {call, kAtom, reads}, id, after - 1);
     return after;
   }
   Sides usual = usual_sides(*this, stretch), asking = asking_sides(*this, stretch);
   if (sides->asks && asking.branches) {
-    sides->taken.push_back(call_of(run.arguments, stretch, &asking, "_is_rare"));
+    sides->taken.push_back(call_of(arguments, stretch, &asking, "_is_rare"));
   }
   if (!sides->needed.contains(result)) return after;
-  const std::string call = call_of(run.arguments, stretch, &usual, asking.branches ? "_usual" : "");
+  const std::string call = call_of(arguments, stretch, &usual, asking.branches ? "_usual" : "");
   define_at(result, {call, kAtom, reads}, id, after - 1);
   return after;
 }

@@ -25,7 +25,7 @@ void add_needed(const Emission& e, BlockId block, uint32_t begin, uint32_t end, 
     if (loop::is_instruction(s)) {
       if (!is_needed(s.result) || e.uses(s.result).count == 0) continue;
       if (s.kind == StatementKind::kLoad) loads.insert(s.buffer);
-      loop::visit_inputs(e.program, s, need);
+      c::visit_inputs(e.program, s, need);
       continue;
     }
     const BlockId rare = s.kind == StatementKind::kIf ? rare_side(e.program, e.program.ifs[s.detail]) : loop::kNoBlock;

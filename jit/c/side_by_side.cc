@@ -112,7 +112,7 @@ class SideBySide {
         continue;
       }
       // What it begins with is put into arrays where the piece before it ends.
-      loop::visit_inputs(e_.program, s, [&](Value value) { use(value, piece); });
+      c::visit_inputs(e_.program, s, [&](Value value) { use(value, piece); });
       const For& inner = e_.program.fors[s.detail];
       find_crossing(inner.body, piece);
       for (const Carry& carry : inner.carries) use(carry.next, piece);
@@ -150,7 +150,7 @@ class SideBySide {
       }
       piece(std::move(stretch), [&] {
         if (steps) step(*inner, names);
-        for (size_t c = 0; c < carried.size(); ++c) e_.line(carried[c], " = ", e_.value(next->carries[c].init), ";");
+        for (size_t c = 0; c < carried.size(); ++c) e_.line(carried[c], " = ", e_.in_byte(next->carries[c].init), ";");
       });
       if (next == nullptr) return;
       for (size_t c = 0; c < carried.size(); ++c) {
@@ -193,7 +193,7 @@ class SideBySide {
     const auto write = [&](bool asks) {
       statements(stretch);
       if (asks) return;
-      for (const auto& [value, place] : kept) e_.line(place, " = ", e_.value(value), ";");
+      for (const auto& [value, place] : kept) e_.line(place, " = ", e_.in_byte(value), ";");
       after();
     };
     if (asks_for_rare(e_, stretch)) {
@@ -225,7 +225,7 @@ class SideBySide {
     std::vector<std::string> next;
     const auto plain = std::ranges::count_if(inner.carries, [](const Carry& carry) { return !carry.combine; });
     for (const Carry& carry : inner.carries) {
-      next.push_back(e_.value(carry.next, carry.combine ? kUnary : kChoice));
+      next.push_back(carry.combine ? e_.value(carry.next, kUnary) : e_.in_byte(carry.next));
       if (carry.combine || plain < 2) continue;
       const std::string name = e_.fresh("next");
       e_.line("const ", e_.declared(dtype(carry.init), name, next.back()));

@@ -264,6 +264,8 @@ class _Writer:
             back, text = self.classes[signature.name], self._result_class(signature, results)
         opening = _listed(f"def {title}(", declared, f") -> {back}:")
         symbol = f"_library.{signature.symbol}"
+        if signature.symbol in _KEYWORDS:
+            symbol = f'getattr(_library, "{signature.symbol}")'
         call = [f'    "{title}",', f"    {symbol},", *(f"    {each}," for each in passed)]
         doc = [f"{own[p.name]}: {self._remark(p)}" for p in signature.parameters]
         doc += [_text(line).strip() for line in length_remarks(signature)]

@@ -240,7 +240,7 @@ def unique(name: str, taken: set[str]) -> str:
     made, number = name, 1
     while made in taken:
         number += 1
-        made = f"{name}_{number}"
+        made = f"{name.rstrip('_')}_{number}"  # two underscores are C++'s
     taken.add(made)
     return made
 

@@ -14,7 +14,7 @@ from cotangent.export._cmake import cmake_text, cmake_version_text, pkg_config_t
 from cotangent.export._cpp import cpp_header
 from cotangent.export._ctypes import python_module
 from cotangent.export._function import Function
-from cotangent.export._header import Facts, description, header
+from cotangent.export._header import Facts, description, header, workspace_name
 from cotangent.export._javascript import loader
 from cotangent.export._julia import julia_module
 from cotangent.export._layout import Library
@@ -52,6 +52,53 @@ _SYSTEM_LIBRARIES = frozenset(
             "atomic",
         ),
         *("crypt", "resolv", "anl", "nsl", "z", "gomp", "omp", "quadmath", "gfortran"),
+    )
+)
+# Headers that programs include: a folder with another of the name would go before.
+_HEADERS = frozenset(
+    (
+        *(
+            "assert",
+            "complex",
+            "ctype",
+            "errno",
+            "fenv",
+            "float",
+            "inttypes",
+            "iso646",
+            "limits",
+            "locale",
+            "math",
+            "setjmp",
+            "signal",
+        ),
+        *(
+            "stdalign",
+            "stdarg",
+            "stdatomic",
+            "stdbool",
+            "stddef",
+            "stdint",
+            "stdio",
+            "stdlib",
+            "stdnoreturn",
+            "string",
+            "tgmath",
+        ),
+        *(
+            "threads",
+            "time",
+            "uchar",
+            "wchar",
+            "wctype",
+            "immintrin",
+            "unistd",
+            "fcntl",
+            "memory",
+            "malloc",
+            "strings",
+            "sched",
+        ),
     )
 )
 _OF_LIBRARY = ("signature", "describe", "error", "check")
@@ -271,6 +318,14 @@ def make(
             )
     if not functions:
         raise ValueError(f"export of {name}: a library has at least one function")
+    if name.lower() == "ct" or name.lower().startswith("ct_"):
+        raise ValueError(
+            f"export: {name!r} cannot name a library: what begins with ct_ is of all libraries, and of C source"
+        )
+    if name in _HEADERS:
+        raise ValueError(
+            f"export: {name!r} cannot name a library: {name}.h is a header of C, whose place it would take"
+        )
     library = Library(name)
     symbols = {key: symbol_of(key) for key in functions}
     taken = {f"{name}_{word}" for word in _OF_LIBRARY}
@@ -280,12 +335,18 @@ def make(
             if made in taken:
                 raise ValueError(f"export of {name}: {key!r} would define {made}, which the library has already")
             taken.add(made)
+    macros: dict[str, str] = {f"{name}_SIGNATURE".upper(): "SIGNATURE"}
+    for key, symbol in symbols.items():
+        macro = workspace_name(symbol)
+        if macro in macros or macro in taken:
+            raise ValueError(
+                f"export of {name}: {key!r} would define the macro {macro}, which {macros.get(macro, 'a function')!r} has: macros are in capitals"
+            )
+        macros[macro] = key
     for key, symbol in symbols.items():
         of_another = re.fullmatch(r"(.*)_(entry_\d+|program|program_\d+)", symbol)
         if of_another is not None and of_another[1] in symbols.values():
             raise ValueError(f"export of {name}: {key!r} would define {symbol}, which the library has already")
-    if "ct_run" in symbols.values():
-        raise ValueError(f"export of {name}: a function cannot be called ct_run, which is a type of the header")
     library.names |= taken | {f"{symbol}_program" for symbol in symbols.values()}
     signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
     chosen = _target(default_target() if target is None else target)

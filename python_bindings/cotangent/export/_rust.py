@@ -106,7 +106,10 @@ impl<const BYTES: usize> Default for Workspace<BYTES> {
 }
 """
 
-_OWN = ("Error", "Run", "Workspace", "WORKSPACE", "SIGNATURE", "check", "result", "ffi", "core", "BYTES")
+_OWN = (
+    *("Error", "Run", "Workspace", "WORKSPACE", "SIGNATURE", "check", "result", "ffi", "core", "BYTES"),
+    *("Ok", "Err", "Some", "None", "Option", "Result"),
+)
 
 
 def _element(kind: ArrayType) -> str:
@@ -126,6 +129,8 @@ class _Writer:
         self.functions = {s.name: self.names.take(function_word(s.name)) for s in signatures}
         self.constants = {s.name: self.names.take(f"{function_word(s.name).upper()}_WORKSPACE") for s in signatures}
         self.types = structure_names(library, self.names)
+        symbols = Names((f"{library.name}_{word}" for word in ("signature", "check", "error")), _KEYWORDS)
+        self.symbols = {s.name: symbols.take(s.symbol) for s in signatures}
 
     # ---- Structures --------------------------------------------------------------------------------------------------
 
@@ -199,7 +204,9 @@ class _Writer:
         """The function of C."""
         names = self.names.inner()
         parameters = [f"{names.take(p.name)}: {self._pointer(p)}" for p in signature.parameters]
-        return "        " + _listed(f"pub fn {signature.symbol}", [*parameters, "run: *const Run"], " -> i32;", 8)
+        symbol = self.symbols[signature.name]
+        link = "" if symbol == signature.symbol else f'        #[link_name = "{signature.symbol}"]\n'
+        return link + "        " + _listed(f"pub fn {symbol}", [*parameters, "run: *const Run"], " -> i32;", 8)
 
     def function(self, signature: Signature) -> str:
         facts, result = self.facts[signature.name], returned(signature)
@@ -231,7 +238,9 @@ class _Writer:
         if result is not None:
             kind = self._type(result.type)
             body.append(f"let mut {own[result.name]}: {kind} = {_zero(kind)};")
-        body.append(_checked_call(f"ffi::{signature.symbol}", [*passed, run], ")" if result is None else ")?;"))
+        body.append(
+            _checked_call(f"ffi::{self.symbols[signature.name]}", [*passed, run], ")" if result is None else ")?;")
+        )
         if result is not None:
             body.append(f"Ok({own[result.name]})")
         head = [f"/// {_line(line)}" for line in described(signature, self.types)]

@@ -147,11 +147,19 @@ def tree_to_json(tree: PyTreeDef) -> list[Any]:
     rows: list[Any] = []
     for kind, arity, type_, keys in nodes:
         name = None if type_ is None else _name_of(type_)
+        fields = [] if type_ is None else [_fields(type_)]
         try:
-            rows.append([kind, arity, name, _encoded(keys)])
+            rows.append([kind, arity, name, _encoded(keys), *fields])
         except _UnsaveableError as error:
-            rows.append([kind, arity, name, {"lost": str(error)}])
+            rows.append([kind, arity, name, {"lost": str(error)}, *fields])
     return rows
+
+
+def _fields(type_: type) -> list[str]:
+    """The names in whose order a class has its children and static data, as far as it says so."""
+    if dataclasses.is_dataclass(type_):
+        return [field.name for field in dataclasses.fields(type_)]
+    return list(getattr(type_, "_fields", ()))
 
 
 def _found(name: str) -> Any:
@@ -184,12 +192,18 @@ def tree_from_json(rows: Sequence[Any]) -> PyTreeDef:
     """
     nodes = []
     try:
-        for kind, arity, name, keys in rows:
+        for kind, arity, name, keys, *fields in rows:
             if isinstance(keys, dict) and "lost" in keys:
                 raise MissingClassError(
                     f"the saved function has {name} among its arguments, whose static data could not be saved: {keys['lost']}"
                 )
-            nodes.append((kind, arity, None if name is None else _class(name), _decoded(keys)))
+            type_ = None if name is None else _class(name)
+            if type_ is not None and fields and fields[0] != _fields(type_):
+                raise MissingClassError(
+                    f"the saved function has {name} among its arguments, with the fields {', '.join(fields[0]) or 'none'}; in this process "
+                    f"these are {', '.join(_fields(type_)) or 'none'}\n  load it where the class is as it was, or export it again"
+                )
+            nodes.append((kind, arity, type_, _decoded(keys)))
         tree = PyTreeDef.__new__(PyTreeDef)
         tree.__setstate__((nodes,))
     except (ValueError, KeyError, AttributeError, OverflowError) as error:
