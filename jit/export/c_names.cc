@@ -381,7 +381,8 @@ std::string problem_of_function_name(std::string_view name) {
   if (words_of(kMacros).contains(name) || is_macro_by_form(name)) return "it is a macro of C's headers";
   if (is_library(name)) return "the C library has a function of this name, whose place it would take";
   if (name[0] == '_') return "names that begin with an underscore are reserved for the compiler and the C library";
-  if (name.size() > kLongestName) return concat("files are named after it; use up to ", kLongestName, " letters");
+  if (name.size() > kLongestName)
+    return concat("files or symbols are named after it; use up to ", kLongestName, " letters");
   return "";
 }
 

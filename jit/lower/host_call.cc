@@ -56,7 +56,8 @@ void emit_call(Frame& frame, const Equation& equation) {
   if (!primitive.reference) refuse("runs outside of generated code, but has no reference rule", "give it one");
   if (frame.options().host_functions == nullptr) {
     refuse("runs in this process (in a library or in Python), which the compiled program must do without",
-           "leave it out of the function, or give the primitive an expand rule");
+           "leave it out of the function: checks are results by ct.checkify.checkify(f), and a primitive of your own "
+           "needs an expand rule");
   }
   HostFunction function{.primitive = &primitive,
                         .attrs = library_attrs(frame.limits().known(), frame.graph(), equation),
