@@ -28,6 +28,7 @@ from cotangent._base.device import (  # noqa: E402
 )
 from cotangent._base.dimensions import dimension  # noqa: E402
 from cotangent._core import Array  # noqa: E402
+from cotangent._transforms import pickled_functions as _pickled_functions  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
@@ -87,6 +88,7 @@ if _TYPE_CHECKING:
 
 _array_methods.attach()
 _numpy_dispatch.attach()
+_pickled_functions.attach()
 _ragged_methods.attach()
 _ragged_axes.attach()
 _ragged_exchange.attach()

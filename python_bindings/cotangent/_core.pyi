@@ -315,6 +315,7 @@ class JitFunction(Generic[P, R]):
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
     __wrapped__: Callable[P, R]
     _options: Any
+    _signatures: Any
 
 class Primitive:
     @property
