@@ -56,6 +56,7 @@ if _TYPE_CHECKING:
     from cotangent import extend as extend
     from cotangent import flatten_util as flatten_util
     from cotangent import image as image
+    from cotangent import interop as interop
     from cotangent import nn as nn
     from cotangent import ops as ops
     from cotangent import per_example as per_example
@@ -64,6 +65,9 @@ if _TYPE_CHECKING:
     from cotangent import sharding as sharding
     from cotangent import test_util as test_util
     from cotangent import typing as typing
+    from cotangent._ops.products import einsum as einsum
+    from cotangent._ops.products import tensordot as tensordot
+    from cotangent._ops.shapes import transpose as transpose
     from cotangent._profiling import explain as explain
     from cotangent._profiling import profile as profile
     from cotangent._transforms.jacobians import hessian as hessian
@@ -99,12 +103,14 @@ __version__ = "0.1.0"
 # Loaded at first use, to keep the import short.
 _MODULES = (
     "ad_checkpoint", "checkify", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "export", "extend",
-    "flatten_util", "image", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "typing",
+    "flatten_util", "image", "interop", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "typing",
 )  # fmt: skip
 _NAMES = {
     name: module
     for module, names in {
         "_ops.packing": ("pack",),
+        "_ops.products": ("einsum", "tensordot"),  # opt_einsum looks for these three in the package of an array
+        "_ops.shapes": ("transpose",),
         "_profiling": ("explain", "profile"),
         "ad_checkpoint": ("checkpoint", "checkpoint_policies", "remat"),
         "custom_derivatives": ("closure_convert", "custom_gradient"),
@@ -156,6 +162,7 @@ __all__ = [
     "dimension",
     "disable_jit",
     "effects_barrier",
+    "einsum",
     "enable_x64",
     "ensure_compile_time_eval",
     "errors",
@@ -191,7 +198,9 @@ __all__ = [
     "pure_callback",
     "ragged",
     "remat",
+    "tensordot",
     "transform",
+    "transpose",
     "tree",
     "tree_util",
     "typeof",
