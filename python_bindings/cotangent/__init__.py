@@ -64,6 +64,7 @@ if _TYPE_CHECKING:
     from cotangent import scipy as scipy
     from cotangent import sharding as sharding
     from cotangent import test_util as test_util
+    from cotangent import testing as testing
     from cotangent import typing as typing
     from cotangent._ops.products import einsum as einsum
     from cotangent._ops.products import tensordot as tensordot
@@ -103,7 +104,7 @@ __version__ = "0.1.0"
 # Loaded at first use, to keep the import short.
 _MODULES = (
     "ad_checkpoint", "checkify", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "export", "extend",
-    "flatten_util", "image", "interop", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "typing",
+    "flatten_util", "image", "interop", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "testing", "typing",
 )  # fmt: skip
 _NAMES = {
     name: module
