@@ -44,8 +44,8 @@ def assert_allclose(
         same_dtype: whether dtypes must be equal.
         shown: how many of the elements that differ are shown, the largest differences first.
 
-    The error has the paths of leaves, and for each how many elements differ, and of those that differ most the indices, both values, the difference, how many times
-    the tolerance it is, and how many numbers of the dtype lie between (ulps).
+    The error has the paths of leaves, and for each how many elements differ. Of those that differ most it has the indices, both values, the
+    difference, how many times the tolerance it is, and how many numbers of the dtype lie between (ulps).
 
     >>> import cotangent as ct
     >>> from cotangent.testing import assert_allclose
