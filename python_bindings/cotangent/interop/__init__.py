@@ -31,7 +31,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return list(_MODULES)
 
 
 __all__: list[str] = []
