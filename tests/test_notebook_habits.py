@@ -24,7 +24,7 @@ import cotangent as ct
 shell = start_ipython()
 shell.user_ns.update(ct=ct, cnp=ct.numpy, x=ct.numpy.ones(3), rows=ct.ragged([[1.0], []]), f=ct.jit(lambda a: a), d={"alpha": ct.numpy.ones(3)})
 expected = {
-    "x.cums": "cumsum", "x.at[0].se": "set", "cnp.cumulative_s": "cumulative_sum", "cnp.linalg.eig": "eigh", "ct.random.norm": "normal", 
+    "x.cums": "cumsum", "x.at[0].se": "set", "cnp.cumulative_s": "cumulative_sum", "cnp.linalg.eig": "eigh", "ct.random.norm": "normal",
     "rows.to_o": "to_offsets", "f.low": "lower", "ct.interop.to": "torch", 'd["al': "alpha", "ct.value_and_g": "value_and_grad",
 }
 for text, name in expected.items():
@@ -70,7 +70,7 @@ def test_what_is_large_is_printed_by_its_corners(kind: str) -> None:
     start = time.perf_counter()
     text = repr(x)
     assert time.perf_counter() - start < 2
-    assert len(text) < 3000
+    assert len(text) < 6000
     assert "..." in text
 
 
