@@ -32,6 +32,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return list(_MODULES)
-
-
-__all__: list[str] = []
