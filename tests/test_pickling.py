@@ -150,6 +150,14 @@ def test_programs_of_ragged_arguments() -> None:
     assert again(jitted)(rows).tolist() == [[1.0, 4.0], []]
 
 
+def test_signatures_that_are_forgotten_are_no_programs() -> None:
+    jitted = ct.jit(lambda x: x + 1)
+    jitted(1.0)
+    jitted.clear_cache()
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(jitted)
+
+
 def test_a_function_without_a_program_says_what_to_do() -> None:
     with pytest.raises(pickle.PicklingError, match="call it first, define it in a module, or use cloudpickle"):
         pickle.dumps(ct.jit(lambda x: x + 1))

@@ -345,6 +345,16 @@ def _eval_shape(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _trace(self, *args, **kwargs).out_info
 
 
+_clear_entries = JitFunction.clear_cache
+
+
+def _clear_cache(self: JitFunction[..., Any]) -> None:
+    """Forgets every signature."""
+    _clear_entries(self)
+    self._signatures.clear()
+
+
+JitFunction.clear_cache = _clear_cache  # type: ignore[method-assign]
 JitFunction.trace = _trace  # type: ignore[method-assign]
 JitFunction.lower = _lower  # type: ignore[method-assign]
 JitFunction.eval_shape = _eval_shape  # type: ignore[method-assign]
