@@ -62,7 +62,7 @@ PyObject* right_shift(PyObject* left, PyObject* right) {
   bool is_unsigned = false;
   const int known = guarded(-1, [&] {
     Operand a, b;
-    if (!read_operand(left, a) || !read_operand(right, b)) return 0;
+    if (answers_operators(right) || !read_operand(left, a) || !read_operand(right, b)) return 0;
     is_unsigned = is_unsigned_integer(promote_types(a.type, b.type).dtype);
     return 1;
   });
@@ -107,7 +107,7 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
                                           primitive("ne"), primitive("gt"), primitive("ge")};
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     Operand operands[2];
-    if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) {
+    if (answers_operators(right) || !read_operand(left, operands[0]) || !read_operand(right, operands[1])) {
       // For == and != Python would fall back on identity, which is never what a program means.
       if (PyList_Check(right) || PyTuple_Check(right)) {
         throw Error(ErrorKind::kType, concat("an array cannot be compared with a ", Py_TYPE(right)->tp_name))

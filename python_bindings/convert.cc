@@ -364,6 +364,7 @@ void register_conversions(py::module_& module) {
     return std::make_pair(numpy_dtype(type.dtype), type.weak);
   });
   module.def("has_array_method", [](py::handle object) { return array_method(object.ptr()) != nullptr; });
+  module.def("answers_operators", [](py::handle object) { return answers_operators(object.ptr()); });
   register_dlpack(module);
 }
 

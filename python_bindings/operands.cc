@@ -254,6 +254,11 @@ bool read_operand(PyObject* object, Operand& operand) {
   return true;
 }
 
+bool answers_operators(PyObject* object) {
+  return !is_array(object) && !is_python_scalar(object) && !py::isinstance<py::array>(object) &&
+         PyObject_HasAttrString(object, "__array_ufunc__") && array_method(object) == nullptr;
+}
+
 void read_any_operand(PyObject* object, Operand& operand) {
   if (read_operand(object, operand)) return;
   operand.owned = datum_from_python(object);
@@ -325,7 +330,8 @@ PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* ri
       }
     }
     Operand operands[2];
-    if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (answers_operators(right) || !read_operand(left, operands[0]) || !read_operand(right, operands[1]))
+      Py_RETURN_NOTIMPLEMENTED;
     check_sizes_beside_ragged(operands);
     Datum made[2];
     const Datum* promoted[2];

@@ -27,6 +27,9 @@ struct Operand {
 
 // False: not something arithmetic understands, so Python may try the other operand.
 bool read_operand(PyObject* object, Operand& operand);
+// Whether operators leave it to the object what they do with an array, as NumPy's do: it has units, labels or gaps
+// that are lost where its elements are taken. On the left of an operator it has been asked before.
+bool answers_operators(PyObject* object);
 // Anything an array can be made of; throws for the rest.
 void read_any_operand(PyObject* object, Operand& operand);
 

@@ -28,6 +28,7 @@ from cotangent._base.device import (  # noqa: E402
 )
 from cotangent._base.dimensions import dimension  # noqa: E402
 from cotangent._core import Array  # noqa: E402
+from cotangent._transforms import pickled_functions as _pickled_functions  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
@@ -55,6 +56,7 @@ if _TYPE_CHECKING:
     from cotangent import extend as extend
     from cotangent import flatten_util as flatten_util
     from cotangent import image as image
+    from cotangent import interop as interop
     from cotangent import nn as nn
     from cotangent import ops as ops
     from cotangent import per_example as per_example
@@ -62,7 +64,11 @@ if _TYPE_CHECKING:
     from cotangent import scipy as scipy
     from cotangent import sharding as sharding
     from cotangent import test_util as test_util
+    from cotangent import testing as testing
     from cotangent import typing as typing
+    from cotangent._ops.products import einsum as einsum
+    from cotangent._ops.products import tensordot as tensordot
+    from cotangent._ops.shapes import transpose as transpose
     from cotangent._profiling import explain as explain
     from cotangent._profiling import profile as profile
     from cotangent._transforms.jacobians import hessian as hessian
@@ -87,6 +93,7 @@ if _TYPE_CHECKING:
 
 _array_methods.attach()
 _numpy_dispatch.attach()
+_pickled_functions.attach()
 _ragged_methods.attach()
 _ragged_axes.attach()
 _ragged_exchange.attach()
@@ -97,12 +104,14 @@ __version__ = "0.1.0"
 # Loaded at first use, to keep the import short.
 _MODULES = (
     "ad_checkpoint", "checkify", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "export", "extend",
-    "flatten_util", "image", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "typing",
+    "flatten_util", "image", "interop", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "testing", "typing",
 )  # fmt: skip
 _NAMES = {
     name: module
     for module, names in {
         "_ops.packing": ("pack",),
+        "_ops.products": ("einsum", "tensordot"),  # opt_einsum looks for these three in the package of an array
+        "_ops.shapes": ("transpose",),
         "_profiling": ("explain", "profile"),
         "ad_checkpoint": ("checkpoint", "checkpoint_policies", "remat"),
         "custom_derivatives": ("closure_convert", "custom_gradient"),
@@ -155,6 +164,7 @@ __all__ = [
     "dimension",
     "disable_jit",
     "effects_barrier",
+    "einsum",
     "enable_x64",
     "ensure_compile_time_eval",
     "errors",
@@ -190,7 +200,9 @@ __all__ = [
     "pure_callback",
     "ragged",
     "remat",
+    "tensordot",
     "transform",
+    "transpose",
     "tree",
     "tree_util",
     "typeof",

@@ -61,9 +61,14 @@ def _operand(x: Any) -> bool:
     )
 
 
+def _asked(x: Any) -> bool:
+    """Whether an operator understands the operand on its right, and does not leave the answer to it."""
+    return _operand(x) and not _core.answers_operators(x)
+
+
 def _operator(function: Any) -> Any:
     def method(self: Array, other: Any) -> Any:
-        return function(self, other) if _operand(other) else NotImplemented
+        return function(self, other) if _asked(other) else NotImplemented
 
     return method
 
@@ -78,7 +83,7 @@ def _reflected(function: Any) -> Any:
 def _power(self: Array, other: Any, modulus: Any = None) -> Any:
     if modulus is not None:
         raise TypeError("pow() of arrays takes no modulus")
-    return elementwise.power(self, other) if _operand(other) else NotImplemented
+    return elementwise.power(self, other) if _asked(other) else NotImplemented
 
 
 # ---- Exchange with Python and NumPy ----------------------------------------------------------------------------------

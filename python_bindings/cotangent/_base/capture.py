@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.device import backend_for
+from cotangent._base.pickling import Scoped
 from cotangent._core import Array, Graph, PyTreeDef
 
 Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
@@ -25,7 +25,7 @@ _Wrapper = TypeVar("_Wrapper")
 FLOAT0 = np.dtype([("float0", "V")])  # JAX's dtype of derivatives of what has none
 
 # Names of mapped axes that are ragged, and their lengths.
-RAGGED_NAMES: ContextVar[Mapping[str, Array]] = ContextVar("ragged_names", default=types.MappingProxyType({}))
+RAGGED_NAMES: Scoped[Mapping[str, Array]] = Scoped(__name__, "RAGGED_NAMES", types.MappingProxyType({}))
 
 
 class ShapeDtypeStruct:

@@ -144,10 +144,10 @@ def fabs(x: Any, /) -> Array:
     return primitives.abs(real_only(x, "fabs"))
 
 
-@entrance("unary", primitives.sign)
 def sign(x: Any, /) -> Array:
-    """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``."""
-    return primitives.sign(x)
+    """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``. That of -0.0 is 0.0, as NumPy's and the array API standard's is."""
+    signs = primitives.sign(x)
+    return choose(primitives.eq(signs, literal(signs, 0.0)), 0.0, signs) if kind(signs) == "float" else signs
 
 
 @entrance("binary_ordered", primitives.max)

@@ -93,7 +93,7 @@ class ScalarType(type):
             return builtins.bool(cls.dtype == other.dtype)
         if isinstance(other, type):
             return cls.dtype.type is other  # so not Python's int, which is a weak type
-        return builtins.bool(cls.dtype == other)
+        return other is not None and builtins.bool(cls.dtype == other)  # NumPy takes None for float64
 
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)

@@ -39,14 +39,14 @@ def normalize_axis(axis: Any, rank: int, name: str) -> int:
     """An axis counted from the front.
 
     Raises:
-        ValueError: there is no such axis. TypeError: it is not an integer.
+        AxisError: there is no such axis: NumPy's, a ValueError and an IndexError. TypeError: it is not an integer.
     """
     try:
         number = operator.index(axis)
     except TypeError:
         raise TypeError(f"{name}: an axis must be an integer; got {axis!r}") from None
     if not -rank <= number < rank:
-        raise ValueError(f"{name}: axis {number} is out of bounds for an array with {rank} axes")
+        raise np.exceptions.AxisError(f"{name}: axis {number} is out of bounds for an array with {rank} axes")
     return number % rank if number < 0 else number
 
 

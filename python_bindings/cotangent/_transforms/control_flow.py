@@ -11,8 +11,10 @@ import numpy as np
 from cotangent import _core, config
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, set_length, wraps
 from cotangent._base.dimensions import Dim, not_negative, size_if_computed
+from cotangent._base.progress import REPORTS, Progress, Reporter
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.lengths import may_not_run
@@ -133,6 +135,8 @@ def scan(
     reverse: bool = False,
     unroll: int = 1,
     _split_transpose: bool = False,
+    *,
+    progress: Progress = None,
 ) -> tuple[Any, Any]:
     """A loop that carries state along the leading axis of arrays and stacks what each step yields.
 
@@ -144,9 +148,15 @@ def scan(
         reverse: whether to go from the last element to the first.
         unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
         _split_transpose: accepted for compatibility: how the backward loop is cut is the compiler's business.
+        progress: tells how far the loop is, some hundred times: True or a text shows a bar of the package tqdm, also in notebooks; a function is called
+            with the number of steps that are done and that of all steps. It is told by the loop that computes the values, once for all examples of
+            a ``vmap``.
 
     Returns:
         The last carry, and the stacked ``y``.
+
+    Raises:
+        ImportError: ``progress`` asks for tqdm, which is not installed. TypeError: it asks for a loop whose number of steps is a size.
 
     >>> import cotangent as ct
     >>> total, partial = ct.lax.scan(lambda c, x: (c + x, c), 0.0, ct.numpy.arange(4.0))
@@ -155,7 +165,36 @@ def scan(
     """
     del _split_transpose
     _check_unroll(unroll, "scan")
+    if progress is not None and progress is not False:
+        f, xs, length = _telling(f, xs, length, reverse, progress)
     return scan_with(f, init, xs, length=length, reverse=reverse)
+
+
+def _telling(
+    f: Callable[..., Any], xs: Any, length: Any, reverse: bool, progress: bool | str | Callable[[int, int], Any]
+) -> tuple[Callable[..., Any], Any, Any]:
+    """The arguments of a scan that tells how far it is: its steps are numbered."""
+    check_callable(f, "scan")
+    leaves = flatten_arguments(xs, "scan's xs")[0]
+    sizes = [leaf.shape[0] for leaf in leaves if leaf.ndim] + ([] if length is None else [length])
+    if not sizes or any(isinstance(size, Dim | Array) for size in sizes):
+        if not sizes:
+            return f, xs, length  # which is an error that scan has a message for
+        raise TypeError("scan: progress is told of loops whose number of steps is known when the program is captured")
+    steps = int(sizes[0])
+    report = Reporter(progress, steps)
+    every = max(1, steps // REPORTS)
+
+    @wraps(f)
+    def step(carry: Any, x: Any) -> Any:
+        number, own = x
+        result = f(carry, own)
+        done = steps - number if reverse else number + 1
+        due = (done % every == 0) | (done == steps)
+        cond(due, lambda done: bind_debug(report, (done,), {}), lambda done: None, done)
+        return result
+
+    return step, (np.arange(steps, dtype=np.int32), xs), length
 
 
 def scan_with(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from typing import TypeVar
 
 from cotangent import _core
+from cotangent._base.pickling import Scoped
 from cotangent._core import Graph
 from cotangent.errors import MemoryLimitError
 
@@ -40,7 +40,7 @@ class Division:
         return max(1, -(-size // own)), Division(self.pieces // own, self.whole)
 
 
-DIVISION: ContextVar[Division | None] = ContextVar("division", default=None)
+DIVISION: Scoped[Division | None] = Scoped(__name__, "DIVISION", None)
 
 
 @contextlib.contextmanager

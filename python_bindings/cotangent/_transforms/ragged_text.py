@@ -61,8 +61,9 @@ def _exact(
 def _rows_text(rows: Any, prefix: int, space: list[int]) -> str:
     """Nested rows as text. ``space`` counts the elements that are still printed before ``...`` stands for the others."""
     if isinstance(rows, np.ndarray):
+        left = max(space[0], 0)
         space[0] -= rows.size
-        return np.array2string(rows, separator=", ", prefix=" " * prefix, max_line_width=100)
+        return np.array2string(rows, separator=", ", prefix=" " * prefix, max_line_width=100, threshold=left)
     edge = int(np.get_printoptions()["edgeitems"])
     many = len(rows) > 2 * edge and (len(rows) > 100 or space[0] < sum(map(_count, rows)))
     texts = [_rows_text(row, prefix + 1, space) for row in (rows[:edge] if many else rows)]

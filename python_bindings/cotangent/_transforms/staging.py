@@ -175,6 +175,9 @@ class Compiled(_Stage):
         super().__init__(call)
         self._executable = executable
 
+    def __reduce__(self) -> Any:
+        return _compiled_again, (self._call,)  # for the machine that reads it
+
     def as_text(self) -> str:
         """The loops that were compiled."""
         return self._executable.loop_text()
@@ -212,6 +215,10 @@ class Compiled(_Stage):
         return call.captured.structure.unflatten(self._executable(leaves + call.captured.closure))
 
 
+def _compiled_again(call: _Call) -> Compiled:
+    return Lowered(call).compile()
+
+
 def captured_program(
     run: Function, leaves: Sequence[Any], structure: PyTreeDef, name: str, names: Sequence[str] | None = None
 ) -> Captured:
@@ -232,16 +239,33 @@ def captured_program(
     return captured
 
 
-class _Options:
-    """What `jit` was told of the arguments."""
+class Options(NamedTuple):
+    """What `jit` was told."""
 
-    def __init__(
-        self, static_positions: tuple[int, ...], static_names: tuple[str, ...], backend: str, memory_limit: int | None
-    ) -> None:
-        self.static_positions = static_positions
-        self.static_names = static_names
-        self.backend = backend
-        self.memory_limit = memory_limit
+    static_positions: tuple[int, ...]
+    static_names: tuple[str, ...]
+    donated_positions: tuple[int, ...]
+    donated_names: tuple[str, ...]
+    backend: str
+    threads: int
+    memory_limit: int | None
+
+
+class Signature(NamedTuple):
+    """What a jitted function was called with, but for values of arrays."""
+
+    structure: PyTreeDef  # of (arguments, keyword arguments), None for the static ones
+    types: list[ShapeDtypeStruct]
+    static_args: list[tuple[int, Any]]
+    static_kwargs: dict[str, Any]
+
+    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """Those of `Traced`'s makers."""
+        args, kwargs = self.structure.unflatten(self.types)
+        args = list(args)
+        for position, value in self.static_args:
+            args[position] = value
+        return args, {**kwargs, **self.static_kwargs}
 
 
 class WithoutStatic(NamedTuple):
@@ -259,7 +283,7 @@ def without_static(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dic
     Raises:
         ValueError: one cannot be hashed.
     """
-    options: _Options = self._options
+    options: Options = self._options
     fun = self.__wrapped__
     fixed = {number % len(args) for number in options.static_positions if -len(args) <= number < len(args)}
     static = {name: value for name, value in kwargs.items() if name in options.static_names}
@@ -281,7 +305,7 @@ def without_static(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dic
 
 def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
     """The program of a jitted function for such arguments, and the leaves of those that are not static."""
-    options: _Options = self._options
+    options: Options = self._options
     call, dynamic, keywords, _ = without_static(self, args, kwargs)
     compared: list[Comparison] = []
 
@@ -321,6 +345,16 @@ def _eval_shape(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _trace(self, *args, **kwargs).out_info
 
 
+_clear_entries = JitFunction.clear_cache
+
+
+def _clear_cache(self: JitFunction[..., Any]) -> None:
+    """Forgets every signature."""
+    _clear_entries(self)
+    self._signatures.clear()
+
+
+JitFunction.clear_cache = _clear_cache  # type: ignore[method-assign]
 JitFunction.trace = _trace  # type: ignore[method-assign]
 JitFunction.lower = _lower  # type: ignore[method-assign]
 JitFunction.eval_shape = _eval_shape  # type: ignore[method-assign]
@@ -335,8 +369,10 @@ def _trace_jit(
     sources: list[Any],
     static_args: list[tuple[int, Any]],
     static_kwargs: dict[str, Any],
-    memory_limit: int | None = None,
-    backend: str = "llvm",
+    *,
+    memory_limit: int | None,
+    backend: str,
+    signatures: list[Signature],
 ) -> tuple[Graph, list[Array], Any, list[Comparison]]:
     """What the jitted callable calls for a new signature: the program, what it closes over, a tree like its result, lengths to compare."""
     _, structure = _core.tree_flatten((args, kwargs), None)
@@ -367,6 +403,9 @@ def _trace_jit(
         lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
     )
     assert out_structure is not None
+    avals = [source if isinstance(source, tuple) else aval_of(source) for source in sources]
+    types = [ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak, *_ in avals]
+    signatures.append(Signature(structure, types, static_args, static_kwargs))
     placeholders = out_structure.unflatten([0] * out_structure.num_leaves)
     return graph, closure, placeholders, compared
 
@@ -507,20 +546,38 @@ def jit(
         raise ValueError(
             f"jit of {function_name(fun)}: memory_limit={memory_limit}; pass a number of bytes, or None for no limit"
         )
-    trace = functools.partial(_trace_jit, memory_limit=memory_limit, backend=compiler or "llvm")
-    jitted = _core.make_jit(
-        fun,
-        _trace_jit if memory_limit is None else trace,
-        sorted(set(positions)),
-        sorted(set(names)),
-        sorted(set(donated)),
-        sorted(set(keywords)),
-        function_name(fun),
+    options = Options(
+        tuple(sorted(set(positions))),
+        tuple(sorted(set(names))),
+        tuple(sorted(set(donated))),
+        tuple(sorted(set(keywords))),
         compiler,
         operator.index(threads),
+        memory_limit,
+    )
+    return jitted_with(fun, options)
+
+
+def jitted_with(fun: Function, options: Options) -> JitFunction[..., Any]:
+    """A jitted function, of options that `jit` has looked at."""
+    signatures: list[Signature] = []
+    trace = functools.partial(
+        _trace_jit, memory_limit=options.memory_limit, backend=options.backend or "llvm", signatures=signatures
+    )
+    jitted = _core.make_jit(
+        fun,
+        trace,
+        list(options.static_positions),
+        list(options.static_names),
+        list(options.donated_positions),
+        list(options.donated_names),
+        function_name(fun),
+        options.backend,
+        options.threads,
     )
     wraps(fun)(jitted)
-    jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler, memory_limit)
+    jitted._options = options
+    jitted._signatures = signatures
     return jitted
 
 

@@ -18,6 +18,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as
+from cotangent._base.pickling import own_name
 from cotangent._core import Array, Primitive
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import bits, comparisons, functions, reductions, running
@@ -77,6 +78,15 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
     _accumulate: Function | None
     _at: str | None
     _key: tuple[Any, ...]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return own_name(self) or super().__reduce_ex__(protocol)
+
+    def __copy__(self) -> ufunc[Result]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ufunc[Result]:
+        return self
 
     def __init__(
         self,

@@ -1,0 +1,34 @@
+"""Other packages beside this one: what each needs to take our arrays and functions, or to give us its own.
+
+Each module is for one package, which it imports when it is imported or called; docs/habits.md shows them:
+
+- `interop.einops`: importing it makes our arrays tensors for einops;
+- `interop.torch`: functions of ours as differentiable functions of torch, and functions and modules of torch in our programs;
+- `interop.data`: batches of arrays and of `Ragged`s from a torch ``DataLoader`` or any iterable;
+- `interop.safetensors`: pytrees in files, which are replaced when they are whole;
+- `interop.onnx`: programs to and from ONNX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cotangent.interop import data as data
+    from cotangent.interop import einops as einops
+    from cotangent.interop import onnx as onnx
+    from cotangent.interop import safetensors as safetensors
+    from cotangent.interop import torch as torch
+
+_MODULES = ("data", "einops", "onnx", "safetensors", "torch")
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"cotangent.interop.{name}")
+    raise AttributeError(f"module 'cotangent.interop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(_MODULES)
