@@ -240,10 +240,10 @@ def main() -> None:
         (file, name)
         for file in FILES
         for name in programs(file)
-        if any(part in f"{file.stem}.{name}" for part in given.only.split(","))
+        if any(part in f"{file.stem.removesuffix('_steps')}.{name}" for part in given.only.split(","))
     ]
     if given.list:
-        print("\n".join(f"{file.stem}.{name}" for file, name in wanted))
+        print("\n".join(f"{file.stem.removesuffix('_steps')}.{name}" for file, name in wanted))
         return
     print(HEAD, "| - " * HEAD.count(" | ") + "| - |", sep="\n")
     rows = []

@@ -101,7 +101,7 @@ def gymnax_policy_gradient():
             observation, state = carry
             choose, advance = jax.random.split(key)
             action = jax.random.categorical(choose, logits(params, observation))
-            following, state, reward, done, *_ = env.step(advance, state, action, env_params)
+            following, state, reward, *_ = env.step(advance, state, action, env_params)
             return (following, state), (observation, action, reward)
 
         start, *keys = jax.random.split(key, 33)
