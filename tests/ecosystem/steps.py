@@ -26,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "step_programs").glob("*_steps.py"))
 COMPARED = 4  # calls whose values are compared; they warm both sides up, too
 BLOCK_SECONDS = 0.05
+ROUNDS = 7
 TOLERANCE = 2e-3
 AIM_SLOWEST, AIM_FIRST = 1.1, 5.0  # how much slower a step may be, and how much sooner a first call is to be back
 
@@ -144,7 +145,7 @@ def unequal(theirs: list[list[float]], ours: list[list[float]]) -> str:
 
 def measure(file: Path, name: str, jax: str, cotangent: str, rounds: int) -> dict[str, Any]:
     """What one run of a program gives: times in seconds on both sides, or the reason why there are none."""
-    row: dict[str, Any] = {"program": f"{file.stem.removesuffix('_steps')}.{name}"}
+    row: dict[str, Any] = {"program": title(file, name)}
     with tempfile.TemporaryDirectory() as folder:
         sides = {"jax": Side(jax, [], file, name, folder)}
         sides["cotangent"] = Side(cotangent, ["-m", "cotangent.jax"], file, name, folder)
@@ -179,6 +180,16 @@ def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
     for field in ("first", "setup", "step"):
         row[field] = {of: median(run[field][of] for run in runs) for of in runs[0][field]}
     return row
+
+
+def measured(file: Path, name: str, jax: str, cotangent: str, rounds: int, processes: int) -> dict[str, Any]:
+    """What a program gives, of so many processes."""
+    return together([measure(file, name, jax, cotangent, rounds) for _ in range(processes)])
+
+
+def title(file: Path, name: str) -> str:
+    """What a program is called."""
+    return f"{file.stem.removesuffix('_steps')}.{name}"
 
 
 def ratio(row: dict[str, Any], field: str) -> float:
@@ -225,7 +236,7 @@ def main() -> None:
     parser.add_argument("--jax", default=sys.executable, help="a Python with JAX and the libraries")
     parser.add_argument("--cotangent", default=sys.executable, help="a Python with cotangent and the libraries")
     parser.add_argument("--only", default="", help="parts of FILE.PROGRAM, with commas between them")
-    parser.add_argument("--rounds", type=int, default=7, help="blocks of calls on each side")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="blocks of calls on each side")
     parser.add_argument(
         "--processes", type=int, default=1, help="how often a program is begun anew, for its first call"
     )
@@ -236,21 +247,16 @@ def main() -> None:
     if given.serve:
         serve(*given.serve)
         return
-    wanted = [
-        (file, name)
-        for file in FILES
-        for name in programs(file)
-        if any(part in f"{file.stem.removesuffix('_steps')}.{name}" for part in given.only.split(","))
-    ]
     if given.list:
-        print("\n".join(f"{file.stem.removesuffix('_steps')}.{name}" for file, name in wanted))
+        print("\n".join(title(file, name) for file in FILES for name in programs(file)))
         return
     print(HEAD, "| - " * HEAD.count(" | ") + "| - |", sep="\n")
     rows = []
-    for file, name in wanted:
-        runs = [measure(file, name, given.jax, given.cotangent, given.rounds) for _ in range(given.processes)]
-        rows.append(together(runs))
-        print(line(rows[-1]), flush=True)
+    for file in FILES:
+        for name in programs(file):
+            if any(part in title(file, name) for part in given.only.split(",")):
+                rows.append(measured(file, name, given.jax, given.cotangent, given.rounds, given.processes))
+                print(line(rows[-1]), flush=True)
     print("\n" + summary(rows))
     if given.out:
         Path(given.out).write_text(json.dumps(rows, indent=1))
