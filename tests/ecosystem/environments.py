@@ -61,7 +61,7 @@ def pip(environment: Environment, *arguments: str | Path) -> None:
 
 def prepare(environment: Environment) -> None:
     """Makes an environment, or does nothing where it is up to date."""
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes() + CONSTRAINTS.read_bytes() + sys.version.encode()).hexdigest()
+    digest = hashlib.sha256(f"{REQUIREMENTS.read_text()}{constrained('jax')}{sys.version}".encode()).hexdigest()
     stamp = environment.folder / "libraries.stamp"
     if not stamp.exists() or stamp.read_text() != digest:
         print(f"── libraries for {environment.folder.name}", flush=True)

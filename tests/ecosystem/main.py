@@ -41,7 +41,7 @@ def parts(workers: int, processes: int) -> dict[str, tuple[bytes, Callable[[], A
     for file in run.FILES:
         found[f"programs/{file.stem.removesuffix('_programs')}"] = (
             file.read_bytes(),
-            lambda file=file: run.compare(file, **pythons),
+            lambda file=file: run.compare(file, **pythons, kept=CACHE / "programs"),
         )
     for library, suite in suites.SUITES.items():
         found[f"suites/{library}"] = (

@@ -9,6 +9,7 @@ process of its own, twice: on both. A function of it is a program, and what it r
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.util
 import json
 import os
@@ -160,9 +161,18 @@ def rows(file: Path, theirs: dict[str, Any], ours: dict[str, Any], only: str = "
     return found
 
 
-def compare(file: Path, jax: str, cotangent: str, only: str = "") -> list[dict[str, Any]]:
-    """Runs a file's programs on both sides, and compares."""
-    return rows(file, run(jax, [], file, only), run(cotangent, ["-m", "cotangent.jax"], file, only), only)
+def compare(file: Path, jax: str, cotangent: str, only: str = "", kept: Path | None = None) -> list[dict[str, Any]]:
+    """Runs a file's programs on both sides, and compares. What JAX gives for all of them is kept in a folder, where one is named."""
+    digest = hashlib.sha256(file.read_bytes() + environments.REQUIREMENTS.read_bytes()).hexdigest()
+    reference = kept / f"{file.stem}-{digest[:16]}.json" if kept else None
+    if reference and reference.exists():
+        theirs = json.loads(reference.read_text())
+    else:
+        theirs = run(jax, [], file, only)
+        if reference:
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(json.dumps(theirs))
+    return rows(file, theirs, run(cotangent, ["-m", "cotangent.jax"], file, only), only)
 
 
 def main() -> None:
