@@ -1,6 +1,6 @@
 """Runs programs of unmodified libraries on JAX and on cotangent and compares: a table of library, version, program, result and reason.
 
-    python tests/ecosystem/run.py --jax JAX_PYTHON --cotangent COTANGENT_PYTHON [--only PART] [--out FILE]
+    python tests/ecosystem/run.py --jax JAX_PYTHON --cotangent COTANGENT_PYTHON [--only PART]
 
 The first Python has JAX and the libraries; the second has the libraries and cotangent, and no JAX. Each file of `programs/` runs in a
 process of its own, twice: on both. A function of it is a program, and what it returns is compared, to a relative 1e-3.
@@ -9,7 +9,7 @@ process of its own, twice: on both. A function of it is a program, and what it r
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
+import hashlib
 import importlib.util
 import json
 import os
@@ -21,21 +21,22 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import environments
+
 HERE = Path(__file__).resolve().parent
 FILES = sorted((HERE / "programs").glob("*_programs.py"))
 TOLERANCE = 1e-3
+# Programs' files, and beginnings of programs' names, that differ from what PyPI calls a library.
 _DISTRIBUTIONS = {
     "nnx_and_linen_further": "flax",
     "numpyro_further": "numpyro",
-    "transforms": "jax",
-    "kfac": "kfac-jax",
-    "probability": "tfp-nightly",
-    "ott": "ott-jax",
     "flax_linen": "flax",
     "flax_nnx": "flax",
     "haiku": "dm-haiku",
-    "dm_pix": "dm_pix",
     "e3nn": "e3nn-jax",
+    "kfac": "kfac-jax",
+    "ott": "ott-jax",
+    "probability": "tfp-nightly",
 }
 
 
@@ -139,11 +140,39 @@ def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
     return ""
 
 
-def version(python: str, library: str) -> str:
-    """The version of a library in an environment."""
-    code = f"import importlib.metadata as m; print(m.version({_DISTRIBUTIONS.get(library, library)!r}))"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "?"
+def library_of(file: Path, program: str) -> str:
+    """The name that PyPI has for the library of a program: its file's name says it, or, in a file of several, the program's."""
+    stem = file.stem.removesuffix("_programs")
+    names = {key.lower().replace("-", "_"): key for key in environments.versions()} | _DISTRIBUTIONS
+    parts = [stem, program.split("_")[0], "_".join(program.split("_")[:2])]
+    return next((names[part] for part in parts if part in names), "jax")
+
+
+def rows(file: Path, theirs: dict[str, Any], ours: dict[str, Any], only: str = "") -> list[dict[str, Any]]:
+    """What is to be said of each program of a file: its library, why it is not equal if it is not, and its seconds on both."""
+    found = []
+    for name, line in theirs.items():
+        if only not in f"{file.stem}.{name}":
+            continue
+        own = ours.get(name) or ours.get("import") or ours.get("process") or {"error": "did not run"}
+        seconds = {"jax": line.get("seconds", 0.0), "cotangent": own.get("seconds", 0.0)}
+        why = difference(line, own)
+        found.append({"library": library_of(file, name), "program": name, "error": why, "seconds": seconds})
+    return found
+
+
+def compare(file: Path, jax: str, cotangent: str, only: str = "", kept: Path | None = None) -> list[dict[str, Any]]:
+    """Runs a file's programs on both sides, and compares. What JAX gives for all of them is kept in a folder, where one is named."""
+    digest = hashlib.sha256(file.read_bytes() + environments.REQUIREMENTS.read_bytes()).hexdigest()
+    reference = kept / f"{file.stem}-{digest[:16]}.json" if kept else None
+    if reference and reference.exists():
+        theirs = json.loads(reference.read_text())
+    else:
+        theirs = run(jax, [], file, only)
+        if reference:
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(json.dumps(theirs))
+    return rows(file, theirs, run(cotangent, ["-m", "cotangent.jax"], file, only), only)
 
 
 def main() -> None:
@@ -152,44 +181,22 @@ def main() -> None:
     parser.add_argument("--jax", default=sys.executable, help="a Python with JAX and the libraries")
     parser.add_argument("--cotangent", default=sys.executable, help="a Python with cotangent and the libraries")
     parser.add_argument("--only", default="", help="a part of FILE.PROGRAM")
-    parser.add_argument("--reference", help="a file where the results of JAX are kept between runs")
-    parser.add_argument("--out", help="where the table goes, as Markdown")
-    parser.add_argument("--child")
+    parser.add_argument("--out", help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         child(given.child, given.only, given.out)
         return
-    kept: dict[str, Any] = (
-        json.loads(Path(given.reference).read_text()) if given.reference and Path(given.reference).exists() else {}
-    )
-    rows, equal, total = [], 0, 0
+    found = []
     for file in FILES:
         if given.only and given.only.split(".")[0] not in file.stem:
             continue
-        library = file.stem.removesuffix("_programs")
-        theirs = kept.get(library) or run(given.jax, [], file, "" if given.reference else given.only)
-        kept[library] = theirs
-        ours = run(given.cotangent, ["-m", "cotangent.jax"], file, given.only)
-        for name, line in theirs.items():
-            if given.only not in f"{file.stem}.{name}":
-                continue
-            own = ours.get(name) or ours.get("import") or ours.get("process") or {"error": "did not run"}
-            why = difference(line, own)
-            of = name.split("_")[0] if library in ("other", "further") else library
-            of = "dm_pix" if of == "dm" else of
-            total, equal = total + 1, equal + (not why)
-            seconds = f"{line.get('seconds', 0):.2f} | {own.get('seconds', 0):.2f}"
-            rows.append(
-                f"| {of} | {version(given.cotangent, of)} | {name} | {'equal' if not why else 'differs'} | {seconds} | {why.replace('|', '/')} |"
-            )
-            print(rows[-1], flush=True)
-    if given.reference:
-        Path(given.reference).write_text(json.dumps(kept))
-    head = "| library | version | program | result | s on JAX | s here | reason |\n| - | - | - | - | - | - | - |"
-    text = f"{head}\n" + "\n".join(rows) + f"\n\n{equal} of {total} programs give JAX's results.\n"
-    if given.out:
-        Path(given.out).write_text(text)
-    print(f"{equal} of {total} programs give JAX's results.")
+        for row in compare(file, given.jax, given.cotangent, given.only):
+            found.append(row)
+            times = " | ".join(f"{row['seconds'][of]:.2f}" for of in ("jax", "cotangent"))
+            result = "differs" if row["error"] else "equal"
+            print(f"| {row['library']} | {row['program']} | {result} | {times} | {row['error']} |", flush=True)
+    print(f"{sum(not row['error'] for row in found)} of {len(found)} programs give JAX's results.")
 
 
 if __name__ == "__main__":
