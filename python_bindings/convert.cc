@@ -114,6 +114,16 @@ void refuse_other_elements(py::handle object) {
   }
 }
 
+// Where 64 bits are off, a list of Python numbers does not become an array of them.
+[[noreturn]] void throw_out_of_bounds(const py::array& array, DType dtype) {
+  const py::object low = array.attr("min")();
+  const bool is_low = py::cast<bool>(py::bool_(low < py::int_(INT32_MIN)));
+  PyErr_Format(PyExc_OverflowError,
+               "Python integer %S out of bounds for %s\n  name a dtype that holds it, or set jax_enable_x64",
+               (is_low ? low : array.attr("max")()).ptr(), std::string(dtype_name(dtype)).c_str());
+  throw py::error_already_set();
+}
+
 // A nested list's dtype when all leaves are Python numbers: the weak default of the widest kind.
 Tensor tensor_from_list(py::handle object) {
   const py::module_ numpy = py::module_::import("numpy");
@@ -163,10 +173,11 @@ Tensor tensor_from_list(py::handle object) {
                         (py::cast<bool>(py::bool_(array.attr("min")() >= py::int_(INT32_MIN))) &&
                          py::cast<bool>(py::bool_(array.attr("max")() <= py::int_(INT32_MAX))));
       if (fits) dtype = narrow;
+      if (!fits && permitted_dtype(dtype) != dtype) throw_out_of_bounds(array, narrow);
     }
     array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
   } else {
-    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(type->dtype)));
+    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(permitted_dtype(type->dtype))));
   }
   return tensor_from_numpy(array);
 }

@@ -58,6 +58,7 @@ struct Config {
   bool disable_jit = false;
   bool debug_nans = false;
   bool index_checks = false;  // indexing records checks that checkify looks for
+  bool narrow = false;        // no operand and no result of promotion has 64 bits while `enable_x64` is off
   // How compiled programs evaluate sums of products; of several, the first one that is set.
   bool products_off = false, products_direct = false, products_always = false, products_blocks = false;
   Products products() const {
@@ -70,7 +71,8 @@ struct Config {
   const std::string* backend = nullptr;
   // What captured and compiled programs depend on: part of the key of everything cached by signature.
   uint64_t version() const {
-    const uint64_t flags = uint64_t{enable_x64} | uint64_t{index_checks} << 1 | static_cast<uint64_t>(products()) << 2;
+    const uint64_t flags = uint64_t{enable_x64} | uint64_t{index_checks} << 1 | static_cast<uint64_t>(products()) << 2 |
+                           uint64_t{narrow} << 4;
     return flags | reinterpret_cast<uintptr_t>(backend) << 8;
   }
 };
@@ -79,6 +81,8 @@ const Config& config();
 void set_backend(const std::string* backend);
 // For this thread; null: no longer. Returns what was set so.
 const std::string* override_backend(const std::string* backend);
+// The dtype that stands for this one under the current settings: of 32 bits for 64 where these are off.
+DType permitted_dtype(DType dtype);
 DType default_float();
 DType default_int();
 DType default_complex();

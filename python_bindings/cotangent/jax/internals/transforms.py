@@ -12,9 +12,19 @@ import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
 from cotangent._core import Array
+from cotangent.jax.internals import references
+from cotangent.jax.internals.references import Frame
+from cotangent.jax.internals.stateful import (
+    of_jit,
+    stateful_checkpoint,
+    stateful_derivative,
+    stateful_direct,
+    stateful_vmap,
+)
 from cotangent.jax.narrowing import narrow_tree
 
 __all__ = [
+    "checkpoint",
     "custom_jvp",
     "custom_vjp",
     "device_put",
@@ -59,12 +69,13 @@ def _decorator(transform: Function) -> Function:
     return apply
 
 
-grad = _decorator(ct.grad)
-value_and_grad = _decorator(ct.value_and_grad)
-jacfwd = _decorator(ct.jacfwd)
-jacrev = _decorator(ct.jacrev)
-hessian = _decorator(ct.hessian)
-vmap = _decorator(ct.vmap)
+grad = _decorator(stateful_derivative(ct.grad, with_value=False))
+value_and_grad = _decorator(stateful_derivative(ct.value_and_grad, with_value=True))
+jacfwd = _decorator(stateful_derivative(ct.jacfwd, with_value=False))
+jacrev = _decorator(stateful_derivative(ct.jacrev, with_value=False))
+hessian = _decorator(stateful_derivative(ct.hessian, with_value=False))
+vmap = _decorator(functools.wraps(ct.vmap)(stateful_vmap))
+checkpoint = stateful_checkpoint(ct.checkpoint)
 
 
 def _direct(transform: Function) -> Function:
@@ -82,9 +93,9 @@ def _direct(transform: Function) -> Function:
     return apply
 
 
-jvp = _direct(ct.jvp)
-vjp = _direct(ct.vjp)
-linearize = _direct(ct.linearize)
+jvp = _direct(stateful_direct(ct.jvp))
+vjp = _direct(stateful_direct(ct.vjp))
+linearize = _direct(stateful_direct(ct.linearize))
 eval_shape = _direct(ct.eval_shape)
 
 # What says where and how JAX compiles, which is settled here.
@@ -103,9 +114,15 @@ def jit(fun: Any = None, /, **options: Any) -> Any:
         if not _core.get_enable_x64():
             args = tuple(_narrow_traced(arg) for arg in args)
             kwargs = {name: _narrow_traced(arg) for name, arg in kwargs.items()}
-        return fun(*args, **kwargs)
+        if not references.used() or _core.get_flag("disable_jit"):
+            return fun(*args, **kwargs)
+        with Frame(owner, inputs_only=True):
+            return fun(*args, **kwargs)
 
-    return ct.jit(narrow, **options)
+    owner, substitute = of_jit(fun, options)
+    jitted = ct.jit(narrow, **options)
+    jitted._references = owner, substitute
+    return jitted
 
 
 def _narrow_traced(tree: Any) -> Any:

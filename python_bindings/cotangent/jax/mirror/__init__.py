@@ -34,6 +34,7 @@ from cotangent.jax.internals.processes import (
 )
 from cotangent.jax.internals.references import (
     Ref,
+    empty_ref,
     free_ref,
     freeze,
     new_ref,
@@ -43,6 +44,7 @@ from cotangent.jax.internals.settings import (
     enable_x64,
 )
 from cotangent.jax.internals.transforms import (
+    checkpoint,
     device_put,
     eval_shape,
     grad,
@@ -58,6 +60,9 @@ from cotangent.jax.internals.transforms import (
     vmap,
 )
 from cotangent.jax.internals.transforms import (
+    checkpoint as remat,
+)
+from cotangent.jax.internals.transforms import (
     jacrev as jacobian,
 )
 
@@ -68,6 +73,7 @@ __all__ = [
     "array_garbage_collection_guard",
     "check_tracer_leaks",
     "checking_leaks",
+    "checkpoint",
     "clear_caches",
     "config",
     "copy_to_host_async",
@@ -75,6 +81,7 @@ __all__ = [
     "default_prng_impl",
     "device_put",
     "devices",
+    "empty_ref",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -106,6 +113,7 @@ __all__ = [
     "numpy_rank_promotion",
     "pmap",
     "process_indices",
+    "remat",
     "reshard",
     "set_mesh",
     "softmax_custom_jvp",
