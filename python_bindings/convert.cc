@@ -211,8 +211,7 @@ AttrsPtr literal_attributes(const Aval& aval, AttrValue value) {
 }  // namespace
 
 bool is_python_scalar(PyObject* object) {
-  return PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
-         PyComplex_CheckExact(object);
+  return PyLong_Check(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object);
 }
 
 PromotedType scalar_type(PyObject* object) {
@@ -329,7 +328,7 @@ Datum datum_after(py::handle object, int conversions) {
 
 std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
-  if (PyLong_CheckExact(object.ptr()) || is_python_scalar(object.ptr())) return datum_from_python(object);
+  if (is_python_scalar(object.ptr())) return datum_from_python(object);
   if (array_method(object.ptr()) != nullptr || py::isinstance<py::array>(object)) return datum_from_python(object);
   if (py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) return tensor_from_python(object);
   return std::nullopt;

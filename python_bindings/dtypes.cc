@@ -188,11 +188,13 @@ void register_dtypes(py::module_& module) {
   // (dtype, weak) pairs in, (dtype, weak) out.
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
     if (types.empty()) throw Error(ErrorKind::kValue, "promote_types needs at least one type");
-    PromotedType result{permitted_dtype(dtype_from_python(types[0].first)), types[0].second};
+    PromotedType result{dtype_from_python(types[0].first), types[0].second};
+    bool has_wide = permitted_dtype(result.dtype) != result.dtype;
     for (size_t i = 1; i < types.size(); ++i) {
-      const PromotedType other{permitted_dtype(dtype_from_python(types[i].first)), types[i].second};
+      const PromotedType other{dtype_from_python(types[i].first), types[i].second};
+      has_wide = has_wide || permitted_dtype(other.dtype) != other.dtype;
       result = promote_types(result, other, default_float());
-      result.dtype = permitted_dtype(result.dtype);
+      if (!has_wide) result.dtype = permitted_dtype(result.dtype);
     }
     return std::make_pair(numpy_dtype(result.dtype), result.weak);
   });

@@ -1,6 +1,7 @@
 """JAX's arithmetic has no 64 bits unless ``jax_enable_x64`` is set; cotangent honours data that has them.
 
-So JAX's functions are wrapped where they are looked up: NumPy's arrays and dtypes of 64 bits among the arguments become those of 32. Functions
+The core does so for operands and for the dtype that they have in common (its flag "narrow"). JAX's functions are wrapped where they are looked
+up besides: NumPy's arrays and dtypes of 64 bits among the arguments become those of 32. Functions
 that are captured get their inputs narrowed inside of the program, where a call pays nothing for it.
 """
 
@@ -51,8 +52,7 @@ def narrow(value: Any) -> Any:
         slim = _NARROW.get(value.dtype)
         return value if slim is None else value.astype(slim)
     if isinstance(value, np.generic):
-        # NumPy's floating numbers are Python's by class and yield to arrays; integers would not.
-        slim = None if isinstance(value, (float, complex)) else _NARROW.get(value.dtype)
+        slim = _NARROW.get(value.dtype)
         return value if slim is None else value.astype(slim)
     if isinstance(value, Array):
         slim = _NARROW.get(value.dtype)

@@ -13,7 +13,7 @@ from typing import Any
 
 import cotangent as ct
 from cotangent import _core
-from cotangent.jax.internals.avals import AbstractValue, ShapedArray, typeof
+from cotangent.jax.internals.avals import AbstractValue, ShapedArray
 
 __all__ = [
     "AbstractRef",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class Needed(BaseException):
+class Needed(NotImplementedError):
     """A function that is being captured uses a reference from outside of it, which has to become an input of its program."""
 
     def __init__(self, ref: Ref, frame: Frame) -> None:
@@ -85,7 +85,9 @@ class Frame:
         inputs_only: whether one that is read must be an input as well: the program outlives the values that it is captured with.
     """
 
-    def __init__(self, owner: object, refs: Sequence[Ref] = (), values: Sequence[Any] = (), *, inputs_only: bool) -> None:
+    def __init__(
+        self, owner: object, refs: Sequence[Ref] = (), values: Sequence[Any] = (), *, inputs_only: bool
+    ) -> None:
         self.owner = owner
         self.refs = list(refs)
         self.inputs_only = inputs_only
@@ -167,7 +169,7 @@ class Ref:
     @property
     def shape(self) -> tuple[int, ...]:
         """That of the array."""
-        return self._shape  # type: ignore[no-any-return]
+        return self._shape
 
     @property
     def dtype(self) -> Any:
@@ -282,7 +284,9 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 def freeze(ref: Ref) -> Any:
     """The array, after which the reference cannot be used."""
     if ref._frame() is not None:
-        raise ValueError("freeze: the reference is from outside of the function that is captured\n  freeze it where it was made")
+        raise ValueError(
+            "freeze: the reference is from outside of the function that is captured\n  freeze it where it was made"
+        )
     value = ref._current()
     ref._value, ref._frozen = None, True
     return value

@@ -56,7 +56,9 @@ def _hold(tree: Any) -> Any:
 
 
 def _release(tree: Any) -> Any:
-    is_held = lambda x: isinstance(x, _Held)  # noqa: E731
+    def is_held(x: Any) -> bool:
+        return isinstance(x, _Held)
+
     return tree_util.tree_map(lambda leaf: leaf.ref if is_held(leaf) else leaf, tree, is_leaf=is_held)
 
 
@@ -301,12 +303,16 @@ def _mapped_references(args: tuple[Any, ...], in_axes: Any) -> tuple[Any, list[t
         mapped.append((leaf, axis))
         return _Slot(len(mapped) - 1)
 
-    placed = tuple(tree_util.tree_map(lambda leaf, a=axis: place(leaf, a), arg) for arg, axis in zip(args, axes, strict=False))
+    placed = tuple(
+        tree_util.tree_map(lambda leaf, a=axis: place(leaf, a), arg) for arg, axis in zip(args, axes, strict=False)
+    )
     return placed + tuple(args[len(placed) :]), mapped
 
 
 def _filled(tree: Any, refs: Sequence[Ref]) -> Any:
-    is_slot = lambda x: isinstance(x, _Slot)  # noqa: E731
+    def is_slot(x: Any) -> bool:
+        return isinstance(x, _Slot)
+
     return tree_util.tree_map(lambda leaf: refs[leaf.number] if is_slot(leaf) else leaf, tree, is_leaf=is_slot)
 
 
@@ -394,7 +400,9 @@ class _StatefulJit:
             if not isinstance(leaf, Ref):
                 return leaf
             if any(leaf is other for other in given):
-                raise ValueError(f"only one reference to a mutable array may be passed as an argument to a function; got {leaf.aval!r} twice")
+                raise ValueError(
+                    f"only one reference to a mutable array may be passed as an argument to a function; got {leaf.aval!r} twice"
+                )
             given.append(leaf)
             return _Slot(len(given) - 1)
 

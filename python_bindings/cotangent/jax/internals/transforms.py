@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -93,9 +95,25 @@ def _direct(transform: Function) -> Function:
     return apply
 
 
+def _call_narrowed(function: Function, *args: Any) -> Any:
+    """The function of derivatives that `vjp` and `linearize` return, on derivatives without 64 bits."""
+    return function(*(args if _core.get_enable_x64() else narrow_tree(args)))
+
+
+def _returning_linear(transform: Function) -> Function:
+    """A transform of which the second result is a function of derivatives; that is a pytree, as ours is."""
+
+    @functools.wraps(transform)
+    def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
+        value, linear, *aux = transform(fun, *args, **kwargs)
+        return (value, tree_util.Partial(_call_narrowed, linear), *aux)
+
+    return apply
+
+
 jvp = _direct(stateful_direct(ct.jvp))
-vjp = _direct(stateful_direct(ct.vjp))
-linearize = _direct(stateful_direct(ct.linearize))
+vjp = _returning_linear(_direct(stateful_direct(ct.vjp)))
+linearize = _returning_linear(_direct(stateful_direct(ct.linearize)))
 eval_shape = _direct(ct.eval_shape)
 
 # What says where and how JAX compiles, which is settled here.
@@ -120,8 +138,10 @@ def jit(fun: Any = None, /, **options: Any) -> Any:
             return fun(*args, **kwargs)
 
     owner, substitute = of_jit(fun, options)
-    jitted = ct.jit(narrow, **options)
+    jitted: Any = ct.jit(narrow, **options)
     jitted._references = owner, substitute
+    with contextlib.suppress(TypeError, ValueError):  # of built-in functions it is not known
+        jitted.__signature__ = inspect.signature(fun)
     return jitted
 
 
@@ -129,7 +149,17 @@ def _narrow_traced(tree: Any) -> Any:
     leaves, structure = tree_util.tree_flatten(tree)
     if not any(isinstance(leaf, Array) and leaf.dtype.itemsize >= 8 for leaf in leaves):
         return tree  # static arguments are among these, and stay the objects that they are
-    return structure.unflatten([narrow_tree(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves])
+    return structure.unflatten([_narrow_leaf(leaf) for leaf in leaves])
+
+
+def _narrow_leaf(leaf: Any) -> Any:
+    if not isinstance(leaf, Array):
+        return leaf
+    if leaf.weak_type and leaf.dtype in ("int64", "uint64"):
+        raise OverflowError(
+            "an argument is a Python int that does not fit int32\n  pass an array of a dtype that holds it, or set jax_enable_x64"
+        )
+    return narrow_tree(leaf)
 
 
 def device_put(x: Any, device: Any = None, **options: Any) -> Any:

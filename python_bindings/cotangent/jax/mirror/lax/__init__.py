@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import cotangent.numpy as cnp
-from cotangent.jax.internals.jaxprs import built_in
 from cotangent.jax.internals import stateful
+from cotangent.jax.internals.jaxprs import built_ins_named_in
 from cotangent.jax.internals.meshes import with_sharding_constraint
-from cotangent.jax.names import NAMES
 from cotangent.jax.narrowing import narrowed_function
 from cotangent.lax import ConvDimensionNumbers
 
@@ -43,6 +42,6 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 # What programs of `make_jaxpr` are searched for: ``eqn.primitive is jax.lax.sin_p``.
-_PRIMITIVES = {name: built_in(name.removesuffix("_p")) for name in NAMES["jax.lax"] if name.endswith("_p")}
+_PRIMITIVES = built_ins_named_in("jax.lax")
 globals().update(_PRIMITIVES)
 __all__ += list(_PRIMITIVES)
