@@ -2,7 +2,7 @@
 
 A program that is captured around a reference gets its value as an input and hands back what was written as an output (`stateful`
 does so for JAX's transforms). Which references those are is found out while capturing: a `Frame` is the scope of one captured function,
-and where a function uses a reference from outside of it that is no input yet, `Needed` ends the capture, which starts again with it.
+and where a function uses a reference from outside of it that is no input yet, `ReferenceNeededError` ends the capture, which starts again with it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cotangent.jax.internals.avals import AbstractValue, ShapedArray
 __all__ = [
     "AbstractRef",
     "Frame",
-    "Needed",
     "Ref",
     "ReferenceAsArrayError",
+    "ReferenceNeededError",
     "addupdate",
     "empty_ref",
     "free_ref",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class Needed(NotImplementedError):
+class ReferenceNeededError(NotImplementedError):
     """A function that is being captured uses a reference from outside of it, which has to become an input of its program."""
 
     def __init__(self, ref: Ref, frame: Frame) -> None:
@@ -79,7 +79,7 @@ class Frame:
     """The scope of a captured function: the references from outside that it uses, and what it has written to them.
 
     Args:
-        owner: what captures; it gets the `Needed` of this scope.
+        owner: what captures; it gets the `ReferenceNeededError` of this scope.
         refs: references that the function gets as inputs.
         values: their values in it.
         inputs_only: whether one that is read must be an input as well: the program outlives the values that it is captured with.
@@ -209,7 +209,7 @@ class Ref:
             if id(self) in frame.values:
                 return frame.values[id(self)]
             if frame.inputs_only:
-                raise Needed(self, frame)
+                raise ReferenceNeededError(self, frame)
         return self._value
 
     def _replace(self, value: Any) -> None:
@@ -222,7 +222,7 @@ class Ref:
         if frame is None:
             self._value = value
         elif id(self) not in frame.values:
-            raise Needed(self, frame)
+            raise ReferenceNeededError(self, frame)
         else:
             frame.values[id(self)] = value
             frame.written.add(id(self))
@@ -326,7 +326,7 @@ def with_references(attempt: Callable[[object, list[Ref]], Any]) -> Any:
     while True:
         try:
             return attempt(owner, refs)
-        except Needed as needed:
+        except ReferenceNeededError as needed:
             if needed.owner is not owner:
                 raise
             refs.append(needed.ref)

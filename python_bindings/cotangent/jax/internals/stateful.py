@@ -14,7 +14,7 @@ import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
 from cotangent.jax.internals import references
-from cotangent.jax.internals.references import Frame, Needed, Ref, ReferenceAsArrayError, with_references
+from cotangent.jax.internals.references import Frame, Ref, ReferenceAsArrayError, ReferenceNeededError, with_references
 
 __all__ = [
     "cond",
@@ -410,7 +410,7 @@ class _StatefulJit:
         while True:
             try:
                 result, outside, written = self._jitted(_values(self._refs), _values(given), *placed, **named)
-            except Needed as needed:
+            except ReferenceNeededError as needed:
                 if needed.owner is not self:
                     raise
                 self._refs.append(needed.ref)
@@ -438,7 +438,7 @@ def _after_refusal(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     owner, substitute = getattr(jitted, "_references", (None, None))
     if substitute is None:
         raise refusal
-    if isinstance(refusal, Needed):
+    if isinstance(refusal, ReferenceNeededError):
         if refusal.owner is not owner:
             raise refusal
     elif not any(isinstance(leaf, Ref) for leaf in tree_util.tree_leaves((args, kwargs))):
@@ -446,4 +446,4 @@ def _after_refusal(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return substitute(jitted)(*args, **kwargs)
 
 
-_core.set_jit_refusal((Needed, ReferenceAsArrayError), _after_refusal)
+_core.set_jit_refusal((ReferenceNeededError, ReferenceAsArrayError), _after_refusal)
