@@ -17,7 +17,7 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._core import Array
 
-__all__ = ["canonical", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
+__all__ = ["canonical", "check_int", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
 
 _NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype("float64"): np.dtype("float32"),
@@ -69,6 +69,14 @@ def narrow(value: Any) -> Any:
     if kind is str:
         return _NARROW_NAMES.get(value, value)
     return value
+
+
+def check_int(value: Any) -> None:
+    """OverflowError for a Python int that makes no array, because it does not fit into 32 bits."""
+    if type(value) is int and not -(2**31) <= value < 2**31 and not _core.get_enable_x64():
+        raise OverflowError(
+            f"Python int {value} too large to convert to int32\n  name a dtype that holds it, or set jax_enable_x64"
+        )
 
 
 def narrow_tree(tree: Any) -> Any:

@@ -23,7 +23,7 @@ from cotangent.jax.internals.stateful import (
     stateful_direct,
     stateful_vmap,
 )
-from cotangent.jax.narrowing import narrow_tree
+from cotangent.jax.narrowing import check_int, narrow_tree
 
 __all__ = [
     "checkpoint",
@@ -164,6 +164,8 @@ def _narrow_leaf(leaf: Any) -> Any:
 
 def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     """`ct.device_put` of arrays without 64 bits."""
+    for leaf in tree_util.tree_leaves(x):
+        check_int(leaf)
     return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
 
 
