@@ -114,6 +114,16 @@ void refuse_other_elements(py::handle object) {
   }
 }
 
+// Where 64 bits are off, a list of Python numbers does not become an array of them.
+[[noreturn]] void throw_out_of_bounds(const py::array& array, DType dtype) {
+  const py::object low = array.attr("min")();
+  const bool is_low = py::cast<bool>(py::bool_(low < py::int_(INT32_MIN)));
+  PyErr_Format(PyExc_OverflowError,
+               "Python integer %S out of bounds for %s\n  name a dtype that holds it, or set jax_enable_x64",
+               (is_low ? low : array.attr("max")()).ptr(), std::string(dtype_name(dtype)).c_str());
+  throw py::error_already_set();
+}
+
 // A nested list's dtype when all leaves are Python numbers: the weak default of the widest kind.
 Tensor tensor_from_list(py::handle object) {
   const py::module_ numpy = py::module_::import("numpy");
@@ -163,10 +173,11 @@ Tensor tensor_from_list(py::handle object) {
                         (py::cast<bool>(py::bool_(array.attr("min")() >= py::int_(INT32_MIN))) &&
                          py::cast<bool>(py::bool_(array.attr("max")() <= py::int_(INT32_MAX))));
       if (fits) dtype = narrow;
+      if (!fits && permitted_dtype(dtype) != dtype) throw_out_of_bounds(array, narrow);
     }
     array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
   } else {
-    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(type->dtype)));
+    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(permitted_dtype(type->dtype))));
   }
   return tensor_from_numpy(array);
 }
@@ -200,8 +211,7 @@ AttrsPtr literal_attributes(const Aval& aval, AttrValue value) {
 }  // namespace
 
 bool is_python_scalar(PyObject* object) {
-  return PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
-         PyComplex_CheckExact(object);
+  return PyLong_Check(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object);
 }
 
 PromotedType scalar_type(PyObject* object) {
@@ -211,7 +221,6 @@ PromotedType scalar_type(PyObject* object) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (value == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  if (config().narrows()) return {default_int(), true};  // one that does not fit is an error
   if (overflow != 0) return {overflow > 0 ? DType::kUInt64 : DType::kInt64, true};
   return {fits_32_bits(value) ? default_int() : DType::kInt64, true};
 }
@@ -319,7 +328,7 @@ Datum datum_after(py::handle object, int conversions) {
 
 std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
-  if (PyLong_CheckExact(object.ptr()) || is_python_scalar(object.ptr())) return datum_from_python(object);
+  if (is_python_scalar(object.ptr())) return datum_from_python(object);
   if (array_method(object.ptr()) != nullptr || py::isinstance<py::array>(object)) return datum_from_python(object);
   if (py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) return tensor_from_python(object);
   return std::nullopt;
@@ -340,11 +349,10 @@ void register_conversions(py::module_& module) {
   py::detail::npy_api::get();
   module.def("leaf", [](const py::object& object, const std::string& path) {
     Datum leaf = leaf_from_python(object, path);
-    const DType dtype = datum_aval(leaf).dtype();
-    if (is_array(object.ptr()) || !config().narrows() || narrowed_dtype(dtype) == dtype) return array_object(leaf);
+    const DType dtype = datum_aval(leaf).dtype(), permitted = permitted_dtype(dtype);
+    if (is_array(object.ptr()) || permitted == dtype) return array_object(leaf);
     // By NumPy: no program has an equation for it.
-    const py::object narrow =
-        tensor_to_numpy(std::get<Tensor>(leaf)).attr("astype")(numpy_dtype(narrowed_dtype(dtype)));
+    const py::object narrow = tensor_to_numpy(std::get<Tensor>(leaf)).attr("astype")(numpy_dtype(permitted));
     return array_object(leaf_from_python(narrow, path));
   });
   // To leave the program with; `use` begins the message when a derivative would be cut off.

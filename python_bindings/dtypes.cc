@@ -28,7 +28,7 @@ using Option = bool Config::*;
 constexpr std::pair<std::string_view, Option> kOptions[] = {
     {"enable_x64", &Config::enable_x64},           {"disable_jit", &Config::disable_jit},
     {"debug_nans", &Config::debug_nans},           {"debug_infs", &Config::debug_infs},
-    {"index_checks", &Config::index_checks},       {"narrow_data", &Config::narrow_data},
+    {"index_checks", &Config::index_checks},       {"narrow", &Config::narrow},
     {"products_off", &Config::products_off},       {"products_direct", &Config::products_direct},
     {"products_always", &Config::products_always}, {"products_blocks", &Config::products_blocks}};
 
@@ -122,6 +122,22 @@ const std::string* override_backend(const std::string* backend) {
   return std::exchange(thread_config.overridden.backend, backend);
 }
 
+DType permitted_dtype(DType dtype) {
+  if (!config().narrow || config().enable_x64) return dtype;
+  switch (dtype) {
+    case DType::kInt64:
+      return DType::kInt32;
+    case DType::kUInt64:
+      return DType::kUInt32;
+    case DType::kFloat64:
+      return DType::kFloat32;
+    case DType::kComplex128:
+      return DType::kComplex64;
+    default:
+      return dtype;
+  }
+}
+
 DType default_float() { return config().enable_x64 ? DType::kFloat64 : DType::kFloat32; }
 DType default_int() { return config().enable_x64 ? DType::kInt64 : DType::kInt32; }
 PromotedType inexact_type(PromotedType type) {
@@ -129,21 +145,6 @@ PromotedType inexact_type(PromotedType type) {
   return {dtype_size(type.dtype) < 8 ? DType::kFloat32 : default_float(), type.weak};
 }
 DType default_complex() { return config().enable_x64 ? DType::kComplex128 : DType::kComplex64; }
-
-DType narrowed_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return DType::kFloat32;
-    case DType::kInt64:
-      return DType::kInt32;
-    case DType::kUInt64:
-      return DType::kUInt32;
-    case DType::kComplex128:
-      return DType::kComplex64;
-    default:
-      return dtype;
-  }
-}
 
 std::optional<DType> known_dtype(py::handle spec) {
   const auto it = known_specs().find(spec.ptr());
@@ -185,8 +186,12 @@ void register_dtypes(py::module_& module) {
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
     if (types.empty()) throw Error(ErrorKind::kValue, "promote_types needs at least one type");
     PromotedType result{dtype_from_python(types[0].first), types[0].second};
+    bool has_wide = permitted_dtype(result.dtype) != result.dtype;
     for (size_t i = 1; i < types.size(); ++i) {
-      result = promote_types(result, {dtype_from_python(types[i].first), types[i].second}, default_float());
+      const PromotedType other{dtype_from_python(types[i].first), types[i].second};
+      has_wide = has_wide || permitted_dtype(other.dtype) != other.dtype;
+      result = promote_types(result, other, default_float());
+      if (!has_wide) result.dtype = permitted_dtype(result.dtype);
     }
     return std::make_pair(numpy_dtype(result.dtype), result.weak);
   });

@@ -210,7 +210,25 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   return rebuild(*entry, results.arrays());
 }
 
-PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
+// What a function that is captured raises when it cannot be captured as it is, and what is called then: with the jitted
+// function, its arguments and its keywords. Guarded by the GIL; null where nobody has set them.
+PyObject* refusal = nullptr;
+PyObject* after_refusal = nullptr;
+
+PyObject* call_after_refusal(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
+  PyErr_Clear();
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    py::tuple positional(static_cast<size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i) positional[static_cast<size_t>(i)] = py::handle(args[i]);
+    py::dict keywords;
+    const Py_ssize_t named = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+    for (Py_ssize_t i = 0; i < named; ++i) keywords[PyTuple_GET_ITEM(keyword_names, i)] = py::handle(args[count + i]);
+    return py::handle(after_refusal)(py::handle(object), positional, keywords).release().ptr();
+  });
+}
+
+PyObject* call_itself(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
   auto* self = reinterpret_cast<JitFunction*>(object);
   if (config().disable_jit) return PyObject_Vectorcall(self->function, args, flags, keyword_names);
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
@@ -229,11 +247,24 @@ PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyO
   });
 }
 
+PyObject* call_substitute(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
+  const py::object substitute = py::reinterpret_borrow<py::object>(reinterpret_cast<JitFunction*>(object)->substitute);
+  if (!substitute) return call_itself(object, args, flags, keyword_names);  // the collector has cleared it
+  return PyObject_Vectorcall(substitute.ptr(), args, flags, keyword_names);
+}
+
+PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
+  PyObject* result = call_itself(object, args, flags, keyword_names);
+  if (result != nullptr || refusal == nullptr || PyErr_ExceptionMatches(refusal) == 0) return result;
+  return call_after_refusal(object, args, flags, keyword_names);
+}
+
 int traverse(PyObject* object, visitproc visit, void* arg) {
   auto* self = reinterpret_cast<JitFunction*>(object);
   Py_VISIT(self->function);
   Py_VISIT(self->trace);
   Py_VISIT(self->dict);
+  Py_VISIT(self->substitute);
   Py_VISIT(Py_TYPE(object));
   return 0;
 }
@@ -243,6 +274,7 @@ int clear(PyObject* object) {
   Py_CLEAR(self->function);
   Py_CLEAR(self->trace);
   Py_CLEAR(self->dict);
+  Py_CLEAR(self->substitute);
   return 0;
 }
 
@@ -329,6 +361,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   self->trace = trace.release().ptr();
   self->dict = nullptr;
   self->weak_references = nullptr;
+  self->substitute = nullptr;
   self->static_positions = new std::vector<Py_ssize_t>(std::move(static_positions));
   self->static_names = new std::vector<std::string>(std::move(static_names));
   self->donated_positions = new std::vector<Py_ssize_t>(std::move(donated));
@@ -361,6 +394,17 @@ void register_jit(py::module_& module) {
   if (jit_type == nullptr) throw py::error_already_set();
   module.attr("JitFunction") = py::handle(reinterpret_cast<PyObject*>(jit_type));
   module.def("make_jit", make_jit);
+  // Where capturing a jitted function raises an exception of this class, its call is handed to `handler`.
+  module.def("set_jit_refusal", [](py::object exception, py::object handler) {
+    Py_XSETREF(refusal, exception.release().ptr());
+    Py_XSETREF(after_refusal, handler.release().ptr());
+  });
+  // From now on calls of the jitted function are calls of another one.
+  module.def("substitute_jit", [](const py::object& jitted, py::object substitute) {
+    auto* self = reinterpret_cast<JitFunction*>(jitted.ptr());
+    Py_XSETREF(self->substitute, substitute.release().ptr());
+    self->vectorcall = kGuarded<call_substitute>;
+  });
   // What donation does to an array, on request.
   module.def("delete_array", [](const py::object& array) {
     if (auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()))) *tensor = Tensor(tensor->aval(), nullptr);

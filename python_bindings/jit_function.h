@@ -136,6 +136,7 @@ struct JitFunction {
                     // of lengths)
   PyObject* dict;   // __name__, __doc__, __wrapped__, attributes the user sets
   PyObject* weak_references;
+  PyObject* substitute;  // what is called in its place; null: itself
   std::vector<Py_ssize_t>* static_positions;
   std::vector<std::string>* static_names;
   std::vector<Py_ssize_t>* donated_positions;

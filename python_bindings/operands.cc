@@ -13,15 +13,23 @@ namespace ct::python {
 namespace {
 
 // NumPy's float64 and complex128 numbers are Python floats and complex numbers by class, and mostly come from constants
-// like np.sqrt(2): while 64 bits are not the default, they yield to an array's dtype as Python's numbers do.
+// like np.sqrt(2): while 64 bits are not the default, they yield to an array's dtype as Python's numbers do. Where 64
+// bits are off, they are of 32 bits, and do not yield.
 bool yields_to_arrays(PyObject* object) {
-  return (PyFloat_Check(object) || PyComplex_Check(object)) && !config().enable_x64;
+  return (PyFloat_Check(object) || PyComplex_Check(object)) && !config().enable_x64 && !config().narrow;
 }
 
 void describe(PyObject* object, Operand& operand) {
   const Aval aval = datum_aval(*operand.datum);
   operand.type = {aval.dtype(), aval.weak() || (!is_array(object) && yields_to_arrays(object))};
   operand.shape = aval.shape();
+}
+
+void read_permitted(PyObject* object, Operand& operand) {
+  const Datum datum = datum_from_python(object);
+  const Aval aval = datum_aval(datum);
+  operand.owned = convert_datum(datum, permitted_dtype(aval.dtype()), aval.weak());
+  operand.datum = &operand.owned;
 }
 
 bool is_numpy_number(const Operand& operand) {
@@ -245,8 +253,7 @@ bool read_operand(PyObject* object, Operand& operand) {
     return true;
   } else if (py::isinstance<py::array>(object) || array_method(object) != nullptr ||
              PyObject_HasAttrString(object, "__array__")) {
-    operand.owned = datum_from_python(object);
-    operand.datum = &operand.owned;
+    read_permitted(object, operand);
   } else {
     return false;
   }
@@ -261,8 +268,7 @@ bool answers_operators(PyObject* object) {
 
 void read_any_operand(PyObject* object, Operand& operand) {
   if (read_operand(object, operand)) return;
-  operand.owned = datum_from_python(object);
-  operand.datum = &operand.owned;
+  read_permitted(object, operand);
   describe(object, operand);
 }
 
@@ -274,6 +280,10 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
   const auto type_of = [&](const Operand& operand) {
     return floating && is_numpy_number(operand) ? narrowed(operand.type) : operand.type;
   };
+  // What this package computes with 64 bits on purpose, such as positions, stays so.
+  const bool has_wide = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
+    return operand.datum != nullptr && permitted_dtype(operand.type.dtype) != operand.type.dtype;
+  });
   PromotedType type = type_of(operands[0]);
   if (may_differ_in_bounds(operands)) {
     check_user_sizes(operands);
@@ -282,13 +292,10 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
   Shape shape = operands[0].shape;
   for (const Operand& operand : operands.subspan(1)) {
     type = promote_types(type, type_of(operand), default_float());
+    if (!has_wide) type.dtype = permitted_dtype(type.dtype);
     if (shape != operand.shape) shape = broadcast_shapes(shape, operand.shape);
   }
   if (promotion == Promotion::kInexact) type = inexact_type(type);
-  const auto is_wide = [](const Operand& operand) { return narrowed_dtype(operand.type.dtype) != operand.type.dtype; };
-  if (config().narrows() && std::none_of(operands.begin(), operands.end(), is_wide)) {
-    type.dtype = narrowed_dtype(type.dtype);
-  }
   for (size_t i = 0; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
     if (operand.datum != nullptr && operand.type.dtype == type.dtype && operand.shape == shape) {

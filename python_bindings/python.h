@@ -60,10 +60,7 @@ struct Config {
   bool debug_nans = false, debug_infs = false;
   Invalid invalid() const { return {debug_nans, debug_infs}; }
   bool index_checks = false;  // indexing records checks that checkify looks for
-  // Numbers that come from Python have 32 bits unless `enable_x64` is set: those of NumPy's arrays too, and what 32
-  // bits of different kinds are promoted to.
-  bool narrow_data = false;
-  bool narrows() const { return narrow_data && !enable_x64; }
+  bool narrow = false;        // no operand and no result of promotion has 64 bits while `enable_x64` is off
   // How compiled programs evaluate sums of products; of several, the first one that is set.
   bool products_off = false, products_direct = false, products_always = false, products_blocks = false;
   Products products() const {
@@ -76,7 +73,7 @@ struct Config {
   const std::string* backend = nullptr;
   // What captured and compiled programs depend on: part of the key of everything cached by signature.
   uint64_t version() const {
-    const uint64_t flags = uint64_t{enable_x64} | uint64_t{index_checks} << 1 | uint64_t{narrow_data} << 2;
+    const uint64_t flags = uint64_t{enable_x64} | uint64_t{index_checks} << 1 | uint64_t{narrow} << 2;
     return flags | static_cast<uint64_t>(products()) << 3 | reinterpret_cast<uintptr_t>(backend) << 8;
   }
 };
@@ -85,10 +82,11 @@ const Config& config();
 void set_backend(const std::string* backend);
 // For this thread; null: no longer. Returns what was set so.
 const std::string* override_backend(const std::string* backend);
+// The dtype that stands for this one under the current settings: of 32 bits for 64 where these are off.
+DType permitted_dtype(DType dtype);
 DType default_float();
 DType default_int();
 DType default_complex();
-DType narrowed_dtype(DType dtype);             // of at most 32 bits a number
 PromotedType inexact_type(PromotedType type);  // in which functions of real numbers are computed
 void register_dtypes(py::module_& module);
 

@@ -33,6 +33,8 @@ def _segments(
     data, segment_ids = cnp.asarray(data), cnp.asarray(segment_ids)
     if not cnp.issubdtype(segment_ids.dtype, cnp.integer):
         raise DTypeError(f"{name}: segment_ids must be integers; got {segment_ids.dtype}")
+    if data.ndim == 0:
+        data = cnp.broadcast_to(data, segment_ids.shape)  # the same number for each
     if segment_ids.ndim == 0 or segment_ids.ndim > data.ndim:
         raise ValueError(
             f"{name}: segment_ids {segment_ids.shape} must have the leading axes of the data, whose shape is {data.shape}"

@@ -16,7 +16,9 @@ from cotangent import _core
 from cotangent._core import Array, Traced
 from cotangent._ops import index_plans
 from cotangent.jax.internals.avals import Trace, current_trace, typeof
+from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.narrowing import narrow, narrowed_type
+from cotangent.sharding import SingleDeviceSharding
 
 __all__ = ["start", "stop"]
 
@@ -42,7 +44,7 @@ def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def _ufunc(own: Callable[..., Any]) -> Callable[..., Any]:
     def apply(x: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if not _core.get_enable_x64():
-            inputs = tuple(narrow(value) if type(value) is np.ndarray else value for value in inputs)
+            inputs = tuple(narrow(value) if isinstance(value, (np.ndarray, np.generic)) else value for value in inputs)
         return own(x, ufunc, method, *inputs, **kwargs)
 
     return apply
@@ -53,6 +55,14 @@ def _astype(own: Callable[..., Any]) -> Callable[..., Any]:
         return own(x, narrowed_type(dtype), *args, **kwargs)
 
     return astype
+
+
+def _round(own: Callable[..., Any]) -> Callable[..., Any]:
+    def rounded(x: Array, ndigits: int | None = None) -> Any:
+        result = own(x, 0 if ndigits is None else ndigits)
+        return result if ndigits is not None else result.astype(_core.default_int_dtype())  # as of Python's numbers
+
+    return rounded
 
 
 class _Attributes:
@@ -82,17 +92,21 @@ class _Attributes:
         self._own.clear()
 
 
-_array, _traced = _Attributes(Array), _Attributes(Traced)
+_array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
 
 
 def start() -> None:
     """From here on arrays act as JAX's. NumPy knows the names of its small floats, as it does where JAX is imported."""
     assert np.dtype("bfloat16") == ml_dtypes.bfloat16
     index_plans.constants_are_as_arrays = True
-    _core.set_flag("narrow_data", True)
+    _core.set_flag("narrow", True)
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _array.wrap("astype", _astype)
+    _array.wrap("__round__", _round)
+    for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
+        for name, member in members.items():
+            owner.set(name, member)
     for owner in (_array, _traced):
         owner.wrap("__array_ufunc__", _ufunc)
         for name in _OPERATORS:
@@ -102,6 +116,7 @@ def start() -> None:
 def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
-    _core.set_flag("narrow_data", False)
+    _core.set_flag("narrow", False)
     _array.restore()
     _traced.restore()
+    _sharding.restore()

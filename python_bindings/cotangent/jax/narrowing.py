@@ -1,6 +1,7 @@
 """JAX's arithmetic has no 64 bits unless ``jax_enable_x64`` is set; cotangent honours data that has them.
 
-So JAX's functions are wrapped where they are looked up: NumPy's arrays and dtypes of 64 bits among the arguments become those of 32. Functions
+The core does so for operands and for the dtype that they have in common (its flag "narrow"). JAX's functions are wrapped where they are looked
+up besides: NumPy's arrays and dtypes of 64 bits among the arguments become those of 32. Functions
 that are captured get their inputs narrowed inside of the program, where a call pays nothing for it.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._core import Array
 
-__all__ = ["canonical", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
+__all__ = ["canonical", "check_int", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
 
 _NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype("float64"): np.dtype("float32"),
@@ -51,8 +52,7 @@ def narrow(value: Any) -> Any:
         slim = _NARROW.get(value.dtype)
         return value if slim is None else value.astype(slim)
     if isinstance(value, np.generic):
-        # NumPy's floating numbers are Python's by class and yield to arrays; integers would not.
-        slim = None if isinstance(value, (float, complex)) else _NARROW.get(value.dtype)
+        slim = _NARROW.get(value.dtype)
         return value if slim is None else value.astype(slim)
     if isinstance(value, Array):
         slim = _NARROW.get(value.dtype)
@@ -69,6 +69,14 @@ def narrow(value: Any) -> Any:
     if kind is str:
         return _NARROW_NAMES.get(value, value)
     return value
+
+
+def check_int(value: Any) -> None:
+    """OverflowError for a Python int that makes no array, because it does not fit into 32 bits."""
+    if type(value) is int and not -(2**31) <= value < 2**31 and not _core.get_enable_x64():
+        raise OverflowError(
+            f"Python int {value} too large to convert to int32\n  name a dtype that holds it, or set jax_enable_x64"
+        )
 
 
 def narrow_tree(tree: Any) -> Any:

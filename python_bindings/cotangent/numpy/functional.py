@@ -239,7 +239,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     array = _core.array(x)
     if not isinstance(condlist, (list, tuple)):
         whole = _core.array(condlist)
-        condlist = [whole] if whole.ndim == array.ndim else list(whole)
+        condlist = [whole] if whole.shape == array.shape else list(whole)
     elif condlist and not isinstance(condlist[0], (list, tuple, np.ndarray, Array)) and array.ndim:
         condlist = [condlist]
     functions = list(funclist)

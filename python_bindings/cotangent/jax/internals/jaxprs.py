@@ -17,6 +17,7 @@ from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten
 from cotangent._core import Graph
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray, typeof
 from cotangent.jax.internals.primitives import OWNERS, Primitive
+from cotangent.jax.names import NAMES
 from cotangent.jax.narrowing import narrow_tree
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Literal",
     "Var",
     "built_in",
+    "built_ins_named_in",
     "closed_jaxpr_of",
     "eval_jaxpr",
     "jaxpr_as_fun",
@@ -227,6 +229,35 @@ class ClosedJaxpr:
         return self.jaxpr.effects
 
     @property
+    def constvars(self) -> list[Var]:
+        """The variables of the constants."""
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        """The variables of the inputs."""
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Any]:
+        """The variables, or constants, of the results."""
+        return self.jaxpr.outvars
+
+    @property
+    def debug_info(self) -> Any:
+        """Where the program is from."""
+        return self.jaxpr.debug_info
+
+    @property
+    def is_high(self) -> bool:
+        """Whether values are of types of a library's own."""
+        return self.jaxpr.is_high
+
+    def pretty_print(self, **options: Any) -> str:
+        """The program as text."""
+        return self.jaxpr.pretty_print(**options)
+
+    @property
     def in_avals(self) -> list[Any]:
         """The types of the inputs."""
         return self.jaxpr.in_avals
@@ -403,3 +434,9 @@ def new_jaxpr_eqn(
 def built_in(name: str) -> BuiltIn:
     """The operation of cotangent's own with a name."""
     return _built_in.setdefault(name, BuiltIn(name))
+
+
+def built_ins_named_in(module: str, besides: Sequence[str] = ()) -> dict[str, BuiltIn]:
+    """The operations that a module of JAX's has under names that end with ``_p``, by these names."""
+    names = [name for name in NAMES[module] if name.endswith("_p") and name not in besides]
+    return {name: built_in(name.removesuffix("_p")) for name in names}

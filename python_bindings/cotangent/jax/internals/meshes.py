@@ -70,6 +70,11 @@ class AbstractMesh:
         return types.MappingProxyType(dict(zip(self.axis_names, self.axis_sizes, strict=True)))
 
     @property
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
+        """Names and sizes."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
     def size(self) -> int:
         """The number of devices."""
         return int(np.prod(self.axis_sizes, dtype=np.int64))
@@ -100,6 +105,26 @@ class Mesh(AbstractMesh):
             super().__init__((), ())
         else:
             super().__init__(self.devices.shape, names, axis_types)
+
+    @property
+    def device_ids(self) -> Any:
+        """The numbers of the devices, in a grid."""
+        return np.array([device.id for device in self.devices.flat]).reshape(self.devices.shape)
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The mesh of this process."""
+        return self
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices of this process."""
+        return list(self.devices.flat)
+
+    is_multi_process = False
+
+    def __repr__(self) -> str:
+        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names})"
 
     @property
     def abstract_mesh(self) -> AbstractMesh:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cotangent as ct
+from cotangent._base.device import Device
 
 __all__ = [
+    "Backend",
     "copy_to_host_async",
     "devices",
+    "get_backend",
     "host_count",
     "host_id",
     "host_ids",
@@ -33,6 +36,42 @@ def devices(backend: str | None = None) -> list[Any]:
         raise RuntimeError(
             f"Unknown backend: {backend!r} requested, but no platforms of this name are present\n  {error}"
         ) from None
+
+
+class Backend:
+    """What JAX calls the client of a platform: its name and its devices."""
+
+    def __init__(self, of_platform: Sequence[Device]) -> None:
+        self._devices = list(of_platform)
+
+    @property
+    def platform(self) -> str:
+        """The kind of processor."""
+        return self._devices[0].platform
+
+    @property
+    def platform_version(self) -> str:
+        """What programs are compiled with."""
+        return f"cotangent {ct.__version__}"
+
+    def process_index(self) -> int:
+        """The number of this process."""
+        return 0
+
+    def device_count(self) -> int:
+        """The number of devices."""
+        return len(self._devices)
+
+    def devices(self) -> list[Device]:
+        """The devices."""
+        return list(self._devices)
+
+    local_device_count, local_devices = device_count, devices
+
+
+def get_backend(platform: str | None = None) -> Backend:
+    """The client of a platform."""
+    return Backend(devices(platform))
 
 
 def local_devices(

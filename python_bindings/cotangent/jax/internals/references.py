@@ -1,25 +1,122 @@
-"""`Ref`: a box whose array can be read and written. Inside a captured program it holds the traced value, so writes become data flow.
+"""`Ref`: a box whose array can be read and written. Inside of a captured program it holds a traced value, so that writes become data flow.
 
-A reference that is written inside of a program that it was made outside of would carry a value out of it: that is an error that says so,
-unless the program is one of a transform that runs once (there the value stays in the live capture).
+A program that is captured around a reference gets its value as an input and hands back what was written as an output (`stateful`
+does so for JAX's transforms). Which references those are is found out while capturing: a `Frame` is the scope of one captured function,
+and where a function uses a reference from outside of it that is no input yet, `ReferenceNeededError` ends the capture, which starts again with it.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cotangent as ct
 from cotangent import _core
-from cotangent.jax.internals.avals import AbstractValue, ShapedArray, typeof
+from cotangent.jax.internals.avals import AbstractValue, ShapedArray
 
-__all__ = ["AbstractRef", "Ref", "free_ref", "freeze", "new_ref"]
+__all__ = [
+    "AbstractRef",
+    "Frame",
+    "Ref",
+    "ReferenceAsArrayError",
+    "ReferenceNeededError",
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "last_refusal",
+    "new_ref",
+    "set_",
+    "swap",
+    "used",
+    "with_references",
+]
+
+
+class ReferenceNeededError(NotImplementedError):
+    """A function that is being captured uses a reference from outside of it, which has to become an input of its program."""
+
+    def __init__(self, ref: Ref, frame: Frame) -> None:
+        super().__init__("a reference of an enclosing function is used where its value is not an input")
+        self.ref = ref
+        self.owner = frame.owner
+        _frames.refusal = self
+
+
+class ReferenceAsArrayError(TypeError):
+    """A reference is used where an array is needed."""
+
+    def __init__(self, ref: Ref) -> None:
+        super().__init__(
+            f"a reference {ref.aval!r} is used where an array is needed\n  read it with ref[...], or pass the reference to a function"
+        )
+        _frames.refusal = self
+
+
+class _Frames(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Frame] = []
+        self.refusal: BaseException | None = None  # the last one: a jitted function's call ends with it
+
+
+_frames = _Frames()
+_made: list[bool] = []  # not empty as soon as there was a reference
+
+
+def last_refusal() -> BaseException | None:
+    """What ended the last capture of this thread that could not go on because of a reference."""
+    return _frames.refusal
+
+
+def used() -> bool:
+    """Whether the process has made a reference."""
+    return bool(_made)
+
+
+class Frame:
+    """The scope of a captured function: the references from outside that it uses, and what it has written to them.
+
+    Args:
+        owner: what captures; it gets the `ReferenceNeededError` of this scope.
+        refs: references that the function gets as inputs.
+        values: their values in it.
+        inputs_only: whether one that is read must be an input as well: the program outlives the values that it is captured with.
+    """
+
+    def __init__(
+        self, owner: object, refs: Sequence[Ref] = (), values: Sequence[Any] = (), *, inputs_only: bool
+    ) -> None:
+        self.owner = owner
+        self.refs = list(refs)
+        self.inputs_only = inputs_only
+        self.values = {id(ref): value for ref, value in zip(refs, values, strict=True)}
+        self.written: set[int] = set()
+
+    def __enter__(self) -> Frame:
+        self.capture = _core.capture_number()
+        _frames.stack.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _frames.stack.pop()
+
+    def outputs(self) -> list[Any]:
+        """The values of all references at the end."""
+        return [self.values[id(ref)] for ref in self.refs]
+
+    def changes(self) -> dict[int, Any]:
+        """By position, the values of those that were written."""
+        return {i: self.values[id(ref)] for i, ref in enumerate(self.refs) if id(ref) in self.written}
 
 
 class AbstractRef(AbstractValue):
     """The type of a reference to an array."""
 
-    def __init__(self, inner_aval: ShapedArray) -> None:
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None) -> None:
         self.inner_aval = inner_aval
+        self.memory_space = memory_space
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -31,78 +128,205 @@ class AbstractRef(AbstractValue):
         """That of the array."""
         return self.inner_aval.dtype
 
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"Ref{{{self.inner_aval.str_short()}}}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractRef) and self.inner_aval == other.inner_aval
+
+    def __hash__(self) -> int:
+        return hash(self.inner_aval)
+
 
 class Ref:
     """A mutable reference to an array, made by `new_ref`."""
 
+    __hash__ = object.__hash__
+
     def __init__(self, value: Any) -> None:
+        _made[:] = [True]
+        array = ct.numpy.array(value)
+        self._shape, self._dtype = array.shape, array.dtype
+        self._depth = len(_frames.stack)
+        self._value: Any = _core.convert(array, array.dtype) if not array.weak_type else _strong(array)
+        self._frozen = False
         self._capture = _core.capture_number()
-        self._value: Any = ct.numpy.array(value)
 
     @property
     def _jax_aval(self) -> AbstractRef:
-        return AbstractRef(typeof(self._value))
+        return AbstractRef(ShapedArray(self._shape, self._dtype))
 
     aval = _jax_aval
+
+    def __ct_array__(self) -> Any:
+        raise ReferenceAsArrayError(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """That of the array."""
-        return self._value.shape  # type: ignore[no-any-return]
+        return self._shape
 
     @property
     def dtype(self) -> Any:
         """That of the array."""
-        return self._value.dtype
+        return self._dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
 
-    def _live(self) -> Any:
-        if self._value is None:
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self._current().size)
+
+    @property
+    def weak_type(self) -> bool:
+        """A reference keeps its dtype."""
+        return False
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return iter(self._current())
+
+    def _frame(self) -> Frame | None:
+        """The innermost captured function that the reference is from outside of."""
+        return _frames.stack[-1] if len(_frames.stack) > self._depth else None
+
+    def _current(self) -> Any:
+        """The array. A function that is captured reads what enclosing ones have written."""
+        if self._frozen:
             raise ValueError("the reference was frozen, and cannot be read or written any more")
+        for frame in reversed(_frames.stack[self._depth :]):
+            if id(self) in frame.values:
+                return frame.values[id(self)]
+            if frame.inputs_only:
+                raise ReferenceNeededError(self, frame)
         return self._value
 
-    def __getitem__(self, index: Any) -> Any:
-        return self._live()[index]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        if _core.capture_number() != self._capture:
+    def _replace(self, value: Any) -> None:
+        frame = self._frame()
+        if _core.capture_number() != (self._capture if frame is None else frame.capture):
             raise NotImplementedError(
-                "a reference is written inside of a function that is captured (jit, grad, scan, ...) and was made outside of it\n"
+                "a reference is written inside of a function that is captured by a transform that hands out no references\n"
                 "  make it in there with jax.new_ref, or pass the array in and return it"
             )
-        self._value = self._live().at[index].set(value)
+        if frame is None:
+            self._value = value
+        elif id(self) not in frame.values:
+            raise ReferenceNeededError(self, frame)
+        else:
+            frame.values[id(self)] = value
+            frame.written.add(id(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._current()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._replace(self._current().at[index].set(value))
 
     def get(self) -> Any:
         """The array."""
-        return self._live()
+        return self._current()
 
     def set(self, value: Any) -> None:
         """Replaces all elements."""
         self[...] = value
 
+    def swap(self, value: Any) -> Any:
+        """Replaces all elements, and returns what they were."""
+        return swap(self, ..., value)
+
     def addupdate(self, value: Any) -> None:
         """Adds to all elements."""
-        self[...] = self._live() + value
+        addupdate(self, ..., value)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Where the array lies."""
+        return int(self._current().unsafe_buffer_pointer())
 
     def __repr__(self) -> str:
-        return f"Ref({self._value!r})"
+        return repr(self._current()).replace("Array(", "Ref(", 1)
+
+
+def _strong(array: Any) -> Any:
+    """The same array with a dtype that does not yield."""
+    return ct.lax.convert_element_type(array, array.dtype)
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, **_: Any) -> Ref:
-    """A reference to a copy of an array."""
+    """A reference to a copy of an array.
+
+    >>> from cotangent.jax.internals.references import new_ref
+    >>> ref = new_ref(ct.numpy.zeros(2))
+    >>> ref[0] = 3.0
+    >>> ref
+    Ref([3., 0.], dtype=float32)
+    """
+    if isinstance(init_val, Ref):
+        raise TypeError("new_ref: a reference to a reference is asked for\n  read it first: new_ref(ref[...])")
     return Ref(init_val)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+    """A reference to an array of zeros of a type."""
+    return Ref(ct.numpy.zeros(ty.shape, ty.dtype))
 
 
 def freeze(ref: Ref) -> Any:
     """The array, after which the reference cannot be used."""
-    value, ref._value = ref._live(), None
+    if ref._frame() is not None:
+        raise ValueError(
+            "freeze: the reference is from outside of the function that is captured\n  freeze it where it was made"
+        )
+    value = ref._current()
+    ref._value, ref._frozen = None, True
     return value
 
 
 def free_ref(ref: Ref) -> None:
     """Ends the reference."""
     freeze(ref)
+
+
+def get(ref: Ref, idx: Any = None) -> Any:
+    """The elements at an index; all without one."""
+    return ref[... if idx is None else idx]
+
+
+def set_(ref: Ref, idx: Any, value: Any) -> None:
+    """Replaces the elements at an index; all of them where it is None."""
+    ref[... if idx is None else idx] = value
+
+
+def swap(ref: Ref, idx: Any, value: Any) -> Any:
+    """Replaces the elements at an index, and returns what they were."""
+    before = get(ref, idx)
+    set_(ref, idx, value)
+    return before
+
+
+def addupdate(ref: Ref, idx: Any, x: Any) -> None:
+    """Adds to the elements at an index."""
+    ref._replace(ref._current().at[... if idx is None else idx].add(x))
+
+
+def with_references(attempt: Callable[[object, list[Ref]], Any]) -> Any:
+    """What ``attempt(owner, refs)`` returns, called with more references as long as it needs more."""
+    owner = object()
+    refs: list[Ref] = []
+    while True:
+        try:
+            return attempt(owner, refs)
+        except ReferenceNeededError as needed:
+            if needed.owner is not owner:
+                raise
+            refs.append(needed.ref)

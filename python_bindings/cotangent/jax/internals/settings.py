@@ -11,6 +11,28 @@ from cotangent import config as own
 __all__ = ["Config", "config", "enable_x64", "scoped"]
 
 
+# What options have that nothing acts on here, until they are set.
+_UNUSED: dict[str, Any] = {
+    "compilation_cache_dir": None,
+    "cpu_collectives_implementation": "gloo",
+    "debug_key_reuse": False,
+    "enable_checks": False,
+    "enable_compilation_cache": True,
+    "enable_custom_prng": False,
+    "explain_cache_misses": False,
+    "legacy_prng_key": "allow",
+    "logging_level": "",
+    "num_cpu_devices": -1,
+    "persistent_cache_min_compile_time_secs": 1.0,
+    "persistent_cache_min_entry_size_bytes": 0,
+    "raise_persistent_cache_errors": False,
+    "softmax_custom_jvp": True,
+    "traceback_filtering": "auto",
+    "transfer_guard": None,
+    "use_shardy_partitioner": True,
+}
+
+
 class Config:
     """The object ``jax.config``."""
 
@@ -33,6 +55,8 @@ class Config:
         try:
             return own.read(name)
         except ValueError:
+            if name.removeprefix("jax_") in _UNUSED:
+                return _UNUSED[name.removeprefix("jax_")]
             raise AttributeError(f"jax.config has no option {name!r} here, and the program has not set it") from None
 
     @property

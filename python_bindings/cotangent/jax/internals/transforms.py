@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,19 @@ import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
 from cotangent._core import Array
-from cotangent.jax.narrowing import narrow_tree
+from cotangent.jax.internals import references
+from cotangent.jax.internals.references import Frame
+from cotangent.jax.internals.stateful import (
+    of_jit,
+    stateful_checkpoint,
+    stateful_derivative,
+    stateful_direct,
+    stateful_vmap,
+)
+from cotangent.jax.narrowing import check_int, narrow_tree
 
 __all__ = [
+    "checkpoint",
     "custom_jvp",
     "custom_vjp",
     "device_put",
@@ -59,12 +71,13 @@ def _decorator(transform: Function) -> Function:
     return apply
 
 
-grad = _decorator(ct.grad)
-value_and_grad = _decorator(ct.value_and_grad)
-jacfwd = _decorator(ct.jacfwd)
-jacrev = _decorator(ct.jacrev)
-hessian = _decorator(ct.hessian)
-vmap = _decorator(ct.vmap)
+grad = _decorator(stateful_derivative(ct.grad, with_value=False))
+value_and_grad = _decorator(stateful_derivative(ct.value_and_grad, with_value=True))
+jacfwd = _decorator(stateful_derivative(ct.jacfwd, with_value=False))
+jacrev = _decorator(stateful_derivative(ct.jacrev, with_value=False))
+hessian = _decorator(stateful_derivative(ct.hessian, with_value=False))
+vmap = _decorator(functools.wraps(ct.vmap)(stateful_vmap))
+checkpoint = stateful_checkpoint(ct.checkpoint)
 
 
 def _direct(transform: Function) -> Function:
@@ -82,9 +95,25 @@ def _direct(transform: Function) -> Function:
     return apply
 
 
-jvp = _direct(ct.jvp)
-vjp = _direct(ct.vjp)
-linearize = _direct(ct.linearize)
+def _call_narrowed(function: Function, *args: Any) -> Any:
+    """The function of derivatives that `vjp` and `linearize` return, on derivatives without 64 bits."""
+    return function(*(args if _core.get_enable_x64() else narrow_tree(args)))
+
+
+def _returning_linear(transform: Function) -> Function:
+    """A transform of which the second result is a function of derivatives; that is a pytree, as ours is."""
+
+    @functools.wraps(transform)
+    def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
+        value, linear, *aux = transform(fun, *args, **kwargs)
+        return (value, tree_util.Partial(_call_narrowed, linear), *aux)
+
+    return apply
+
+
+jvp = _direct(stateful_direct(ct.jvp))
+vjp = _returning_linear(_direct(stateful_direct(ct.vjp)))
+linearize = _returning_linear(_direct(stateful_direct(ct.linearize)))
 eval_shape = _direct(ct.eval_shape)
 
 # What says where and how JAX compiles, which is settled here.
@@ -103,20 +132,40 @@ def jit(fun: Any = None, /, **options: Any) -> Any:
         if not _core.get_enable_x64():
             args = tuple(_narrow_traced(arg) for arg in args)
             kwargs = {name: _narrow_traced(arg) for name, arg in kwargs.items()}
-        return fun(*args, **kwargs)
+        if not references.used() or _core.get_flag("disable_jit"):
+            return fun(*args, **kwargs)
+        with Frame(owner, inputs_only=True):
+            return fun(*args, **kwargs)
 
-    return ct.jit(narrow, **options)
+    owner, substitute = of_jit(fun, options)
+    jitted: Any = ct.jit(narrow, **options)
+    jitted._references = owner, substitute
+    with contextlib.suppress(TypeError, ValueError):  # of built-in functions it is not known
+        jitted.__signature__ = inspect.signature(fun)
+    return jitted
 
 
 def _narrow_traced(tree: Any) -> Any:
     leaves, structure = tree_util.tree_flatten(tree)
     if not any(isinstance(leaf, Array) and leaf.dtype.itemsize >= 8 for leaf in leaves):
         return tree  # static arguments are among these, and stay the objects that they are
-    return structure.unflatten([narrow_tree(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves])
+    return structure.unflatten([_narrow_leaf(leaf) for leaf in leaves])
+
+
+def _narrow_leaf(leaf: Any) -> Any:
+    if not isinstance(leaf, Array):
+        return leaf
+    if leaf.weak_type and leaf.dtype in ("int64", "uint64"):
+        raise OverflowError(
+            "an argument is a Python int that does not fit int32\n  pass an array of a dtype that holds it, or set jax_enable_x64"
+        )
+    return narrow_tree(leaf)
 
 
 def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     """`ct.device_put` of arrays without 64 bits."""
+    for leaf in tree_util.tree_leaves(x):
+        check_int(leaf)
     return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import platform
+import sys
 from typing import Any
 
+import numpy as np
+
+import cotangent as ct
 from cotangent.jax.internals.avals import (
     typeof,
 )
@@ -34,6 +39,7 @@ from cotangent.jax.internals.processes import (
 )
 from cotangent.jax.internals.references import (
     Ref,
+    empty_ref,
     free_ref,
     freeze,
     new_ref,
@@ -42,7 +48,10 @@ from cotangent.jax.internals.settings import (
     config,
     enable_x64,
 )
+from cotangent.jax.internals.sharded import shard_map, smap
+from cotangent.jax.internals.shards import Shard
 from cotangent.jax.internals.transforms import (
+    checkpoint,
     device_put,
     eval_shape,
     grad,
@@ -58,22 +67,29 @@ from cotangent.jax.internals.transforms import (
     vmap,
 )
 from cotangent.jax.internals.transforms import (
+    checkpoint as remat,
+)
+from cotangent.jax.internals.transforms import (
     jacrev as jacobian,
 )
+from cotangent.jax.names import JAX_VERSION
 
 __all__ = [
     "NamedSharding",
     "P",
     "Ref",
+    "Shard",
     "array_garbage_collection_guard",
     "check_tracer_leaks",
     "checking_leaks",
+    "checkpoint",
     "clear_caches",
     "config",
     "copy_to_host_async",
     "default_prng_impl",
     "device_put",
     "devices",
+    "empty_ref",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
@@ -104,9 +120,13 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pmap",
+    "print_environment_info",
     "process_indices",
+    "remat",
     "reshard",
     "set_mesh",
+    "shard_map",
+    "smap",
     "softmax_custom_jvp",
     "thread_guard",
     "threefry_partitionable",
@@ -142,3 +162,20 @@ check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_gu
 
 def clear_caches() -> None:
     """Lets go of what has been compiled; here programs are let go of with the functions that they belong to."""
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Versions and devices, for reports; printed, or returned."""
+    text = "\n".join(
+        [
+            f"jax:        {JAX_VERSION}, answered by cotangent {ct.__version__}",
+            f"numpy:      {np.__version__}",
+            f"python:     {sys.version}",
+            f"device info: {', '.join(str(device) for device in ct.devices())}",
+            f"platform:   {platform.platform()}",
+        ]
+    )
+    if return_string:
+        return text
+    print(text)
+    return None

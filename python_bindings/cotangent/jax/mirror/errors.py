@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["JAXIndexError", "JAXTypeError", "JaxRuntimeError", "KeyReuseError"]
+__all__ = [
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+]
 
 
 class JaxRuntimeError(RuntimeError):
@@ -19,3 +26,11 @@ class JAXIndexError(IndexError):
 
 class KeyReuseError(RuntimeError):
     """A random key was used twice."""
+
+
+class JaxprTypeError(TypeError):
+    """An equation of a program does not fit its operands."""
+
+
+class InconclusiveDimensionOperation(Exception):  # noqa: N818 (JAX's name)
+    """What a size that is not known is compared with says nothing."""

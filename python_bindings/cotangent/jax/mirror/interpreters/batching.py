@@ -26,6 +26,8 @@ __all__ = [
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
 ]
 
 
@@ -60,3 +62,18 @@ def matchaxis(
             raise ValueError(f"the axis {axis_data.name!r} of a batch was to be none")
         return x.sum(source)
     return cnp.moveaxis(x, source, destination)
+
+
+_vmappable: dict[type, tuple[Any, ...]] = {}
+
+
+def register_vmappable(
+    data_type: type, spec_type: type, axis_size_type: type, to_elt: Any, from_elt: Any, make_iota: Any
+) -> None:
+    """Notes how values of a class are mapped. `vmap` takes pytrees of arrays: a value of such a class among its arguments is an error there."""
+    _vmappable[data_type] = (spec_type, axis_size_type, to_elt, from_elt, make_iota)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Forgets it."""
+    _vmappable.pop(data_type, None)

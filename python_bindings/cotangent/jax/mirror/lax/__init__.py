@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import cotangent.numpy as cnp
-from cotangent.jax.internals.jaxprs import built_in
+from cotangent.jax.internals import stateful
+from cotangent.jax.internals.jaxprs import built_ins_named_in
 from cotangent.jax.internals.meshes import with_sharding_constraint
-from cotangent.jax.names import NAMES
+from cotangent.jax.narrowing import narrowed_function
 from cotangent.lax import ConvDimensionNumbers
 
 __all__ = [
     "ConvGeneralDilatedDimensionNumbers",
     "DotDimensionNumbers",
     "PrecisionLike",
+    "cond",
+    "fori_loop",
+    "map",
+    "scan",
     "shape_as_value",
+    "switch",
+    "while_loop",
     "with_sharding_constraint",
 ]
 
@@ -24,6 +31,10 @@ DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 PrecisionLike = Any
 
+cond, switch = narrowed_function(stateful.cond), narrowed_function(stateful.switch)
+scan, map = narrowed_function(stateful.scan), narrowed_function(stateful.map_)  # noqa: A001 (JAX's name)
+fori_loop, while_loop = narrowed_function(stateful.fori_loop), narrowed_function(stateful.while_loop)
+
 
 def shape_as_value(shape: Sequence[int]) -> Any:
     """A shape as an array."""
@@ -31,6 +42,6 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 # What programs of `make_jaxpr` are searched for: ``eqn.primitive is jax.lax.sin_p``.
-_PRIMITIVES = {name: built_in(name.removesuffix("_p")) for name in NAMES["jax.lax"] if name.endswith("_p")}
+_PRIMITIVES = built_ins_named_in("jax.lax")
 globals().update(_PRIMITIVES)
 __all__ += list(_PRIMITIVES)

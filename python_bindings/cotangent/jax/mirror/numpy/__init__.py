@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._base.keys import KEY_DTYPE
 from cotangent._ops.dtypes import ScalarType
-from cotangent.jax.narrowing import canonical, narrow, narrowed_function, narrowed_type
+from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function, narrowed_type
 
-__all__ = ["complex128", "double", "float64", "int64", "promote_types", "result_type", "shape", "uint64"]
+__all__ = [
+    "arange",
+    "array",
+    "array_equal",
+    "asarray",
+    "complex128",
+    "double",
+    "equal",
+    "float64",
+    "full",
+    "int64",
+    "not_equal",
+    "promote_types",
+    "result_type",
+    "shape",
+    "uint64",
+]
 
 
 class _Wide(ScalarType):
@@ -49,3 +69,53 @@ def promote_types(a: Any, b: Any) -> Any:
 def shape(a: Any) -> Any:
     """The sizes of the axes; none of what is no array, as NumPy has it."""
     return () if a is None else cnp.shape(narrow(a))
+
+
+def _of_keys_too(function: Callable[..., Any], of_keys: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """A comparison that takes random keys as well."""
+    plain = narrowed_function(function)
+
+    @functools.wraps(plain)
+    def compare(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(x, "dtype", None) == KEY_DTYPE and getattr(y, "dtype", None) == KEY_DTYPE:
+            return of_keys(x, y)
+        return plain(x, y, *args, **kwargs)
+
+    return compare
+
+
+def _same_keys(x: Any, y: Any) -> Any:
+    return cnp.all(x == y) if x.shape == y.shape else cnp.array(False)
+
+
+equal, not_equal = _of_keys_too(cnp.equal, operator.eq), _of_keys_too(cnp.not_equal, operator.ne)
+array_equal = _of_keys_too(cnp.array_equal, _same_keys)
+
+
+def _of_ints(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes an array of its first argument, of a dtype that may be named."""
+    plain = narrowed_function(function)
+
+    @functools.wraps(plain)
+    def make(object: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 (JAX's name)
+        if dtype is None:
+            check_int(object)
+        return plain(object, dtype, *args, **kwargs)
+
+    return make
+
+
+def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numbers, of which the bits beyond 32 are not in the result."""
+    plain = narrowed_function(function)
+
+    @functools.wraps(plain)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        result = plain(*args, **kwargs)
+        return result if _core.get_enable_x64() else narrow(result)
+
+    return make
+
+
+array, asarray = _of_ints(cnp.array), _of_ints(cnp.asarray)
+arange, full = _wrapping(cnp.arange), _wrapping(cnp.full)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from cotangent.jax.internals.jaxprs import (
-    built_in,
-)
+from cotangent.jax.internals.jaxprs import built_in, built_ins_named_in
 
 __all__ = [
     "built_in",
@@ -28,3 +26,7 @@ call_p, closed_call_p, core_call_p = built_in("call"), built_in("closed_call"), 
 custom_jvp_call_p, custom_vjp_call_p = built_in("custom_jvp_call"), built_in("custom_vjp_call")
 cond_p, while_p, scan_p = built_in("cond"), built_in("while"), built_in("scan")
 stop_gradient_p = built_in("stop_gradient")
+
+_OTHERS = built_ins_named_in("jax.extend.core.primitives", besides=__all__)
+globals().update(_OTHERS)
+__all__ += list(_OTHERS)

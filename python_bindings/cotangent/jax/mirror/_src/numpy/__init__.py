@@ -1,0 +1,3 @@
+"""``jax._src.numpy``."""
+
+from __future__ import annotations

@@ -1,0 +1,5 @@
+"""``jax.scipy``: what `cotangent.scipy` has otherwise."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
