@@ -177,7 +177,8 @@ EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject*
 
 // ---- compiled.cc -------------------------------------------------------------------------------------------------
 void compile_entry(JitFunction* self, const EntryPtr& entry);
-// debug_nans, debug_infs: throws when a result holds such a number, with the operation that made it. Runs the program once more, slowly.
+// debug_nans, debug_infs: throws when a result holds such a number, with the operation that made it. Runs the program
+// once more, slowly.
 void check_results(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results);
 void register_compiled(py::module_& module);
 

@@ -38,9 +38,8 @@ Emission::Emission(const loop::Program& program, const Names& names, Helpers& he
       names_(names),
       values_(program.values.size()),
       uses_(program.values.size()),
-      runs_(program.blocks.size()),
+      calls_(program),
       writes_before_(program.blocks.size()) {
-  find_runs(0, 0);
   count_uses();
 }
 
@@ -59,8 +58,8 @@ void Emission::count_uses() {
   // What a call takes from outside is used once, by the call.
   std::vector<uint32_t> made_by(program.values.size(), 0), used_by;
   for (BlockId block = 0; block < program.blocks.size(); ++block) {
-    for (size_t i = 0; i < runs_[block].size(); ++i) {
-      const auto make = [&](Value value) { made_by[value] = runs_[block][i]; };
+    for (size_t i = 0; i < program.blocks[block].statements.size(); ++i) {
+      const auto make = [&](Value value) { made_by[value] = calls_.run(block, i); };
       loop::visit_arguments(program, program.blocks[block].statements[i], make);
       loop::visit_results(program, program.blocks[block].statements[i], make);
     }
@@ -83,9 +82,9 @@ void Emission::count_uses() {
       }
       return;
     }
-    const uint32_t run = runs_[block][position];
+    const uint32_t run = calls_.run(block, position);
     c::visit_inputs(program, s, [&](Value value) {
-      if (!is_call_[run] || made_by[value] == run) return use(value, block, position, times);
+      if (!calls_.is_call(run) || made_by[value] == run) return use(value, block, position, times);
       if (std::exchange(used_by[value], run) != run) use(value, block, position, 1);
     });
     const auto yield = [&](Value value, BlockId from) { use(value, from, program.blocks[from].statements.size(), 1); };
@@ -129,7 +128,7 @@ void Emission::count_uses() {
       unused[value] = found = true;
     }
   }
-  find_calls(0);
+  calls_.find([&](Value value) { return uses_[value].count; });
   count_all();
   for (BlockId block = 0; block < program.blocks.size(); ++block) {
     uint32_t writes = 0;
@@ -158,7 +157,7 @@ std::string Emission::loop_variable() {
   return fresh("i");
 }
 
-std::string Emission::declared(DType dtype, std::string_view name, std::string_view initial) const {
+std::string declared(DType dtype, std::string_view name, std::string_view initial) {
   return concat(register_type(dtype), " ", name, " = ", initial, ";");
 }
 

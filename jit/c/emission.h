@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "jit/c/calls.h"
 #include "jit/c/rare.h"
 #include "jit/c/source.h"
 #include "jit/cost/cost.h"
@@ -36,13 +36,6 @@ struct Uses {
   bool adds = false;  // it may be added to something
 };
 
-// A call of a function of real numbers: what the statements up to `end` are.
-struct Call {
-  uint32_t end = 0;
-  loop::Value result = loop::kNoValue;
-  std::vector<loop::Value> arguments;
-};
-
 // How often a statement writes out what it reads, at least: what is read in each iteration, or written out more than
 // once, is a variable.
 uint32_t times_written(const loop::Statement& statement);
@@ -52,6 +45,9 @@ bool never_runs(const loop::Program& program, const loop::Statement& statement);
 
 // Of a buffer: complex numbers are two.
 int64_t real_elements(const loop::Program& program, loop::BufferId buffer);
+
+// A variable.
+std::string declared(DType dtype, std::string_view name, std::string_view initial);
 
 class Emission {
  public:
@@ -99,7 +95,6 @@ class Emission {
   // What a statement of a block computes: a variable, or written where it is used.
   void define_at(loop::Value value, Expression expression, loop::BlockId block, uint32_t position);
   const Uses& uses(loop::Value value) const { return uses_[value]; }
-  std::string declared(DType dtype, std::string_view name, std::string_view initial) const;
 
   // ---- statements
   void block(loop::BlockId block);
@@ -133,8 +128,6 @@ class Emission {
 
  private:
   void count_uses();
-  void find_runs(loop::BlockId block, uint32_t around);  // functions.cc
-  void find_calls(loop::BlockId block);
   std::string call_of(const std::vector<loop::Value>& arguments, const Stretch& stretch, Sides* part,
                       std::string_view suffix);
   void usual_side(const loop::If& branch, loop::BlockId block, uint32_t position);
@@ -146,12 +139,8 @@ class Emission {
   const Names& names_;
   std::vector<Expression> values_;
   std::vector<Uses> uses_;
-  // Runs of statements that one function of real numbers has been expanded to, and what is inside of these: numbers by
-  // block and position, 0 for none. Where something else stands between them they are several.
-  std::vector<std::vector<uint32_t>> runs_;
-  std::vector<bool> is_call_ = {false};                                  // by run
-  absl::flat_hash_map<std::pair<loop::BlockId, uint32_t>, Call> calls_;  // by where they begin
-  std::vector<std::vector<uint32_t>> writes_before_;                     // by block and position
+  Calls calls_;
+  std::vector<std::vector<uint32_t>> writes_before_;  // by block and position
   size_t next_name_ = 0;
   int64_t scratch_used_ = 0, arena_uses_ = 0;
   double pending_ = 0;  // time since the program asked whether to stop

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "jit/c/emission.h"
 #include "jit/loop/visit.h"
 #include "runtime/error.h"
@@ -16,97 +14,10 @@ using loop::Statement;
 using loop::StatementKind;
 using loop::Value;
 
-namespace {
-
-// What a run of statements uses, takes from outside, and defines for what follows.
-struct Run {
-  absl::flat_hash_map<Value, uint32_t> used;  // how often, inside of it
-  absl::flat_hash_set<Value> defined;
-  std::vector<Value> arguments;
-  bool only_computes = true;
-};
-
-template <typename IsUsed>
-void add(const loop::Program& program, const Statement& s, const IsUsed& is_used, Run& run) {
-  if (loop::is_instruction(s) && !is_used(s.result)) return;
-  const auto use = [&](Value value, uint32_t times) {
-    run.used[value] += times;
-    if (!run.defined.contains(value) && std::ranges::find(run.arguments, value) == run.arguments.end())
-      run.arguments.push_back(value);
-  };
-  c::visit_inputs(program, s, [&](Value value) { use(value, times_written(s)); });
-  const bool has_blocks =
-      s.kind == StatementKind::kIf || s.kind == StatementKind::kFor || s.kind == StatementKind::kWhile;
-  if (!has_blocks && !loop::is_instruction(s)) run.only_computes = false;
-  if (s.kind == StatementKind::kLoad && program.buffers[s.buffer].kind != loop::BufferKind::kConstant)
-    run.only_computes = false;
-  loop::visit_arguments(program, s, [&](Value value) { run.defined.insert(value); });
-  loop::visit_blocks_of(program, s, [&](BlockId inner) {
-    for (const Statement& t : program.blocks[inner].statements) add(program, t, is_used, run);
-  });
-  if (s.kind == StatementKind::kIf) {
-    for (const loop::If::Merge& merge : program.ifs[s.detail].merges) {
-      if (!is_used(merge.result)) continue;
-      use(merge.then_value, 1);
-      use(merge.else_value, 1);
-    }
-  } else {
-    loop::visit_yields(program, s, [&](Value value) { use(value, 1); });
-  }
-  loop::visit_results(program, s, [&](Value value) { run.defined.insert(value); });
-}
-
-}  // namespace
-
-// `around`: the run that the block is inside of.
-void Emission::find_runs(BlockId block, uint32_t around) {
-  const std::vector<Statement>& statements = program.blocks[block].statements;
-  for (size_t i = 0; i < statements.size(); ++i) {
-    const Statement& s = statements[i];
-    const bool goes_on = i > 0 && s.expansion == statements[i - 1].expansion && s.group == statements[i - 1].group;
-    uint32_t run = around;
-    if (around == 0 && s.expansion != 0) {
-      if (!goes_on) is_call_.push_back(false);
-      run = static_cast<uint32_t>(is_call_.size() - 1);
-    }
-    runs_[block].push_back(run);
-    loop::visit_blocks_of(program, s, [&](BlockId inner) { find_runs(inner, run); });
-  }
-}
-
-// Runs that compute one value for the others, of something.
-void Emission::find_calls(BlockId block) {
-  const std::vector<Statement>& statements = program.blocks[block].statements;
-  const auto is_used = [&](Value value) { return uses_[value].count > 0; };
-  for (uint32_t begin = 0, end; begin < statements.size(); begin = end) {
-    const uint32_t number = runs_[block][begin];
-    end = begin + 1;
-    if (number == 0) {
-      loop::visit_blocks_of(program, statements[begin], [&](BlockId inner) { find_calls(inner); });
-      continue;
-    }
-    while (end < statements.size() && runs_[block][end] == number) ++end;
-    Run run;
-    for (uint32_t i = begin; i < end; ++i) add(program, statements[i], is_used, run);
-    Value result = loop::kNoValue;
-    bool is_one = true;
-    for (const Value value : run.defined) {
-      const auto inside = run.used.find(value);
-      if (uses_[value].count <= (inside == run.used.end() ? 0 : inside->second)) continue;
-      is_one = result == loop::kNoValue;
-      if (!is_one) break;
-      result = value;
-    }
-    if (!is_one || result == loop::kNoValue || !run.only_computes || run.arguments.empty()) continue;
-    is_call_[number] = true;
-    calls_[{block, begin}] = {end, result, std::move(run.arguments)};
-  }
-}
-
 uint32_t Emission::function_call(BlockId id, uint32_t begin, uint32_t end) {
-  const auto found = calls_.find({id, begin});
-  if (found == calls_.end() || in_function) return begin;
-  const auto& [after, result, arguments] = found->second;
+  const Call* const call_here = in_function ? nullptr : calls_.at(id, begin);
+  if (call_here == nullptr) return begin;
+  const auto& [after, result, arguments] = *call_here;
   CT_CHECK(after <= end);
   const Stretch stretch{id, begin, after, {result}};
   const bool reads = std::ranges::any_of(arguments, [&](Value value) { return values_[value].reads; });

@@ -94,7 +94,7 @@ class Lanes {
   void emit() {
     for (const Carry& carry : loop_.carries) {
       results_.push_back(e_.fresh(name_of_result(carry)));
-      e_.line(e_.declared(dtype(carry), results_.back(), e_.value(carry.init)));
+      e_.line(declared(dtype(carry), results_.back(), e_.value(carry.init)));
     }
     e_.open();
     at_ = e_.loop_variable();
@@ -304,7 +304,7 @@ class Carried {
     for (const Carry& carry : carries) {
       const DType dtype = e.program.values[carry.init].dtype;
       names_.push_back(e.fresh(name_of_result(carry)));
-      e.line(e.declared(dtype, names_.back(), e.value(carry.init)));
+      e.line(declared(dtype, names_.back(), e.value(carry.init)));
       if (!carry.combine) e.define(carry.argument, {names_.back(), kAtom, true});
     }
   }
@@ -316,7 +316,7 @@ class Carried {
       next.push_back(e_.value(carry.next, carry.combine ? kUnary : kChoice));
       if (carry.combine || plain < 2) continue;
       const std::string name = e_.fresh("next");
-      e_.line("const ", e_.declared(e_.program.values[carry.init].dtype, name, next.back()));
+      e_.line("const ", declared(e_.program.values[carry.init].dtype, name, next.back()));
       next.back() = name;
     }
     for (size_t c = 0; c < carries_.size(); ++c) {

@@ -228,7 +228,7 @@ class SideBySide {
       next.push_back(carry.combine ? e_.value(carry.next, kUnary) : e_.in_byte(carry.next));
       if (carry.combine || plain < 2) continue;
       const std::string name = e_.fresh("next");
-      e_.line("const ", e_.declared(dtype(carry.init), name, next.back()));
+      e_.line("const ", declared(dtype(carry.init), name, next.back()));
       next.back() = name;
     }
     for (size_t c = 0; c < names.size(); ++c) {
