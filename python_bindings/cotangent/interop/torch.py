@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import pure_callback
 from cotangent._base.capture import ShapeDtypeStruct, aval_of, check_callable, function_name, is_inexact_dtype, wraps
 from cotangent._core import Array, PyTreeDef
@@ -311,3 +312,6 @@ def module(module: Any) -> tuple[dict[str, Array], Callable[..., Any]]:
 
     apply.__name__ = function_name(module)
     return parameters, function(apply)
+
+
+check_arguments(globals())

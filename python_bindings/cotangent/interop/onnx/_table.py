@@ -134,7 +134,7 @@ def _reduction(primitive: str) -> Callable[..., Any]:
                 return x
             axes = range(x.ndim)
         places = sorted(_axes(list(axes), x.ndim))
-        result = _core.bind(primitive, [x], axes=places)[0]
+        result = _core.primitives[primitive](x, axes=places)
         return cnp.expand_dims(result, places) if keepdims else result
 
     return read
@@ -233,4 +233,4 @@ def bound(row: Row, inputs: Sequence[Any], attributes: Mapping[str, Any], decode
         return _core.convert(operands[0], given["dtype"])
     if not row.places:
         operands = list(cnp.broadcast_arrays(*operands))
-    return _core.bind(row.primitive, operands, **given)[0]
+    return _core.primitives[row.primitive](*operands, **given)
