@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from statistics import geometric_mean
@@ -106,9 +107,9 @@ def summary(programs: list[dict[str, Any]], own: list[dict[str, Any]], timed: li
     said = []
     if programs:
         libraries = {row["library"] for row in programs} - {"jax"}
-        broken = {row["library"] for row in programs if row["program"] == "import" and row["error"]}
+        running = {row["library"] for row in programs if not row["error"]} - {"jax"}
         said.append(
-            f"{len(libraries - broken)} of {len(libraries)} libraries import unmodified, and "
+            f"{len(running)} of {len(libraries)} libraries run unmodified, in one program at least, and "
             f"{share(sum(not row['error'] for row in programs), len(programs))} programs give JAX's results."
         )
     if own:
@@ -177,6 +178,18 @@ def left_out_table(own: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def disturbance(results: Results) -> str:
+    """A sentence on what else the machine did while steps were timed, if it was more than its processors can do."""
+    load = max((result.get("load", 0.0) for name, result in results.items() if name.startswith("steps/")), default=0.0)
+    processors = os.cpu_count() or 1
+    if load <= processors + 0.5:
+        return ""
+    return (
+        f"While these were measured, up to {load:.1f} processes wanted the {processors} processors: the times are longer than a quiet machine's, "
+        "and those of programs that use several threads are uneven.\n\n"
+    )
+
+
 def write(results: Results, file: Path) -> None:
     """Writes the page of some results."""
     programs = [row for rows in of_kind(results, "programs") for row in rows]
@@ -194,7 +207,7 @@ def write(results: Results, file: Path) -> None:
     if left_out := left_out_table(own).strip():
         text += LEFT_OUT + left_out + "\n"
     if timed:
-        text += STEPS.format(rounds=steps.ROUNDS, summary=steps.summary(timed))
+        text += STEPS.format(rounds=steps.ROUNDS, summary=steps.summary(timed)) + disturbance(results)
         ordered = sorted(timed, key=lambda row: steps.ratio(row, "step") if "step" in row else 0.0)
         text += f"{steps.HEAD}\n{'| - ' * steps.HEAD.count(' | ')}| - |\n" + "".join(
             steps.line(row) + "\n" for row in ordered

@@ -119,7 +119,7 @@ def message_of(element: ElementTree.Element) -> str:
     line = lines[0] if not lines[0].startswith("collection failure") else last_error(element.text or "")
     if line.rstrip().endswith(":") and len(lines) > 1:
         line = f"{line.rstrip()} {lines[1].strip()}"
-    line = re.sub(r"(/[^\s/'\"]+)*/(site-packages|sources)/", "", line)  # a message names no folder of this machine
+    line = re.sub(r"(?<![\w.:/])/(?:[\w.+-]+/)+", "", line)  # folders of this machine
     line = re.sub(r"0x[0-9a-f]+", "…", line)
     line = re.sub(r"\b\d+(\.\d+)?(e[-+]?\d+)?\b", "…", line)
     return line[:160]
