@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,18 @@ def test_a_report_of_pytest_is_read(tmp_path: Path) -> None:
     assert suites_plugin.report_name("a/b_test.py::C::test") == "a.b_test.C::test"
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("ImportError: cannot import x (/home/me/lib/python3.11/a.py)", "ImportError: cannot import x (a.py)"),
+        ("Failed at 0x7f12 after 12.5 s", "Failed at … after … s"),
+        ("AssertionError:\n\nNot equal, see https://a.org/b/c", "AssertionError: Not equal, see https://a.org/b/c"),
+    ],
+)
+def test_messages_lose_what_differs_between_runs(message: str, shown: str) -> None:
+    assert suites.message_of(ElementTree.Element("failure", message=message)) == shown
+
+
 def test_the_page_shows_what_fails_and_what_is_slower(tmp_path: Path) -> None:
     def timed(name: str, here: float) -> dict[str, Any]:
         return {
@@ -157,7 +170,7 @@ def test_the_page_shows_what_fails_and_what_is_slower(tmp_path: Path) -> None:
         "suites/optax": suite,
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.json").write_text(json.dumps({"result": result}))
+        (folder / f"{name}.json").write_text(json.dumps({"result": result, "load": 1e4}))
     page.write(page.read(folder), tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
     version = environments.versions()["optax"]
@@ -165,7 +178,9 @@ def test_the_page_shows_what_fails_and_what_is_slower(tmp_path: Path) -> None:
     assert "| chex | traces | values differ by up to 1 |" in text
     assert "| optax | 2 | 1 of 2 | ValueError: &lt;no> |" in text
     assert "| optax | 1 |  | KeyError |" in text
+    assert "1 of 2 libraries run unmodified" in text
     assert "1 of 2 (50.0 %) programs give JAX's results" in text
     assert text.index("| slow |") < text.index("| quick |")
     assert "| slow | 1 ms | 2 ms | 0.50 |" in text
     assert "more than 1.1 times slower in 1" in text
+    assert "up to 10000.0 processes wanted" in text

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -91,7 +92,8 @@ def main() -> int:
         start = time.monotonic()
         result = make()
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"digest": digest, "seconds": time.monotonic() - start, "result": result}, indent=1))
+        told = {"digest": digest, "seconds": time.monotonic() - start, "load": os.getloadavg()[0], "result": result}
+        file.write_text(json.dumps(told, indent=1))
         print(f"{said(name, result)} ({time.monotonic() - start:.0f} s)", flush=True)
     page.write(page.read(RESULTS), given.page)
     print(f"written: {given.page}")

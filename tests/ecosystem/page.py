@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from statistics import geometric_mean
@@ -57,7 +58,7 @@ how many of these fail there as well, mostly for a package that neither environm
 LEFT_OUT = """
 ## Tests that were left out
 
-For their time alone.
+A library's tests are one in so many where all of them take too long: which ones is fixed by their names.
 
 | library | what | why |
 | - | - | - |
@@ -106,15 +107,16 @@ def summary(programs: list[dict[str, Any]], own: list[dict[str, Any]], timed: li
     said = []
     if programs:
         libraries = {row["library"] for row in programs} - {"jax"}
-        broken = {row["library"] for row in programs if row["program"] == "import" and row["error"]}
+        running = {row["library"] for row in programs if not row["error"]} - {"jax"}
         said.append(
-            f"{len(libraries - broken)} of {len(libraries)} libraries import unmodified, and "
+            f"{len(running)} of {len(libraries)} libraries run unmodified, in one program at least, and "
             f"{share(sum(not row['error'] for row in programs), len(programs))} programs give JAX's results."
         )
     if own:
         passed, tried, too = (sum(column) for column in zip(*map(counts, own), strict=True))
         said.append(
-            f"Of the tests that {len(own)} libraries bring with them, {share(passed, tried)} pass; {too} of the others are known to fail on JAX as well."
+            f"Of the tests that {len(own)} libraries bring with them, {share(passed, tried)} pass; "
+            f"without the {too} that are known to fail on JAX as well, {100 * passed / max(tried - too, 1):.1f} %."
         )
     steps_timed = [row for row in timed if "step" in row]
     if steps_timed:
@@ -170,9 +172,22 @@ def left_out_table(own: list[dict[str, Any]]) -> str:
         if known is None:
             continue
         if known.share > 1:
-            lines.append(f"| {suite['library']} | all but one of {known.share} tests | the whole takes too long |")
+            lines.append(f"| {suite['library']} | all but one in {known.share} | the whole takes too long |")
         lines += [f"| {suite['library']} | {cell(what)} | {cell(why)} |" for what, why in known.left_out.items()]
+    lines += [f"| {libraries} | all | {why} |" for libraries, why in suites.NOT_RUN.items()]
     return "\n".join(lines) + "\n"
+
+
+def disturbance(results: Results) -> str:
+    """A sentence on what else the machine did while steps were timed, if it was more than its processors can do."""
+    load = max((result.get("load", 0.0) for name, result in results.items() if name.startswith("steps/")), default=0.0)
+    processors = os.cpu_count() or 1
+    if load <= processors + 0.5:
+        return ""
+    return (
+        f"While these were measured, up to {load:.1f} processes wanted the {processors} processors: the times are longer than a quiet machine's, "
+        "and those of programs that use several threads are uneven.\n\n"
+    )
 
 
 def write(results: Results, file: Path) -> None:
@@ -192,7 +207,7 @@ def write(results: Results, file: Path) -> None:
     if left_out := left_out_table(own).strip():
         text += LEFT_OUT + left_out + "\n"
     if timed:
-        text += STEPS.format(rounds=steps.ROUNDS, summary=steps.summary(timed))
+        text += STEPS.format(rounds=steps.ROUNDS, summary=steps.summary(timed)) + disturbance(results)
         ordered = sorted(timed, key=lambda row: steps.ratio(row, "step") if "step" in row else 0.0)
         text += f"{steps.HEAD}\n{'| - ' * steps.HEAD.count(' | ')}| - |\n" + "".join(
             steps.line(row) + "\n" for row in ordered
