@@ -278,7 +278,7 @@ def test_equations_are_in_the_words_of_jax() -> None:
         "lambda a: jnp.where(a > 0, a, -1.0).sum(0)",
         "lambda a: lax.scan(lambda c, row: (c + row, 2 * c), a[0], a, reverse=True)",
         "lambda a: lax.cond(a[0, 0] > 0, jnp.sin, jnp.cos, a)",
-        "lambda a: lax.while_loop(lambda c: c[0, 0] < a[1, 1], lambda c: c + a[1, 2], a)",
+        "lambda a: lax.while_loop(lambda c: c[0, 0] < a[1, 1], lambda c: c + a[0, 2], a)",
         "lambda a: jax.jit(jnp.sin)(a) + jax.checkpoint(jnp.cos)(a) + lax.rsqrt(a + 3)",
         "lambda a: jax.random.normal(jax.random.PRNGKey(0), (2,)) * a[:, 1]",
         "lambda a: lax.top_k(a, 2)",
