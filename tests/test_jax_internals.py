@@ -308,3 +308,16 @@ def test_equations_are_evaluated_one_by_one(function: str) -> None:
         print("equal")
     """
     assert run(program) == "equal"
+
+
+def test_classes_of_the_extension_module() -> None:
+    program = """
+        import functools, jax, jax.numpy as jnp
+        from jaxlib._jax import ArrayImpl, PjitFunction
+        from jaxlib.xla_client import XlaRuntimeError
+        kind = functools.singledispatch(lambda x: "other")
+        kind.register(PjitFunction)(lambda f: "jitted")
+        kind.register(ArrayImpl)(lambda x: "array")
+        print(kind(jax.jit(jnp.sin)), kind(jnp.ones(1)), kind(1), issubclass(XlaRuntimeError, RuntimeError))
+    """
+    assert run(program) == "jitted array other True"

@@ -341,12 +341,13 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
     for index, eqn in enumerate(ir.equations(graph)):
         invars = [variables[number] for number in eqn.operands]
         avals = [_aval(graph.aval(number)) for number in eqn.outputs]
+        order: tuple[int, ...] | None = ()
         if eqn.primitive == "full":
             literal = Literal(_literal(eqn.attributes["value"], eqn.attributes["dtype"]), avals[0].update(shape=()))
             if not avals[0].shape:
                 variables[eqn.outputs[0]] = literal
                 continue
-            primitive, params, order = built_in("broadcast_in_dim"), _filling(avals[0]), ()
+            primitive, params = built_in("broadcast_in_dim"), _filling(avals[0])
             invars = [literal]
         else:
             primitive, params, order = _words(eqn, avals[0] if avals else None)

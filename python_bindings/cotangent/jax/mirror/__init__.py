@@ -87,6 +87,7 @@ __all__ = [
     "config",
     "copy_to_host_async",
     "debug_infs",
+    "debug_key_reuse",
     "default_prng_impl",
     "device_put",
     "devices",
@@ -161,6 +162,17 @@ numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles 
 )
 enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = threefry_partitionable = _no_check
 check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_guard = _no_check
+
+
+def debug_key_reuse(new_val: bool = True) -> _no_check:
+    """A ``with`` block in which random keys may be used twice, as they may everywhere; nothing here forbids it.
+
+    Raises:
+        NotImplementedError: it is to be forbidden.
+    """
+    if new_val:
+        raise NotImplementedError("jax.debug_key_reuse(True): whether a random key is used twice is not checked")
+    return _no_check()
 
 
 def clear_caches() -> None:
