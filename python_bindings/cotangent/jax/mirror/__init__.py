@@ -47,6 +47,7 @@ from cotangent.jax.internals.references import (
 from cotangent.jax.internals.settings import (
     config,
     enable_x64,
+    threefry_partitionable,
 )
 from cotangent.jax.internals.sharded import shard_map, smap
 from cotangent.jax.internals.shards import Shard
@@ -160,7 +161,7 @@ transfer_guard = transfer_guard_host_to_device = transfer_guard_device_to_host =
 numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = debug_infs = explain_cache_misses = (
     _no_check
 )
-enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = threefry_partitionable = _no_check
+enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = _no_check
 check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_guard = _no_check
 
 
