@@ -223,3 +223,16 @@ def test_the_older_layout_of_random_words() -> None:
         "[13462782411356743825, 16033796027023006562, 16091099645456652183]",
         "[[1832780943, 270669613], [64467757, 2916123636]] True",
     ]
+
+
+def test_traced_values_are_told_from_others_and_stay_where_they_are() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax.interpreters.partial_eval import DynamicJaxprTracer
+        print(jax.vmap(jax.grad(lambda x: jax.device_get(x) ** 2))(jnp.arange(3.0)), type(jax.device_get(jnp.ones(1))).__name__)
+        seen = []
+        jax.jit(lambda x: seen.append(isinstance(x, DynamicJaxprTracer)))(1.0)
+        print(seen, isinstance(jnp.ones(1), DynamicJaxprTracer))
+        print(jax.lax.dynamic_slice_p.bind(jnp.arange(8.0), 1, slice_sizes=(3,)), jax.lax.mul_p.bind(jnp.ones(2), 2.0 * jnp.ones(2)))
+    """
+    assert run(program).splitlines() == ["[0. 2. 4.] ndarray", "[True] False", "[1. 2. 3.] [2. 2.]"]

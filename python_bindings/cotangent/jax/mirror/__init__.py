@@ -53,6 +53,7 @@ from cotangent.jax.internals.sharded import shard_map, smap
 from cotangent.jax.internals.shards import Shard
 from cotangent.jax.internals.transforms import (
     checkpoint,
+    device_get,
     device_put,
     eval_shape,
     grad,
@@ -90,6 +91,7 @@ __all__ = [
     "debug_infs",
     "debug_key_reuse",
     "default_prng_impl",
+    "device_get",
     "device_put",
     "devices",
     "empty_ref",
