@@ -236,3 +236,19 @@ def test_traced_values_are_told_from_others_and_stay_where_they_are() -> None:
         print(jax.lax.dynamic_slice_p.bind(jnp.arange(8.0), 1, slice_sizes=(3,)), jax.lax.mul_p.bind(jnp.ones(2), 2.0 * jnp.ones(2)))
     """
     assert run(program).splitlines() == ["[0. 2. 4.] ndarray", "[True] False", "[1. 2. 3.] [2. 2.]"]
+
+
+def test_legendre_functions() -> None:
+    program = """
+        import numpy as np, jax.numpy as jnp
+        from jax.scipy.special import lpmn, lpmn_values
+        x = 0.3
+        values, slopes = lpmn(2, 2, jnp.array([x, -0.5]))
+        across = np.sqrt(1 - x * x)
+        np.testing.assert_allclose(values[:, :, 0], [[1, x, 1.5 * x * x - 0.5], [0, -across, -3 * x * across], [0, 0, 3 * across**2]], rtol=1e-6)
+        np.testing.assert_allclose(slopes[:, :, 0], [[0, 1, 3 * x], [0, x / across, -3 * (1 - 2 * x * x) / across], [0, 0, -6 * x]], rtol=1e-6)
+        norms = np.sqrt([[1, 3, 5], [0, 3 / 2, 5 / 6], [0, 0, 5 / 24]]) / np.sqrt(4 * np.pi)
+        np.testing.assert_allclose(lpmn_values(2, 2, jnp.array([x]), True)[:, :, 0], norms * values[:, :, 0], rtol=1e-5)
+        print(values.shape, values.dtype)
+    """
+    assert run(program) == "(3, 3, 2) float32"
