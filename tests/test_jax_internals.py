@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from jax_hook_process import run
 
 PRIMITIVE = """
@@ -232,3 +233,91 @@ def test_sparse_matrices_equal_dense_ones() -> None:
         "[[0.0, 4.0, 0.0], [2.0, 0.0, 6.0]] 12.0 [[0, 1], [1, 0], [1, 2]]",
         "[1. 0. 2.] 6.0 [2. 1. 3. 0. 0.]",
     ]
+
+
+def test_equations_are_in_the_words_of_jax() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax import lax
+        x, y = jnp.ones((2, 3)), jnp.ones((3, 4))
+        def show(f, *args):
+            for eqn in jax.make_jaxpr(f)(*args).eqns:
+                print(eqn.primitive, {k: v for k, v in sorted(eqn.params.items()) if v is not None and "jaxpr" not in k})
+        show(lambda a, b: a @ b, x, y)
+        show(lambda a: a.reshape(6)[None], x)
+        show(lambda a: jnp.concatenate([a, a])[0:1, ::2], x)
+        show(lambda a: a.astype(jnp.int32), x)
+        show(lambda a: jnp.pad(a, ((1, 0), (0, 2))), x)
+        show(lambda a: lax.scan(lambda c, row: (c + row, c), a, x), x[0])
+        show(lambda a: lax.while_loop(lambda c: c < 3, lambda c: c + 1, a), 0.0)
+        show(lambda a, b: lax.dynamic_slice(a, (b, b), (1, 2)), x, 0)
+        """
+    got = run(program).splitlines()
+    assert got[0] == (
+        "dot_general {'dimension_numbers': (((1,), (0,)), ((), ())), 'preferred_element_type': dtype('float32')}"
+    )
+    assert got[1:3] == [
+        "reshape {'new_sizes': (6,)}",
+        "broadcast_in_dim {'broadcast_dimensions': (1,), 'shape': (1, 6)}",
+    ]
+    assert got[3:6] == [
+        "concatenate {'dimension': 0}",
+        "slice {'limit_indices': (1, 3), 'start_indices': (0, 0), 'strides': (1, 2)}",
+        "convert_element_type {'new_dtype': dtype('int32'), 'weak_type': False}",
+    ]
+    assert got[6] == "pad {'padding_config': ((1, 0, 0), (0, 2, 0))}"
+    assert "'length': 2, 'linear': (False, False), 'num_carry': 1, 'num_consts': 0, 'reverse': False" in got[7]
+    assert got[8] == "while {'body_nconsts': 0, 'cond_nconsts': 0}"
+    assert got[-1] == "dynamic_slice {'slice_sizes': (1, 2)}"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "lambda a: (a @ a.T).reshape(4)[::-1] * 2",
+        "lambda a: jnp.where(a > 0, a, -1.0).sum(0)",
+        "lambda a: lax.scan(lambda c, row: (c + row, 2 * c), a[0], a, reverse=True)",
+        "lambda a: lax.cond(a[0, 0] > 0, jnp.sin, jnp.cos, a)",
+        "lambda a: lax.while_loop(lambda c: c[0, 0] < a[1, 1], lambda c: c + a[0, 2], a)",
+        "lambda a: jax.jit(jnp.sin)(a) + jax.checkpoint(jnp.cos)(a) + lax.rsqrt(a + 3)",
+        "lambda a: jax.random.normal(jax.random.PRNGKey(0), (2,)) * a[:, 1]",
+        "lambda a: lax.top_k(a, 2)",
+        "lambda a: lax.dynamic_update_slice(a, a[:1] * 2, (jnp.argmax(a[:, 0]), 0))",
+        "lambda a: (jnp.pad(a, 1, constant_values=3), jnp.concatenate([a, a[:1]]), jnp.sort(a), a.astype(int))",
+    ],
+)
+def test_equations_are_evaluated_one_by_one(function: str) -> None:
+    program = f"""
+        import numpy as np, jax, jax.numpy as jnp
+        from jax import lax
+        from jax.extend.core import Literal
+        f = {function}
+        x = jnp.array([[0.5, -1.0, 2.0], [1.5, 3.0, -0.25]])
+        closed = jax.make_jaxpr(f)(x)
+        values = dict(zip(closed.jaxpr.constvars + closed.jaxpr.invars, [*closed.consts, x]))
+        read = lambda var: var.val if isinstance(var, Literal) else values[var]
+        for eqn in closed.jaxpr.eqns:
+            functions, params = eqn.primitive.get_bind_params(eqn.params)
+            results = eqn.primitive.bind(*functions, *map(read, eqn.invars), **params)
+            values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
+        expected = jax.tree.leaves(f(x))
+        for got in (list(map(read, closed.jaxpr.outvars)), jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)):
+            for a, b in zip(got, expected, strict=True):
+                assert a.dtype == b.dtype, (a.dtype, b.dtype)
+                np.testing.assert_allclose(a, b, rtol=1e-6)
+        print("equal")
+    """
+    assert run(program) == "equal"
+
+
+def test_classes_of_the_extension_module() -> None:
+    program = """
+        import functools, jax, jax.numpy as jnp
+        from jaxlib._jax import ArrayImpl, PjitFunction
+        from jaxlib.xla_client import XlaRuntimeError
+        kind = functools.singledispatch(lambda x: "other")
+        kind.register(PjitFunction)(lambda f: "jitted")
+        kind.register(ArrayImpl)(lambda x: "array")
+        print(kind(jax.jit(jnp.sin)), kind(jnp.ones(1)), kind(1), issubclass(XlaRuntimeError, RuntimeError))
+    """
+    assert run(program) == "jitted array other True"

@@ -41,6 +41,7 @@ EXPRESSIONS = {
     "jax.dlpack.from_dlpack(np.arange(3.0, dtype=np.float32))": "[0. 1. 2.]",
     "jax.ops.segment_sum(jnp.ones(()), jnp.array([0, 1]), 3)": "[1. 1. 0.]",
     "jax.extend.backend.get_backend().platform": "cpu",
+    "jax.lax.composite(lambda x, *, k: x * k, 'my.scale')(x, k=3)": "[0. 3. 6. 9.]",
 }
 
 

@@ -234,3 +234,60 @@ def test_conditions_of_piecewise_that_are_one_bool_each() -> None:
         print(jnp.piecewise(jnp.arange(4), jnp.array([False, True, False]), [lambda x: 0 * x, lambda x: 10 * x, lambda x: 100 * x]))
     """
     assert run(program) == "[ 0 10 20 30]"
+
+
+def test_the_older_layout_of_random_words() -> None:
+    program = """
+        import numpy as np, jax, jax.numpy as jnp
+        key = jax.random.PRNGKey(42)
+        with jax.threefry_partitionable(False):
+            print(np.asarray(jax.random.split(key, 3)).tolist(), jax.random.bits(key, (5,)).tolist())
+            print(jax.random.bits(key, (5,), "uint8").tolist(), jax.random.bits(key, (3,), "uint16").tolist(), jax.random.bits(key))
+            print(jax.random.permutation(key, 5).tolist(), jax.random.randint(key, (3,), 0, 10).tolist())
+            print(jax.vmap(lambda k: jax.random.bits(k, (2,)))(jax.random.split(key, 2))[0] == jax.random.bits(jax.random.split(key)[0], (2,)))
+        jax.config.update("jax_threefry_partitionable", False)
+        print(jax.jit(jax.random.split)(key).tolist(), jax.config.jax_threefry_partitionable)
+        with jax.enable_x64(True):
+            print(jax.random.bits(key, (3,), "uint64").tolist())
+        jax.config.update("jax_threefry_partitionable", True)
+        print(jax.random.split(key).tolist(), jax.config.jax_threefry_partitionable)
+    """
+    assert run(program).splitlines() == [
+        "[[3134548294, 3733159049], [3746501087, 894150801], [801545058, 2363201431]] "
+        "[3134548294, 3733159049, 843694964, 894150801, 801545058]",
+        "[45, 179, 215, 3, 244] [45869, 983, 33780] 1832780943",
+        "[2, 3, 0, 1, 4] [5, 8, 7]",
+        "[ True  True]",
+        "[[2465931498, 3679230171], [255383827, 267815257]] False",
+        "[13462782411356743825, 16033796027023006562, 16091099645456652183]",
+        "[[1832780943, 270669613], [64467757, 2916123636]] True",
+    ]
+
+
+def test_traced_values_are_told_from_others_and_stay_where_they_are() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax.interpreters.partial_eval import DynamicJaxprTracer
+        print(jax.vmap(jax.grad(lambda x: jax.device_get(x) ** 2))(jnp.arange(3.0)), type(jax.device_get(jnp.ones(1))).__name__)
+        seen = []
+        jax.jit(lambda x: seen.append(isinstance(x, DynamicJaxprTracer)))(1.0)
+        print(seen, isinstance(jnp.ones(1), DynamicJaxprTracer))
+        print(jax.lax.dynamic_slice_p.bind(jnp.arange(8.0), 1, slice_sizes=(3,)), jax.lax.mul_p.bind(jnp.ones(2), 2.0 * jnp.ones(2)))
+    """
+    assert run(program).splitlines() == ["[0. 2. 4.] ndarray", "[True] False", "[1. 2. 3.] [2. 2.]"]
+
+
+def test_legendre_functions() -> None:
+    program = """
+        import numpy as np, jax.numpy as jnp
+        from jax.scipy.special import lpmn, lpmn_values
+        x = 0.3
+        values, slopes = lpmn(2, 2, jnp.array([x, -0.5]))
+        across = np.sqrt(1 - x * x)
+        np.testing.assert_allclose(values[:, :, 0], [[1, x, 1.5 * x * x - 0.5], [0, -across, -3 * x * across], [0, 0, 3 * across**2]], rtol=1e-6)
+        np.testing.assert_allclose(slopes[:, :, 0], [[0, 1, 3 * x], [0, x / across, -3 * (1 - 2 * x * x) / across], [0, 0, -6 * x]], rtol=1e-6)
+        norms = np.sqrt([[1, 3, 5], [0, 3 / 2, 5 / 6], [0, 0, 5 / 24]]) / np.sqrt(4 * np.pi)
+        np.testing.assert_allclose(lpmn_values(2, 2, jnp.array([x]), True)[:, :, 0], norms * values[:, :, 0], rtol=1e-5)
+        print(values.shape, values.dtype)
+    """
+    assert run(program) == "(3, 3, 2) float32"

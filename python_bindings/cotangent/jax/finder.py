@@ -17,7 +17,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cotangent._base.device import Device
+from cotangent._core import Array, JitFunction
 from cotangent.jax import behaviour
+from cotangent.jax.mirror.errors import JaxRuntimeError
 from cotangent.jax.missing import missing
 from cotangent.jax.names import JAX_VERSION, MODULES, NAMES
 from cotangent.jax.narrowing import narrowed
@@ -26,6 +29,14 @@ __all__ = ["install", "is_installed", "uninstall"]
 
 _NOT_HERE = object()  # a name may well stand for None
 _MIRROR = "cotangent.jax.mirror"
+# Classes of JAX's extension module, by which libraries dispatch.
+_JAXLIB = {
+    "ArrayImpl": Array,
+    "Device": Device,
+    "JaxRuntimeError": JaxRuntimeError,
+    "PjitFunction": JitFunction,
+    "XlaRuntimeError": JaxRuntimeError,
+}
 _VERSION_INFO = tuple(int(part) for part in JAX_VERSION.split("."))
 
 
@@ -96,6 +107,8 @@ def resolve(module: StandIn, name: str) -> Any:
     own = vars(module)
     mirror, target, path = own["_mirror"], own["_target"], f"{module.__name__}.{name}"
     known = NAMES.get(module.__name__, {})
+    if module.__name__.startswith("jaxlib.") and name in _JAXLIB:
+        return _JAXLIB[name]
     # What JAX of this version has not is not there, even where older ones had it: libraries ask, and go by the answer.
     if mirror is not None and name in mirror.__all__ and (name in known or module.__name__.startswith("jax._src")):
         return getattr(mirror, name)

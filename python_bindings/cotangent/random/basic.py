@@ -31,6 +31,7 @@ from cotangent._special import erf_inv
 from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError
 from cotangent.lax.bits import clz
+from cotangent.random import sequences
 
 __all__ = [
     "bernoulli",
@@ -88,7 +89,10 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Array:
     ((3,), (3, 2))
     """
     sizes, lengths = static_shape(num, "split")
-    return _like(key, *_hash(_words_of(key, "split"), sizes, lengths))
+    words = _words_of(key, "split")
+    if sequences.chosen() and not lengths:
+        return _like(key, *sequences.sequential_pairs(words, sizes))
+    return _like(key, *_hash(words, sizes, lengths))
 
 
 def fold_in(key: Any, data: Any) -> Array:
@@ -106,6 +110,8 @@ def fold_in(key: Any, data: Any) -> Array:
 
 
 def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array]) -> Array:
+    if sequences.chosen() and not lengths:
+        return sequences.sequential_bits(key, width, sizes)
     high, low = _hash(key, sizes, lengths)
     if width == 64:
         uint64 = np.dtype("uint64")
@@ -176,11 +182,11 @@ def _drawn(
     """``function(*operands, sizes, lengths, dtype)``: outside of a program, many numbers are drawn by one of their own."""
     if lengths or math.prod(sizes) < _MANY or _core.is_capturing():
         return function(*operands, sizes, lengths, dtype)
-    return _program(function, tuple(sizes), dtype)(*operands)  # type: ignore[no-any-return]
+    return _program(function, tuple(sizes), dtype, sequences.chosen())(*operands)  # type: ignore[no-any-return]
 
 
 @functools.lru_cache(maxsize=64)
-def _program(function: Callable[..., Array], sizes: tuple[int, ...], dtype: Any) -> Any:
+def _program(function: Callable[..., Array], sizes: tuple[int, ...], dtype: Any, sequential: bool) -> Any:
     return jit(lambda *operands: function(*operands, sizes, {}, dtype))
 
 

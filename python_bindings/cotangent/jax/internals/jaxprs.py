@@ -11,11 +11,14 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core, ir
 from cotangent._base.attributes import from_attribute
 from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten_arguments, function_name, wraps
 from cotangent._core import Graph
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray, typeof
+from cotangent.jax.internals.dialect import HAS_MANY_RESULTS, bind_by_jax_name, in_jax_words
 from cotangent.jax.internals.primitives import OWNERS, Primitive
 from cotangent.jax.names import NAMES
 from cotangent.jax.narrowing import narrow_tree
@@ -73,11 +76,16 @@ class BuiltIn(Primitive):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.multiple_results = True
+        self.multiple_results = name in HAS_MANY_RESULTS
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Its results, a list."""
-        return _core.bind(self.name, list(args), **params)
+        """Its result, or a list of them, for parameters in JAX's words."""
+        results = bind_by_jax_name(self.name, args, params)
+        return results if self.multiple_results else results[0]
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The functions among the parameters that `bind` takes first, of which there are none, and the others."""
+        return [], dict(params)
 
 
 _built_in: dict[str, BuiltIn] = {}
@@ -94,7 +102,7 @@ class JaxprEqn:
     effects: Any = frozenset()
     source_info: Any = None
     ctx: Any = None
-    _source: tuple[Graph, int] | None = None
+    _source: tuple[Graph, int, tuple[int, ...] | None] | None = None  # where ours is, and its operands among these
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The same with other parts; with other parameters or another primitive it binds these."""
@@ -106,8 +114,9 @@ class JaxprEqn:
     def evaluate(self, *values: Any) -> list[Any]:
         """Its results for values of its variables."""
         if self._source is not None:
-            graph, index = self._source
-            return list(graph.bind_equation(index, list(values), {}))
+            graph, index, order = self._source
+            ours = values if order is None else [values[i] for i in order]
+            return list(graph.bind_equation(index, list(ours), {}))
         found = self.primitive.bind(*values, **self.params)
         return list(found) if self.primitive.multiple_results else [found]
 
@@ -149,7 +158,8 @@ def _equation_text(eqn: JaxprEqn, names: _Names) -> str:
 
 
 def _params_text(params: dict[str, Any]) -> str:
-    return "[" + " ".join(f"{name}={params[name]}" for name in sorted(params)) + "]" if params else ""
+    shown = [f"{name}={params[name]}" for name in sorted(params) if params[name] is not None]
+    return "[" + " ".join(shown) + "]" if shown else ""
 
 
 class Jaxpr:
@@ -273,6 +283,10 @@ class ClosedJaxpr:
 
     map_jaxpr: Callable[..., Any]
 
+    def results(self, *args: Any) -> list[Any]:
+        """The results for values of the inputs."""
+        return eval_jaxpr(self.jaxpr, self.consts, *args)
+
     def __repr__(self) -> str:
         return repr(self.jaxpr)
 
@@ -281,13 +295,13 @@ def _aval(parts: tuple[Any, Any, bool]) -> ShapedArray:
     return ShapedArray(*parts)
 
 
-def _params(eqn: ir.Equation) -> tuple[Any, dict[str, Any]]:
-    """The primitive and the parameters of an equation, as JAX has them: programs in them are jaxprs."""
+def _words(eqn: ir.Equation, out: Any) -> tuple[Any, dict[str, Any], tuple[int, ...] | None]:
+    """The primitive, the parameters and the order of the operands of an equation, as JAX has them: programs in them are jaxprs."""
     held = eqn.attributes.get("_params")
     if held is not None:
         owner = OWNERS.get(eqn.primitive)
         values = from_attribute(held).values
-        return (owner or BuiltIn(eqn.primitive)), dict(values)
+        return (owner or BuiltIn(eqn.primitive)), dict(values), None
 
     def converted(value: Any) -> Any:
         if isinstance(value, Graph):
@@ -296,15 +310,28 @@ def _params(eqn: ir.Equation) -> tuple[Any, dict[str, Any]]:
             return tuple(closed_jaxpr_of(graph, []) for graph in value)
         return value
 
-    name = _JAX_NAMES.get(eqn.primitive, eqn.primitive)
+    ours = {"jaxpr" if key == "graph" else key: converted(value) for key, value in eqn.attributes.items()}
+    name, params, order = in_jax_words(eqn.primitive, ours, out)
     primitive = built_in(name)
-    params = {_JAX_PARAMS.get(key, key): converted(value) for key, value in eqn.attributes.items()}
-    return primitive, params
+    if len(eqn.outputs) != 1:
+        primitive.multiple_results = True
+    return primitive, params, order
 
 
-# Names of operations and of programs in them, where those that libraries look for are others here.
-_JAX_NAMES = {"call": "jit", "convert": "convert_element_type", "subtract": "sub", "multiply": "mul", "divide": "div"}
-_JAX_PARAMS = {"graph": "jaxpr"}
+def _literal(value: Any, dtype: Any) -> Any:
+    """A constant: a Python number, or one of NumPy's where its dtype is not that of Python's numbers."""
+    plain = (
+        ("bool", "int32", "float32", "complex64")
+        if not _core.get_enable_x64()
+        else ("bool", "int64", "float64", "complex128")
+    )
+    if dtype in plain or np.dtype(dtype).kind == "V":
+        return value
+    return np.dtype(dtype).type(complex(*value) if isinstance(value, (list, tuple)) else value)
+
+
+def _filling(aval: ShapedArray) -> dict[str, Any]:
+    return {"shape": aval.shape, "broadcast_dimensions": (), "sharding": None}
 
 
 def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = None) -> ClosedJaxpr:
@@ -312,17 +339,25 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
     variables: dict[int, Any] = {index: Var(_aval(graph.aval(index))) for index in range(graph.num_inputs)}
     eqns = []
     for index, eqn in enumerate(ir.equations(graph)):
-        if eqn.primitive == "full" and not eqn.attributes["shape"]:
-            (number,) = eqn.outputs
-            aval = _aval(graph.aval(number))
-            variables[number] = Literal(eqn.attributes["value"], aval)
-            continue
         invars = [variables[number] for number in eqn.operands]
-        for number in eqn.outputs:
-            variables[number] = Var(_aval(graph.aval(number)))
-        primitive, params = _params(eqn)
-        outvars = [variables[number] for number in eqn.outputs]
-        eqns.append(JaxprEqn(invars, outvars, primitive, params, source_info=eqn.location, _source=(graph, index)))
+        avals = [_aval(graph.aval(number)) for number in eqn.outputs]
+        order: tuple[int, ...] | None = ()
+        if eqn.primitive == "full":
+            literal = Literal(_literal(eqn.attributes["value"], eqn.attributes["dtype"]), avals[0].update(shape=()))
+            if not avals[0].shape:
+                variables[eqn.outputs[0]] = literal
+                continue
+            primitive, params = built_in("broadcast_in_dim"), _filling(avals[0])
+            invars = [literal]
+        else:
+            primitive, params, order = _words(eqn, avals[0] if avals else None)
+            if order is not None:
+                invars = [invars[i] for i in order]
+        outvars = [Var(aval) for aval in avals]
+        variables.update(zip(eqn.outputs, outvars, strict=True))
+        eqns.append(
+            JaxprEqn(invars, outvars, primitive, params, source_info=eqn.location, _source=(graph, index, order))
+        )
     count = graph.num_inputs if inputs is None else inputs
     jaxpr = Jaxpr(
         [variables[index] for index in range(count, graph.num_inputs)],
@@ -389,7 +424,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
         values[var] = _fits(value, var.aval)
 
     def read(var: Any) -> Any:
-        return _fits(var.val, var.aval) if isinstance(var, Literal) else values[var]
+        if not isinstance(var, Literal):
+            return values[var]
+        # A constant of NumPy's has the dtype that it has in the program.
+        return _core.array(var.val) if isinstance(var.val, np.generic) else _fits(var.val, var.aval)
 
     for eqn in jaxpr.eqns:
         results = eqn.evaluate(*[read(var) for var in eqn.invars])

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from cotangent import config as own
+from cotangent.random import sequences
 
-__all__ = ["Config", "config", "enable_x64", "scoped"]
+__all__ = ["Config", "config", "enable_x64", "scoped", "threefry_partitionable"]
 
 
 # What options have that nothing acts on here, until they are set.
@@ -41,6 +42,9 @@ class Config:
 
     def update(self, name: str, value: Any) -> None:
         """Sets an option. An option of JAX that has nothing to act on here is remembered."""
+        if name == "jax_threefry_partitionable":
+            sequences.choose(not value)
+            return
         try:
             own.update(name, value)
         except ValueError:
@@ -50,6 +54,8 @@ class Config:
 
     def read(self, name: str) -> Any:
         """The value of an option."""
+        if name == "jax_threefry_partitionable":
+            return not sequences.chosen()
         if name in self._held:
             return self._held[name]
         try:
@@ -97,3 +103,14 @@ def scoped(name: str, value: Any) -> Iterator[None]:
 def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
     """A ``with`` block in which 64 bits are the default."""
     return own.enable_x64(new_val)
+
+
+@contextlib.contextmanager
+def threefry_partitionable(new_val: bool = True) -> Iterator[None]:
+    """A ``with`` block in which random words are laid out so that they can be made where they are needed, or in the older way."""
+    before = sequences.chosen()
+    sequences.choose(not new_val)
+    try:
+        yield
+    finally:
+        sequences.choose(before)

@@ -29,6 +29,7 @@ __all__ = [
     "checkpoint",
     "custom_jvp",
     "custom_vjp",
+    "device_get",
     "device_put",
     "eval_shape",
     "grad",
@@ -167,6 +168,11 @@ def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     for leaf in tree_util.tree_leaves(x):
         check_int(leaf)
     return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
+
+
+def device_get(x: Any) -> Any:
+    """`ct.device_get`; a traced value stays one."""
+    return tree_util.tree_map(lambda leaf: leaf if _core.is_traced(leaf) else ct.device_get(leaf), x)
 
 
 def pmap(

@@ -47,11 +47,13 @@ from cotangent.jax.internals.references import (
 from cotangent.jax.internals.settings import (
     config,
     enable_x64,
+    threefry_partitionable,
 )
 from cotangent.jax.internals.sharded import shard_map, smap
 from cotangent.jax.internals.shards import Shard
 from cotangent.jax.internals.transforms import (
     checkpoint,
+    device_get,
     device_put,
     eval_shape,
     grad,
@@ -86,7 +88,9 @@ __all__ = [
     "clear_caches",
     "config",
     "copy_to_host_async",
+    "debug_key_reuse",
     "default_prng_impl",
+    "device_get",
     "device_put",
     "devices",
     "empty_ref",
@@ -156,8 +160,19 @@ transfer_guard = transfer_guard_host_to_device = transfer_guard_device_to_host =
     _no_check
 )
 numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = explain_cache_misses = _no_check
-enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = threefry_partitionable = _no_check
+enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = _no_check
 check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_guard = _no_check
+
+
+def debug_key_reuse(new_val: bool = True) -> _no_check:
+    """A ``with`` block in which random keys may be used twice, as they may everywhere; nothing here forbids it.
+
+    Raises:
+        NotImplementedError: it is to be forbidden.
+    """
+    if new_val:
+        raise NotImplementedError("jax.debug_key_reuse(True): whether a random key is used twice is not checked")
+    return _no_check()
 
 
 def clear_caches() -> None:

@@ -9,7 +9,12 @@ from typing import Any
 import cotangent as ct
 from cotangent import tree_util
 
-__all__ = ["jet"]
+__all__ = ["fact", "jet"]
+
+
+def fact(n: int) -> int:
+    """The factorial of a number."""
+    return math.factorial(n)
 
 
 def _curve(primals: Sequence[Any], series: Sequence[Sequence[Any]], scales: Sequence[float]) -> Callable[[Any], Any]:

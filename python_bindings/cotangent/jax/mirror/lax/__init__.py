@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cotangent.numpy as cnp
@@ -16,6 +17,7 @@ __all__ = [
     "ConvGeneralDilatedDimensionNumbers",
     "DotDimensionNumbers",
     "PrecisionLike",
+    "composite",
     "cond",
     "fori_loop",
     "map",
@@ -34,6 +36,16 @@ PrecisionLike = Any
 cond, switch = narrowed_function(stateful.cond), narrowed_function(stateful.switch)
 scan, map = narrowed_function(stateful.scan), narrowed_function(stateful.map_)  # noqa: A001 (JAX's name)
 fori_loop, while_loop = narrowed_function(stateful.fori_loop), narrowed_function(stateful.while_loop)
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """A function that stands for an operation of some compilers; here it is what it consists of."""
+
+    @functools.wraps(decomposition)
+    def run(*args: Any, **attributes: Any) -> Any:
+        return decomposition(*args, **attributes)
+
+    return run
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
