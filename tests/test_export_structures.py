@@ -97,7 +97,7 @@ def test_structures_and_where_their_arrays_are() -> None:
     assert header.count("typedef struct net_params {") == 1
     assert "typedef struct net_state {\n  int32_t count; /* int32[] */\n" in header
     assert "  net_params mu;\n  net_params nu;\n" in header
-    assert "  int8_t a_b[2]; /* int8[2] */\n" in header
+    assert "  int8_t a_b[2]; /* ['a b']: int8[2] */\n" in header
     # Of three layers only two are equal: no array.
     assert "  net_params_layers _0;\n  net_params_layers_2 _1;\n  net_params_layers_2 _2;\n" in header
     assert "  double first[17];\n" in header and " while_[2];\n" in header

@@ -286,18 +286,19 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Pl
 def randint(
     key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
-    """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty.
+    """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty. Ends that are floats lose their fraction.
 
     Raises:
-        DTypeError: the dtype, or an end, is not an integer.
+        DTypeError: the dtype is none of integers, or an end is complex.
     """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"randint: the dtype must be an integer; got {dtype}")
     low, high = _core.array(minval), _core.array(maxval)
     for end in (low, high):
-        if not is_integer(end):
-            raise DTypeError(f"randint: the ends must be integers; got {end.dtype}")
+        if not is_integer(end) and _core.dtype_kind(end.dtype) != "float":
+            raise DTypeError(f"randint: the ends must be real numbers; got {end.dtype}")
+    low, high = (end if is_integer(end) else _core.convert(end, dtype) for end in (low, high))
     info = np.iinfo(dtype)
     sampled = dtype
     if dtype.itemsize < 4:
