@@ -174,6 +174,8 @@ def left_out_table(own: list[dict[str, Any]]) -> str:
         if known.share > 1:
             lines.append(f"| {suite['library']} | all but one in {known.share} | the whole takes too long |")
         lines += [f"| {suite['library']} | {cell(what)} | {cell(why)} |" for what, why in known.left_out.items()]
+    waiting = ", ".join(sorted(set(suites.SUITES) - {suite["library"] for suite in own}, key=str.lower))
+    lines += [f"| {waiting} | all | the run was stopped before |"] if waiting else []
     lines += [f"| {libraries} | all | {why} |" for libraries, why in suites.NOT_RUN.items()]
     return "\n".join(lines) + "\n"
 
