@@ -321,3 +321,25 @@ def test_classes_of_the_extension_module() -> None:
         print(kind(jax.jit(jnp.sin)), kind(jnp.ones(1)), kind(1), issubclass(XlaRuntimeError, RuntimeError))
     """
     assert run(program) == "jitted array other True"
+
+
+def test_private_packages_have_their_modules() -> None:
+    program = """
+        import jax._src.numpy, jax._src.interpreters
+        from jax._src.numpy.util import promote_dtypes_inexact
+        print(jax._src.numpy.util.promote_dtypes_inexact is promote_dtypes_inexact, promote_dtypes_inexact(1, 2)[0].dtype)
+    """
+    assert run(program) == "True float32"
+
+
+def test_tolerances_by_names_of_dtypes() -> None:
+    program = """
+        import numpy as np
+        from jax._src.public_test_util import check_close
+        check_close(np.float32(1), np.float32(1.0001), rtol={"float32": 5e-4})
+        try:
+            check_close(np.float32(1), np.float32(1.01), rtol={np.float32: 5e-4, "float64": 1})
+        except AssertionError:
+            print("differ")
+    """
+    assert run(program) == "differ"

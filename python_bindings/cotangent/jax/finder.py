@@ -110,7 +110,7 @@ def resolve(module: StandIn, name: str) -> Any:
     if module.__name__.startswith("jaxlib.") and name in _JAXLIB:
         return _JAXLIB[name]
     # What JAX of this version has not is not there, even where older ones had it: libraries ask, and go by the answer.
-    if mirror is not None and name in mirror.__all__ and (name in known or module.__name__.startswith("jax._src")):
+    if name in getattr(mirror, "__all__", ()) and (name in known or module.__name__.startswith("jax._src")):
         return getattr(mirror, name)
     if path in MODULES:
         return importlib.import_module(path)

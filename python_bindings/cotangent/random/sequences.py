@@ -13,6 +13,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 
@@ -79,3 +80,6 @@ def sequential_bits(key: Array, width: int, sizes: Sequence[int]) -> Array:
         kept = primitives.and_(parts, literal(parts, 2**width - 1))
         words = _part(_core.convert(kept, np.dtype(f"uint{width}")), 0, count)
     return primitives.reshape(words, shape=list(sizes))
+
+
+check_arguments(globals())

@@ -22,8 +22,8 @@ _TOLERANCE = {
 
 
 def _tolerance(dtype: Any, given: Any) -> float:
-    if isinstance(given, dict):
-        given = given.get(dtype, given.get(dtype.type))
+    if isinstance(given, dict):  # by dtypes however they are written
+        given = {np.dtype(key): value for key, value in given.items()}.get(dtype)
     return _TOLERANCE.get(str(dtype), 0.0) if given is None else float(given)
 
 
