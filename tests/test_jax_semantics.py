@@ -291,3 +291,22 @@ def test_legendre_functions() -> None:
         print(values.shape, values.dtype)
     """
     assert run(program) == "(3, 3, 2) float32"
+
+
+def test_errors_of_callbacks_are_of_both_classes() -> None:
+    program = """
+        import jax, numpy as np
+        class Odd(Exception):
+            def __init__(self, a, b): super().__init__("odd")
+        def fail(x):
+            if x > 1: raise Odd(1, 2)
+            if x > 0: raise OSError(2, "no file")
+            raise ValueError("below")
+        def f(x): return jax.pure_callback(fail, jax.ShapeDtypeStruct((), np.float32), x)
+        for value in (-1.0, 0.5, 2.0):
+            try:
+                jax.jit(f)(value)
+            except jax.errors.JaxRuntimeError as error:
+                print(isinstance(error, ValueError), isinstance(error, OSError), str(error).splitlines()[0])
+    """
+    assert run(program).splitlines() == ["True False below", "False True [Errno 2] no file", "False False Odd: odd"]

@@ -21,6 +21,9 @@ from cotangent._base.dimensions import Dim, bound_of, placed
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError
 
+# What the exceptions of callbacks become; `cotangent.jax` makes them JAX's. None: they stay what they are.
+raised_as: Callable[[Exception], Exception] | None = None
+
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
@@ -44,7 +47,12 @@ class _Adapter:
         for position, value in self.static:
             leaves.insert(position, value)
         args, kwargs = self.structure.unflatten(leaves)
-        result = self.callback(*args, **kwargs)
+        try:
+            result = self.callback(*args, **kwargs)
+        except Exception as error:
+            if raised_as is None:
+                raise
+            raise raised_as(error) from error
         if self.out_structure is None:
             return ()
         try:

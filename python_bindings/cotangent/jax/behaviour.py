@@ -13,10 +13,12 @@ import ml_dtypes
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import callbacks
 from cotangent._core import Array, Traced
 from cotangent._ops import index_plans
 from cotangent.jax.internals.avals import Trace, current_trace, typeof
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
+from cotangent.jax.mirror.errors import runtime_error_of
 from cotangent.jax.narrowing import narrow, narrowed_type
 from cotangent.sharding import SingleDeviceSharding
 
@@ -100,6 +102,7 @@ def start() -> None:
     assert np.dtype("bfloat16") == ml_dtypes.bfloat16
     index_plans.constants_are_as_arrays = True
     _core.set_flag("narrow", True)
+    callbacks.raised_as = runtime_error_of
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _array.wrap("astype", _astype)
@@ -117,6 +120,7 @@ def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
     _core.set_flag("narrow", False)
+    callbacks.raised_as = None
     _array.restore()
     _traced.restore()
     _sharding.restore()
