@@ -309,4 +309,4 @@ def test_errors_of_callbacks_are_of_both_classes() -> None:
             except jax.errors.JaxRuntimeError as error:
                 print(isinstance(error, ValueError), isinstance(error, OSError), str(error).splitlines()[0])
     """
-    assert run(program).splitlines() == ["True False below", "False True [Errno 2] no file", "False False Odd: odd"]
+    assert run(program).splitlines() == ["True False below", "False True [Errno 2] no file", "False False odd"]
