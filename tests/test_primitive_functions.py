@@ -60,6 +60,6 @@ def test_the_package_calls_no_primitive_by_its_name() -> None:
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "bind" and ast.unparse(node.value) == "_core"
     }
-    assert {file for file, _ in named} == {"extend.py", "jax/internals/jaxprs.py"}, (
+    assert {file for file, _ in named} == {"extend.py", "jax/internals/dialect.py"}, (
         "primitives of programs alone are known by name"
     )

@@ -27,6 +27,7 @@ DIFFERENT = {
     "jax.lax.random_gamma_grad": "JAX names no parameters",
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
+    "jax.debug_infs": "a scoped option of ours",
     "jax.debug_nans": "a scoped option of ours",
     "jax.default_device": "a scoped option of ours",
     "jax.default_matmul_precision": "a scoped option of ours",
