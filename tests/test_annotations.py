@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from missing_packages import run_without
 
 PROGRAM = """
 import sys
@@ -77,12 +75,5 @@ print("done")
 def test_annotations_without_jax(tmp_path: Path) -> None:
     pytest.importorskip("jaxtyping")
     pytest.importorskip("beartype")
-    (tmp_path / "jax.py").write_text("raise ModuleNotFoundError(name='jax')")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_without("jax", PROGRAM, tmp_path)
     assert done.stdout == "done\n", done.stderr[-3000:]

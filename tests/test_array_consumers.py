@@ -14,6 +14,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from missing_packages import run_without
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
 
@@ -142,15 +143,7 @@ def test_einops() -> None:
 
 
 def test_einops_says_what_to_install(tmp_path: Path) -> None:
-    (tmp_path / "einops.py").write_text("raise ModuleNotFoundError(name='einops')")
-    script = "import cotangent.interop.einops"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_without("einops", "import cotangent.interop.einops", tmp_path)
     assert "ImportError: cotangent.interop.einops needs the package einops\n  pip install einops" in done.stderr
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from missing_packages import run_without
 
 
 def running(x: Any, seen: list[Any], **options: Any) -> Any:
@@ -97,13 +95,6 @@ def test_bars_of_tqdm(capsys: Any) -> None:
 
 
 def test_without_tqdm_it_is_said(tmp_path: Path) -> None:
-    (tmp_path / "tqdm.py").write_text("raise ModuleNotFoundError(name='tqdm')")
     script = "import cotangent as ct; ct.lax.scan(lambda c, v: (c, v), 0.0, ct.numpy.ones(2), progress=True)"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_without("tqdm", script, tmp_path)
     assert "ImportError: scan: progress needs the package tqdm\n  pip install tqdm" in done.stderr
