@@ -48,10 +48,7 @@ def narrowed_type(dtype: Any) -> Any:
 
 def narrow(value: Any) -> Any:
     """A value as JAX takes it: arrays of NumPy, and arrays and types in containers, have 32 bits for 64."""
-    if isinstance(value, np.ndarray):
-        slim = _NARROW.get(value.dtype)
-        return value if slim is None else value.astype(slim)
-    if isinstance(value, np.generic):
+    if isinstance(value, (np.ndarray, np.generic)):
         slim = _NARROW.get(value.dtype)
         return value if slim is None else value.astype(slim)
     if isinstance(value, Array):
