@@ -281,9 +281,9 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
     return floating && is_numpy_number(operand) ? narrowed(operand.type) : operand.type;
   };
   // What this package computes with 64 bits on purpose, such as positions, stays so.
-  const bool has_wide = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
-    return operand.datum != nullptr && permitted_dtype(operand.type.dtype) != operand.type.dtype;
-  });
+  const bool narrows = config().narrow && std::none_of(operands.begin(), operands.end(), [](const Operand& operand) {
+                         return operand.datum != nullptr && permitted_dtype(operand.type.dtype) != operand.type.dtype;
+                       });
   PromotedType type = type_of(operands[0]);
   if (may_differ_in_bounds(operands)) {
     check_user_sizes(operands);
@@ -292,7 +292,7 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
   Shape shape = operands[0].shape;
   for (const Operand& operand : operands.subspan(1)) {
     type = promote_types(type, type_of(operand), default_float());
-    if (!has_wide) type.dtype = permitted_dtype(type.dtype);
+    if (narrows) type.dtype = permitted_dtype(type.dtype);
     if (shape != operand.shape) shape = broadcast_shapes(shape, operand.shape);
   }
   if (promotion == Promotion::kInexact) type = inexact_type(type);
