@@ -1,0 +1,1 @@
+"""Arrays of which some elements are given with their positions: what `cotangent.jax.mirror.experimental.sparse` is made of."""
