@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Precision(Enum):
@@ -49,13 +49,25 @@ class DotAlgorithmPreset(Enum):
     F64_F64_F64 = 15
 
 
+class DotAlgorithm(NamedTuple):
+    """The dtypes that an accelerator computes a product in; accepted, and of no effect."""
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
 def check_precision(precision: Any) -> None:
     """Raises for what asks for no precision: products always have at least that of their dtype, which is what any of them asks for.
 
     Raises:
         ValueError: it is no known precision, nor a pair of them.
     """
-    if precision is None:
+    if precision is None or isinstance(precision, DotAlgorithm):
         return
     parts = precision if isinstance(precision, (tuple, list)) else (precision,)
     for part in parts:

@@ -16,6 +16,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._core import Array
+from cotangent.numpy.ufuncs import ufunc
 
 __all__ = ["canonical", "check_int", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
 
@@ -102,6 +103,13 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _narrowed_ufunc(value: ufunc[Any]) -> ufunc[Any]:
+    """A ufunc that is called with arguments as JAX takes them, and is one still."""
+    made = object.__new__(type(value))
+    vars(made).update(vars(value), _func=narrowed_function(value._func))
+    return made
+
+
 _wrapped: dict[int, tuple[Any, Any]] = {}
 
 
@@ -114,5 +122,5 @@ def narrowed(value: Any, module: str) -> Any:
     # One wrapper a function, however many names it has: programs compare functions by identity.
     found = _wrapped.get(id(value))
     if found is None or found[0] is not value:
-        found = _wrapped[id(value)] = (value, narrowed_function(value))
+        found = _wrapped[id(value)] = (value, _narrowed_ufunc(value) if isinstance(value, ufunc) else narrowed_function(value))
     return found[1]

@@ -72,8 +72,8 @@ class Config:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The options that were set and have nothing to act on."""
-        return dict(self._held)
+        """The options that have nothing to act on, by their names in JAX."""
+        return {f"jax_{name}": value for name, value in _UNUSED.items()} | self._held
 
     def parse_flags_with_absl(self) -> None:
         """Options of a command line, of which none are read."""
@@ -92,12 +92,15 @@ config = Config()
 @contextlib.contextmanager
 def scoped(name: str, value: Any) -> Iterator[None]:
     """A ``with`` block in which an option has a value."""
-    before = config._held.get(name)
+    is_held, before = name in config._held, config._held.get(name)
     config._held[name] = value
     try:
         yield
     finally:
-        config._held[name] = before
+        if is_held:
+            config._held[name] = before
+        else:
+            config._held.pop(name, None)
 
 
 def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:

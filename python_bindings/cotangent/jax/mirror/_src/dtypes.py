@@ -16,9 +16,14 @@ __all__ = [
     "ExtendedDType",
     "TypePromotionError",
     "canonical",
+    "default_complex_dtype",
+    "default_float_dtype",
+    "default_int_dtype",
+    "default_uint_dtype",
     "extended",
     "to_complex_dtype",
     "to_inexact_dtype",
+    "to_numeric_dtype",
 ]
 
 DType = np.dtype
@@ -34,3 +39,29 @@ def to_complex_dtype(dtype: Any) -> Any:
     """The complex dtype of the same precision."""
     inexact = to_inexact_dtype(dtype)
     return inexact if inexact.kind == "c" else np.dtype("complex128" if inexact == np.float64 else "complex64")
+
+
+def default_int_dtype() -> Any:
+    """That of Python's ints."""
+    return canonical(np.dtype("int64"))
+
+
+def default_uint_dtype() -> Any:
+    """That of ints without a sign."""
+    return canonical(np.dtype("uint64"))
+
+
+def default_float_dtype() -> Any:
+    """That of Python's floats."""
+    return canonical(np.dtype("float64"))
+
+
+def default_complex_dtype() -> Any:
+    """That of Python's complex numbers."""
+    return canonical(np.dtype("complex128"))
+
+
+def to_numeric_dtype(dtype: Any) -> Any:
+    """The dtype itself, and that of ints for bools."""
+    found = canonical(np.dtype(dtype))
+    return default_int_dtype() if found == np.bool_ else found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cotangent.numpy as cnp
+from cotangent._base.precision import DotAlgorithm
 from cotangent.jax.internals import stateful
 from cotangent.jax.internals.jaxprs import built_ins_named_in
 from cotangent.jax.internals.meshes import with_sharding_constraint
@@ -15,6 +16,7 @@ from cotangent.lax import ConvDimensionNumbers
 
 __all__ = [
     "ConvGeneralDilatedDimensionNumbers",
+    "DotAlgorithm",
     "DotDimensionNumbers",
     "PrecisionLike",
     "composite",
