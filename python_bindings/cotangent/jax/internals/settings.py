@@ -34,6 +34,10 @@ _UNUSED: dict[str, Any] = {
 }
 
 
+# What `Config.read` answers itself.
+_READ_ONCE = ("threefry_partitionable",)
+
+
 class Config:
     """The object ``jax.config``."""
 
@@ -72,8 +76,9 @@ class Config:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The options that have nothing to act on, by their names in JAX."""
-        return {f"jax_{name}": value for name, value in _UNUSED.items()} | self._held
+        """The options by their names in JAX."""
+        acting = {f"jax_{name}": own.read(name) for name in own._SETTLED if name not in _READ_ONCE}
+        return acting | {f"jax_{name}": value for name, value in _UNUSED.items()} | self._held
 
     def parse_flags_with_absl(self) -> None:
         """Options of a command line, of which none are read."""
