@@ -122,5 +122,8 @@ def narrowed(value: Any, module: str) -> Any:
     # One wrapper a function, however many names it has: programs compare functions by identity.
     found = _wrapped.get(id(value))
     if found is None or found[0] is not value:
-        found = _wrapped[id(value)] = (value, _narrowed_ufunc(value) if isinstance(value, ufunc) else narrowed_function(value))
+        found = _wrapped[id(value)] = (
+            value,
+            _narrowed_ufunc(value) if isinstance(value, ufunc) else narrowed_function(value),
+        )
     return found[1]

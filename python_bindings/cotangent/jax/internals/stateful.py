@@ -13,7 +13,7 @@ from typing import Any
 import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
-from cotangent.jax.internals import references
+from cotangent.jax.internals import batched_objects, references
 from cotangent.jax.internals.references import Frame, Ref, ReferenceAsArrayError, ReferenceNeededError, with_references
 
 __all__ = [
@@ -322,6 +322,9 @@ def stateful_vmap(fun: Function, in_axes: Any = 0, out_axes: Any = 0, **options:
 
     @wraps(plain)
     def run(*args: Any, **kwargs: Any) -> Any:
+        return batched_objects.stacks_of(on_elements(*batched_objects.elements_of(args, in_axes), **kwargs), out_axes)
+
+    def on_elements(*args: Any, **kwargs: Any) -> Any:
         if not references.used():
             return plain(*args, **kwargs)
         placed, mapped = _mapped_references(args, in_axes)

@@ -168,9 +168,16 @@ class Coordinates:
         for name, sizes in (("data", self.data.shape), ("indices", self.indices.shape)):
             pairs = zip(sizes[:n_batch], self.shape[:n_batch], strict=True) if len(sizes) >= n_batch else [(0, 1)]
             if any(size not in (1, whole) for size, whole in pairs):
-                raise ValueError(f"{name} batch dimensions not compatible for {name} of shape {sizes}, shape={self.shape}")
-        if n_batch + n_sparse > len(self.shape) or self.data.shape[n_batch:] != (nse, *self.shape[n_batch + n_sparse :]):
-            raise ValueError(f"Invalid data of shape {self.data.shape} for nse={nse}, n_batch={n_batch}, shape={self.shape}")
+                raise ValueError(
+                    f"{name} batch dimensions not compatible for {name} of shape {sizes}, shape={self.shape}"
+                )
+        if n_batch + n_sparse > len(self.shape) or self.data.shape[n_batch:] != (
+            nse,
+            *self.shape[n_batch + n_sparse :],
+        ):
+            raise ValueError(
+                f"Invalid data of shape {self.data.shape} for nse={nse}, n_batch={n_batch}, shape={self.shape}"
+            )
 
     @property
     def nse(self) -> int:
@@ -212,14 +219,18 @@ class Coordinates:
 
     def with_data(self, data: Any) -> Self:
         """Other data at the same positions."""
-        return self.of(data, self.indices, self.shape, indices_sorted=self.indices_sorted, unique_indices=self.unique_indices)
+        return self.of(
+            data, self.indices, self.shape, indices_sorted=self.indices_sorted, unique_indices=self.unique_indices
+        )
 
     def full_batches(self) -> Self:
         """The same array, in which no batch stands for others."""
         sizes = self.shape[: self.n_batch]
         data = cnp.broadcast_to(self.data, sizes + self.data.shape[self.n_batch :])
         indices = cnp.broadcast_to(self.indices, sizes + self.indices.shape[self.n_batch :])
-        return self.of(data, indices, self.shape, indices_sorted=self.indices_sorted, unique_indices=self.unique_indices)
+        return self.of(
+            data, indices, self.shape, indices_sorted=self.indices_sorted, unique_indices=self.unique_indices
+        )
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], dict[str, Any]]:
         """The arrays that it is made of, and the rest."""

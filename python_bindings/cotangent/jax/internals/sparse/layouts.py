@@ -107,7 +107,9 @@ def transpose(mat: C, permutation: Sequence[int]) -> C:
     batches, sparse, dense = order[:first], order[first:last], order[last:]
     if sorted(batches) != list(range(first)) or sorted(dense) != list(range(last, mat.ndim)):
         kind = "batch" if sorted(batches) != list(range(first)) else "dense"
-        raise NotImplementedError(f"transpose permutation cannot permute {kind} axes with non-{kind} axes; got {tuple(order)}")
+        raise NotImplementedError(
+            f"transpose permutation cannot permute {kind} axes with non-{kind} axes; got {tuple(order)}"
+        )
     columns = [axis - first for axis in sparse]
     indices = cnp.transpose(mat.indices, (*batches, first, first + 1))
     if columns:

@@ -134,7 +134,9 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     """The product as `numpy.matmul` has it: sparse of two sparse arrays, else dense."""
     lhs, rhs = _promoted(lhs, rhs)
     if not lhs.ndim or not rhs.ndim:
-        raise ValueError(f"matmul input operands must have at least 1 dimension, got shapes {lhs.shape} and {rhs.shape}")
+        raise ValueError(
+            f"matmul input operands must have at least 1 dimension, got shapes {lhs.shape} and {rhs.shape}"
+        )
     if not (isinstance(lhs, Coordinates) and isinstance(rhs, Coordinates)):
         return cnp.matmul(todense(lhs), todense(rhs))
     if lhs.ndim > 2 and rhs.ndim > 2 and lhs.shape[:-2] != rhs.shape[:-2]:
@@ -150,8 +152,12 @@ def matmul(lhs: Any, rhs: Any) -> Any:
 def take(mat: Coordinates, index: Any) -> Any:
     """The part of the array that an index of ints, slices, new axes and arrays names."""
     items = index if isinstance(index, tuple) else (index,)
-    items = tuple(item if isinstance(item, slice) or item is None or item is Ellipsis else _static(item) for item in items)
-    used = sum(np.ndim(i) if getattr(i, "dtype", None) == bool else 1 for i in items if i is not None and i is not Ellipsis)
+    items = tuple(
+        item if isinstance(item, slice) or item is None or item is Ellipsis else _static(item) for item in items
+    )
+    used = sum(
+        np.ndim(i) if getattr(i, "dtype", None) == bool else 1 for i in items if i is not None and i is not Ellipsis
+    )
     if used > mat.ndim:
         raise IndexError(f"too many indices: array is {mat.ndim}-dimensional, but {used} were indexed")
     if Ellipsis not in [item if item is Ellipsis else None for item in items]:

@@ -29,9 +29,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, preferred_element_ty
     """The product that `lax.dot_general` has: sparse of two sparse arrays, else dense."""
     if isinstance(lhs, Coordinates) and isinstance(rhs, Coordinates):
         return _of_two(lhs, rhs, dimension_numbers, preferred_element_type)
-    return lax.dot_general(
-        todense(lhs), todense(rhs), dimension_numbers, preferred_element_type=preferred_element_type
-    )
+    return lax.dot_general(todense(lhs), todense(rhs), dimension_numbers, preferred_element_type=preferred_element_type)
 
 
 def _batches_first(mat: C, batch: Sequence[int]) -> C:
@@ -66,9 +64,13 @@ def _of_two(lhs: C, rhs: C, dimension_numbers: Any, preferred_element_type: Any)
         sides.append((moved, columns, rest))
     (left, left_columns, left_rest), (right, right_columns, right_rest) = sides
     n_batch = len(lhs_batch)
-    for (a, i), (b, j) in zip(((lhs, axis) for axis in lhs_contract), ((rhs, axis) for axis in rhs_contract), strict=True):
+    for (a, i), (b, j) in zip(
+        ((lhs, axis) for axis in lhs_contract), ((rhs, axis) for axis in rhs_contract), strict=True
+    ):
         if a.shape[i] != b.shape[j]:
-            raise TypeError(f"dot_general requires contracting dimensions to have the same shape, got {a.shape[i]} and {b.shape[j]}.")
+            raise TypeError(
+                f"dot_general requires contracting dimensions to have the same shape, got {a.shape[i]} and {b.shape[j]}."
+            )
     dtype = preferred_element_type or np.promote_types(left.data.dtype, right.data.dtype)
     sizes = [left.sparse_shape[c] for c in left_rest] + [right.sparse_shape[c] for c in right_rest]
     nse = left.nse * right.nse
@@ -90,10 +92,19 @@ def _of_two(lhs: C, rhs: C, dimension_numbers: Any, preferred_element_type: Any)
     data, indices = per_batch(one, n_batch, left.data, left.indices, right.data, right.indices)
     out = left.of(data, indices, [*left.shape[:n_batch], *sizes])
     most = (lhs.nse if lhs.n_sparse > len(lhs_contract) else 1) * (rhs.nse if rhs.n_sparse > len(rhs_contract) else 1)
-    extra = math.prod(mat.shape[axis] for mat, batch in ((lhs, lhs_batch), (rhs, rhs_batch)) for axis in range(mat.n_batch) if axis not in batch)
+    extra = math.prod(
+        mat.shape[axis]
+        for mat, batch in ((lhs, lhs_batch), (rhs, rhs_batch))
+        for axis in range(mat.n_batch)
+        if axis not in batch
+    )
     out = sum_duplicates(out, min(nse, most * extra, math.prod(sizes)))
     wanted = lhs.n_batch + rhs.n_batch - n_batch
-    return update_layout(out, n_batch=wanted, on_inefficient=None) if wanted > n_batch and rhs.n_batch == len(rhs_batch) else out
+    return (
+        update_layout(out, n_batch=wanted, on_inefficient=None)
+        if wanted > n_batch and rhs.n_batch == len(rhs_batch)
+        else out
+    )
 
 
 def multiply_dense(mat: Coordinates, other: Any) -> Any:
@@ -121,7 +132,9 @@ def multiply_sparse(lhs: C, rhs: C) -> C:
         NotImplementedError: sparse axes of the first would be repeated, or they have other numbers of dense axes.
     """
     if lhs.ndim != rhs.ndim:
-        raise TypeError(f"bcoo_multiply_sparse: arrays must have same number of dimensions, got {lhs.shape}, {rhs.shape}")
+        raise TypeError(
+            f"bcoo_multiply_sparse: arrays must have same number of dimensions, got {lhs.shape}, {rhs.shape}"
+        )
     if lhs.n_dense != rhs.n_dense:
         raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of dense dimensions")
     shape = np.broadcast_shapes(lhs.shape, rhs.shape)

@@ -32,7 +32,9 @@ def _axes(mat: Coordinates, axes: Sequence[int]) -> tuple[int, ...]:
 def _kept(mat: Coordinates, data: Any, keep: Any) -> Any:
     """The data where a mask over (…, nse) says so, and 0 elsewhere."""
     return per_batch(
-        lambda data, keep: cnp.where(keep.reshape(keep.shape + (1,) * (data.ndim - 1)), data, cnp.zeros((), data.dtype)),
+        lambda data, keep: cnp.where(
+            keep.reshape(keep.shape + (1,) * (data.ndim - 1)), data, cnp.zeros((), data.dtype)
+        ),
         mat.n_batch,
         data,
         keep,
@@ -191,7 +193,9 @@ def reduce_sum(mat: C, axes: Sequence[int]) -> C:
         indices = cnp.broadcast_to(indices, mat.shape[:first] + indices.shape[first:])
         nse = mat.nse * math.prod(mat.shape[axis] for axis in batches)
         sizes = [mat.shape[axis] for axis in rest]
-        data = cnp.transpose(data, (*rest, *batches, *range(first, data.ndim))).reshape(*sizes, nse, *data.shape[first + 1 :])
+        data = cnp.transpose(data, (*rest, *batches, *range(first, data.ndim))).reshape(
+            *sizes, nse, *data.shape[first + 1 :]
+        )
         indices = cnp.transpose(indices, (*rest, *batches, first, first + 1)).reshape(*sizes, nse, len(columns))
     return mat.of(data, indices, [size for axis, size in enumerate(mat.shape) if axis not in gone])
 
@@ -215,7 +219,9 @@ def reshape(mat: C, new_sizes: Sequence[int], dimensions: Sequence[int] | None =
     running = [int(n) for n in np.cumprod(sizes, dtype=np.int64)]
     for what, size, count in (("batch and sparse", batch, batch), ("sparse and dense", sparse, batch * sparse)):
         if size != 1 and count not in running:
-            raise ValueError(f"bcoo_reshape: new shape cannot mix {what} dimensions; got {mat.shape} and {tuple(sizes)}")
+            raise ValueError(
+                f"bcoo_reshape: new shape cannot mix {what} dimensions; got {mat.shape} and {tuple(sizes)}"
+            )
     i, j = (int(np.searchsorted(running, count, side="right")) for count in (batch, batch * sparse))
     if not mat.n_dense:
         j = len(sizes)
@@ -234,7 +240,9 @@ def reshape(mat: C, new_sizes: Sequence[int], dimensions: Sequence[int] | None =
         new = _where_inside(cnp.stack(columns[::-1], axis=-1), inside, new_sparse)
     else:
         new = cnp.zeros((*indices.shape[:-1], 0), indices.dtype)
-        data = cnp.where(inside.reshape(inside.shape + (1,) * (data.ndim - inside.ndim)), data, cnp.zeros((), data.dtype))
+        data = cnp.where(
+            inside.reshape(inside.shape + (1,) * (data.ndim - inside.ndim)), data, cnp.zeros((), data.dtype)
+        )
     return mat.of(data, new, sizes)
 
 
@@ -247,7 +255,9 @@ def broadcast_in_dim(mat: C, shape: Sequence[int], dimensions: Sequence[int]) ->
     """
     sizes, dims = tuple(shape), [operator.index(axis) for axis in dimensions]
     if len(dims) != mat.ndim:
-        raise ValueError(f"broadcast_in_dim: shape={mat.shape} and broadcast_dimensions={tuple(dims)} must have the same length")
+        raise ValueError(
+            f"broadcast_in_dim: shape={mat.shape} and broadcast_dimensions={tuple(dims)} must have the same length"
+        )
     if any(size not in (1, sizes[axis]) for size, axis in zip(mat.shape, dims, strict=True)):
         raise TypeError(f"broadcast_in_dim: {mat.shape} does not broadcast to {sizes} by its axes {tuple(dims)}")
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse

@@ -55,6 +55,34 @@ class JAXSparse:
             text = f"{name}(<invalid>)"
         return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Traced) else text
 
+    def _with_shape(self, shape: Sequence[int]) -> Any:
+        children, aux = self.tree_flatten()
+        return type(self).tree_unflatten({**aux, "shape": tuple(shape)}, children)
+
+    def mapped_along(self, axis: int) -> Any:
+        """The array as `vmap` hands on an element of a batch axis.
+
+        Raises:
+            ValueError: the axis is not one of the batches.
+        """
+        n_batch = getattr(self, "n_batch", 0)
+        if not 0 <= axis < n_batch:
+            raise ValueError(
+                f"Cannot map in_axis={axis} for {type(self).__name__} array with n_batch={n_batch}. "
+                "in_axes for batched operations must correspond to a batch dimension."
+            )
+        return self._with_shape(self.shape[:axis] + self.shape[axis + 1 :])
+
+    def stacked_along(self, axis: int) -> Any:
+        """The array of elements whose arrays `vmap` has stacked along an axis."""
+        n_batch = getattr(self, "n_batch", 1) - 1
+        if not 0 <= axis <= n_batch:
+            raise ValueError(
+                f"{type(self).__name__}: cannot add out_axis={axis} for array with n_batch={n_batch}. "
+                "Batch axes must be a contiguous block of leading dimensions."
+            )
+        return self._with_shape((*self.shape[:axis], self.data.shape[axis], *self.shape[axis:]))
+
     def block_until_ready(self) -> Any:
         """Waits for the arrays, and returns the array."""
         for part in self.tree_flatten()[0]:

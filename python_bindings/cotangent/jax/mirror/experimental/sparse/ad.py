@@ -82,7 +82,9 @@ def _derivative(own: Callable[..., Any], name: str, has_value: bool = False) -> 
         return derivative
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"`{name}` of functions of sparse arrays: derivatives by them are sparse arrays with their positions."
+    make.__doc__ = (
+        f"`{name}` of functions of sparse arrays: derivatives by them are sparse arrays with their positions."
+    )
     return make
 
 

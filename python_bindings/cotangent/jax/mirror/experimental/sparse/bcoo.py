@@ -10,6 +10,7 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import tree_util
+from cotangent.jax.internals import batched_objects
 from cotangent.jax.internals.sparse import coordinates, layouts, operators, products, shapes
 from cotangent.jax.internals.sparse.coordinates import Coordinates, SparseInfo
 from cotangent.jax.mirror.experimental.sparse._base import JAXSparse
@@ -55,6 +56,7 @@ def _densifying(name: str) -> Callable[..., Any]:
     return refuse
 
 
+@batched_objects.register
 @tree_util.register_pytree_node_class
 class BCOO(Coordinates, JAXSparse):
     """A sparse array of ``data`` and their positions, ``indices``, behind axes for batches and before dense axes."""
@@ -104,7 +106,15 @@ class BCOO(Coordinates, JAXSparse):
 
     @classmethod
     def _eye(
-        cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32", n_batch: int = 0, n_dense: int = 0
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: Any = None,
+        index_dtype: Any = "int32",
+        n_batch: int = 0,
+        n_dense: int = 0,
     ) -> Self:
         if n_batch < 0 or n_dense < 0 or n_batch + n_dense > 2:
             raise ValueError(f"Invalid inputs: shape={(N, M)}, n_dense={n_dense}, n_batch={n_batch}")

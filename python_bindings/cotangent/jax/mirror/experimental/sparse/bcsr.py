@@ -9,6 +9,7 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import tree_util
+from cotangent.jax.internals import batched_objects
 from cotangent.jax.internals.sparse import coordinates, operators, products, rows
 from cotangent.jax.internals.sparse.coordinates import SparseInfo
 from cotangent.jax.mirror.experimental.sparse._base import JAXSparse
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@batched_objects.register
 @tree_util.register_pytree_node_class
 class BCSR(JAXSparse):
     """A sparse matrix of ``data``, their columns ``indices`` and ``indptr``, where in them rows begin."""
@@ -223,8 +225,7 @@ def bcsr_dot_general(
     """The product of a BCSR array and a dense one that `lax.dot_general` has."""
     if isinstance(rhs, JAXSparse) or not isinstance(lhs, BCSR):
         raise NotImplementedError(
-            "bcsr_dot_general currently implemented for BCSR lhs and dense rhs; "
-            f"got {type(lhs)} and {type(rhs)}."
+            f"bcsr_dot_general currently implemented for BCSR lhs and dense rhs; got {type(lhs)} and {type(rhs)}."
         )
     return products.dot_general(lhs.to_bcoo(), rhs, dimension_numbers, preferred_element_type)
 

@@ -149,13 +149,9 @@ def _csr_todense(data: Any, indices: Any, indptr: Any, *, shape: Sequence[int]) 
     return CSR((data, indices, indptr), shape=shape).todense()
 
 
-def _csr_matvec(
-    data: Any, indices: Any, indptr: Any, v: Any, *, shape: Sequence[int], transpose: bool = False
-) -> Any:
+def _csr_matvec(data: Any, indices: Any, indptr: Any, v: Any, *, shape: Sequence[int], transpose: bool = False) -> Any:
     return csr_matvec(CSR((data, indices, indptr), shape=shape), v, transpose)
 
 
-def _csr_matmat(
-    data: Any, indices: Any, indptr: Any, B: Any, *, shape: Sequence[int], transpose: bool = False
-) -> Any:
+def _csr_matmat(data: Any, indices: Any, indptr: Any, B: Any, *, shape: Sequence[int], transpose: bool = False) -> Any:
     return csr_matmat(CSR((data, indices, indptr), shape=shape), B, transpose=transpose)

@@ -11,7 +11,7 @@ from cotangent import tree_util
 from cotangent.jax.internals.jaxprs import ClosedJaxpr, Literal, make_jaxpr
 from cotangent.jax.internals.sparse import operators, shapes
 from cotangent.jax.mirror.experimental.sparse._base import JAXSparse
-from cotangent.jax.mirror.experimental.sparse.bcoo import bcoo_conv_general_dilated, bcoo_dot_general
+from cotangent.jax.mirror.experimental.sparse.bcoo import BCOO, bcoo_conv_general_dilated, bcoo_dot_general
 from cotangent.jax.mirror.experimental.sparse.bcsr import BCSR
 from cotangent.jax.mirror.experimental.sparse.coo import COO
 from cotangent.jax.mirror.experimental.sparse.csr import CSC, CSR
@@ -26,6 +26,8 @@ _KEEP_ZERO = (
 _DENSIFYING = (
     *("acos", "acosh", "bessel_i0e", "cos", "cosh", "eq", "exp", "ge", "gt", "le", "lt", "log", "ne", "xor"),
 )
+# What stays a BCSR array.
+_IN_ROWS = (*_KEEP_ZERO, "neg", "integer_pow", "broadcast_in_dim", "concatenate")
 
 
 def _is_sparse(x: Any) -> bool:
@@ -97,17 +99,25 @@ def _apply(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     if not any(_is_sparse(x) for x in operands):
         out = eqn.primitive.bind(*operands, **eqn.params)
         return list(out) if eqn.primitive.multiple_results else [out]
-    if name == "jit":
-        inner = eqn.params["jaxpr"]
+    inner = eqn.params.get("jaxpr" if name == "jit" else "call_jaxpr")
+    if isinstance(inner, ClosedJaxpr) and len(inner.jaxpr.invars) == len(operands):
         return _evaluate(inner, list(operands))
+    in_rows = all(isinstance(x, BCSR) for x in operands if _is_sparse(x))
     operands = [_as_bcoo(x) for x in operands]
+    out = _of_rule(eqn, name, operands)
+    return [BCSR.from_bcoo(out) if in_rows and name in _IN_ROWS and isinstance(out, BCOO) else out]
+
+
+def _of_rule(eqn: Any, name: str, operands: list[Any]) -> Any:
     if name in _KEEP_ZERO:
-        return [operators.unary(lambda data: eqn.primitive.bind(data, **eqn.params), name, operands[0])]
+        return operators.unary(lambda data: eqn.primitive.bind(data, **eqn.params), name, operands[0])
     rule = _RULES.get(name)
     if rule is None:
-        dense = " because it would result in dense output. Use sparse.todense() if that is wanted" * (name in _DENSIFYING)
+        dense = " because it would result in dense output. Use sparse.todense() if that is wanted" * (
+            name in _DENSIFYING
+        )
         raise NotImplementedError(f"sparse rule for {name} is not implemented{dense}.")
-    return [rule(*operands, **eqn.params)]
+    return rule(*operands, **eqn.params)
 
 
 def _evaluate(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -147,4 +157,3 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         return tree_util.tree_structure(outs).unflatten(values)
 
     return on_sparse
-
