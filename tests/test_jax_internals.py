@@ -343,3 +343,41 @@ def test_tolerances_by_names_of_dtypes() -> None:
             print("differ")
     """
     assert run(program) == "differ"
+
+
+def test_a_stateful_generator_draws_what_its_keys_say() -> None:
+    program = """
+        import jax, jax.numpy as jnp, numpy as np
+        from jax.experimental.random import StatefulPRNG, stateful_rng
+        rng, key = stateful_rng(7), jax.random.key(7)
+        first, second = rng.uniform(2, 5, size=3), jax.jit(lambda rng: rng.normal(size=2))(rng)
+        assert np.array_equal(first, jax.random.uniform(jax.random.fold_in(key, 0), (3,), minval=2, maxval=5))
+        assert np.allclose(second, jax.random.normal(jax.random.fold_in(key, 1), (2,)))
+        assert int(rng._counter[...]) == 2
+        drawn = jax.vmap(lambda rng: rng.integers(0, 1000))(rng.split(3))
+        one, other = rng.spawn(2)
+        assert one.key() != other.key()
+        try:
+            StatefulPRNG(jnp.zeros(2, "uint32"), jax.new_ref(0))
+        except ValueError as error:
+            print(len(set(drawn.tolist())), str(error).split(";")[0])
+    """
+    assert run(program) == "3 Expected base_key to be a typed PRNG key"
+
+
+def test_ufuncs_dtypes_and_algorithms_have_their_kinds() -> None:
+    program = """
+        import jax, jax.numpy as jnp, numpy as np
+        from jax import lax
+        from jax._src import dtypes
+        assert isinstance(jnp.add, jnp.ufunc) and jnp.add.nin == 2 and jnp.add.reduce(np.arange(4)).dtype == jnp.int32
+        assert jnp.add(np.float64(1), np.arange(2)).dtype == jnp.float32
+        print(dtypes.default_int_dtype(), dtypes.default_float_dtype(), dtypes.to_numeric_dtype(bool))
+        algorithm = lax.DotAlgorithm(np.float32, np.float32, np.float32)
+        print(lax.dot(jnp.arange(3.0), jnp.ones(3), precision=algorithm), lax.DotAlgorithmPreset.F32_F32_F32.name)
+        before = dict(jax.config.values)
+        with jax.enable_checks(True):
+            pass
+        print(before == dict(jax.config.values), before["jax_numpy_rank_promotion"])
+    """
+    assert run(program).splitlines() == ["int32 float32 int32", "3.0 F32_F32_F32", "True allow"]

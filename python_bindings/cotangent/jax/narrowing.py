@@ -103,9 +103,26 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+class _NarrowedUfunc(ufunc[Any]):
+    """A ufunc whose call and methods take arguments as JAX takes them."""
+
+
+def _method(name: str) -> Callable[..., Any]:
+    own = getattr(ufunc, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return narrowed_function(own)(self, *args, **kwargs)
+
+    return functools.wraps(own)(method)
+
+
+for _name in _METHODS:
+    if hasattr(ufunc, _name):
+        setattr(_NarrowedUfunc, _name, _method(_name))
+
+
 def _narrowed_ufunc(value: ufunc[Any]) -> ufunc[Any]:
-    """A ufunc that is called with arguments as JAX takes them, and is one still."""
-    made = object.__new__(type(value))
+    made = object.__new__(_NarrowedUfunc)
     vars(made).update(vars(value), _func=narrowed_function(value._func))
     return made
 

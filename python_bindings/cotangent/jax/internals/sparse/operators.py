@@ -35,7 +35,7 @@ def negative(mat: Coordinates) -> Coordinates:
 def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
     """Both in the dtype that they have in common."""
     dtype = cnp.result_type(*(side.data if isinstance(side, Coordinates) else side for side in (x, y)))
-    out = []
+    out: list[Any] = []
     for side in (x, y):
         if isinstance(side, Coordinates):
             out.append(side if side.data.dtype == dtype else side.with_data(side.data.astype(dtype)))
@@ -176,7 +176,10 @@ def _static(item: Any) -> Any:
 
 
 def _take_basic(mat: Coordinates, items: tuple[Any, ...]) -> Any:
-    starts, limits, steps, turned, gone, new = [], [], [], [], [], []
+    starts: list[int] = []
+    limits: list[int] = []
+    steps: list[int] = []
+    turned, gone, new = [], [], []
     axis = place = 0
     for item in items:
         if item is None:

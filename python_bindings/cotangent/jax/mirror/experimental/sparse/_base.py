@@ -16,6 +16,13 @@ class JAXSparse:
 
     data: Any
     shape: tuple[int, ...]
+    nse: Any
+    # What a format has not, it refuses.
+    sum: Any
+    transpose: Any
+    todense: Any
+    tree_flatten: Any
+    tree_unflatten: Any
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:

@@ -62,7 +62,7 @@ class BCOO(Coordinates, JAXSparse):
     """A sparse array of ``data`` and their positions, ``indices``, behind axes for batches and before dense axes."""
 
     __repr__ = JAXSparse.__repr__
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     @classmethod
     def fromdense(
@@ -204,7 +204,7 @@ class BCOO(Coordinates, JAXSparse):
     __sub__ = operators.subtract
     __truediv__ = operators.divide
     __pow__ = operators.power
-    __eq__, __ne__ = _densifying("eq"), _densifying("ne")  # type: ignore[assignment]
+    __eq__, __ne__ = _densifying("eq"), _densifying("ne")
     __lt__, __le__, __gt__, __ge__ = (_densifying(name) for name in ("lt", "le", "gt", "ge"))
 
     def __rmatmul__(self, other: Any) -> Any:
@@ -239,8 +239,7 @@ def bcoo_todense(mat: BCOO) -> Any:
 
 
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """The parts of a dense array at the positions of a sparse one. Positions that are there twice have the first alone, unless they
-    are taken for unique."""
+    """The parts of a dense array at the positions of a sparse one, which are there once each, or the first of them has it."""
     if not isinstance(sparr, BCOO):
         raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got {type(sparr)}")
     array = cnp.asarray(arr)
@@ -268,7 +267,7 @@ def bcoo_dot_general(
     return products.dot_general(lhs, rhs, dimension_numbers, preferred_element_type)
 
 
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:  # noqa: N803 (JAX's names)
+def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     """The parts of a product of dense arrays at positions."""
     return products.sampled(A, B, indices, dimension_numbers)
 

@@ -151,7 +151,7 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
     return (mat.T if transpose else mat) @ v
 
 
-def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:  # noqa: N803 (JAX's name)
+def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
     """The product of a COO matrix, or its transpose, and a dense matrix."""
     return (mat.T if transpose else mat) @ B
 

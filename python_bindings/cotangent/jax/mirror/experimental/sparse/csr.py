@@ -136,7 +136,7 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
     return (mat.T if transpose else mat) @ v
 
 
-def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:  # noqa: N803 (JAX's name)
+def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
     """The product of a CSR matrix, or its transpose, and a dense matrix."""
     return (mat.T if transpose else mat) @ B
 

@@ -49,7 +49,7 @@ def random_bcoo(
     whole = math.prod(sparse)
     if not 0 <= nse < whole:
         raise ValueError(f"got nse={nse}, expected to be between 0 and {whole}")
-    count = math.ceil(nse * whole) if 0 < nse < 1 else operator.index(nse)
+    count = math.ceil(nse * whole) if 0 < nse < 1 else int(nse)
     index_dtype = np.dtype(indices_dtype or _core.default_int_dtype())
     if whole > np.iinfo(index_dtype).max:
         raise ValueError(f"indices_dtype={index_dtype} does not have enough range for sparse indices of size {whole}.")
