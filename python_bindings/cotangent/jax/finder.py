@@ -110,7 +110,8 @@ def resolve(module: StandIn, name: str) -> Any:
     if module.__name__.startswith("jaxlib.") and name in _JAXLIB:
         return _JAXLIB[name]
     # What JAX of this version has not is not there, even where older ones had it: libraries ask, and go by the answer.
-    if name in getattr(mirror, "__all__", ()) and (name in known or module.__name__.startswith("jax._src")):
+    private = module.__name__.startswith("jax._src") or name.startswith("_")  # of which JAX's list has none or not all
+    if name in getattr(mirror, "__all__", ()) and (name in known or private):
         return getattr(mirror, name)
     if path in MODULES:
         return importlib.import_module(path)
