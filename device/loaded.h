@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "device/plan.h"
 #include "runtime/arena.h"
+#include "runtime/subnormals.h"
 #include "runtime/tensor.h"
 
 namespace ct {
@@ -67,6 +68,7 @@ class Loaded {
   // are then undefined. So they are when the front end interrupts a long program (runtime/interrupt.h), whose reason it
   // then throws.
   void run(void* const* inputs, void* const* outputs) const {
+    const SubnormalScope subnormals;
     if (short_entry_ == nullptr) return run_watched(inputs, outputs);
     short_entry_(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
   }

@@ -11,6 +11,7 @@
 #include "runtime/hash.h"
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
+#include "runtime/subnormals.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -185,10 +186,12 @@ std::vector<Tensor> run_graph(const Graph& graph, absl::Span<const Tensor> input
 }  // namespace
 
 std::vector<Tensor> evaluate(const Graph& graph, absl::Span<const Tensor> inputs) {
+  const SubnormalScope subnormals;
   return run_graph(graph, inputs, Mode::kKernels);
 }
 
 std::vector<Tensor> evaluate_reference(const Graph& graph, absl::Span<const Tensor> inputs) {
+  const SubnormalScope subnormals;
   return run_graph(graph, inputs, Mode::kReference);
 }
 
@@ -197,6 +200,7 @@ namespace {
 // Fills `result` if a kernel makes the one result; else returns all of them.
 std::vector<Tensor> evaluate_typed(const Primitive& primitive, absl::Span<const Tensor> operands, const AttrsPtr& attrs,
                                    Tensor* result) {
+  const SubnormalScope subnormals;
   absl::InlinedVector<Aval, 4> avals;
   for (const Tensor& operand : operands) avals.push_back(operand.aval());
   try {

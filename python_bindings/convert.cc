@@ -57,6 +57,31 @@ Tensor tensor_from_numpy(const py::array& source) {
   return tensor;
 }
 
+}  // namespace
+
+const void* elements_in_place(PyObject* object, const Aval& aval) {
+  if (Py_TYPE(object) != py::detail::npy_api::get().PyArray_Type_ || aval.weak()) return nullptr;
+  const py::detail::PyArray_Proxy* array = py::detail::array_proxy(object);
+  // Of a bool from elsewhere any bit may be set, which copying mends.
+  if (is_bool(aval.dtype()) || array->descr != numpy_dtype(aval.dtype()).ptr()) return nullptr;
+  const Shape& shape = aval.shape();
+  if (!(array->flags & py::array::c_style) || array->nd != static_cast<int>(shape.size())) return nullptr;
+  if (!std::equal(shape.begin(), shape.end(), array->dimensions)) return nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(array->data);
+  return address % static_cast<uintptr_t>(dtype_size(aval.dtype())) == 0 ? array->data : nullptr;
+}
+
+std::optional<Aval> type_in_place(PyObject* object) {
+  if (Py_TYPE(object) != py::detail::npy_api::get().PyArray_Type_) return std::nullopt;
+  const py::detail::PyArray_Proxy* array = py::detail::array_proxy(object);
+  const auto dtype = known_dtype(array->descr);
+  if (!dtype) return std::nullopt;
+  const Aval aval(*dtype, Shape(array->dimensions, array->dimensions + array->nd));
+  return elements_in_place(object, aval) == nullptr ? std::nullopt : std::optional(aval);
+}
+
+namespace {
+
 // Whether a nested list holds Arrays, which NumPy would convert one element at a time, or what makes itself one.
 // `depth`: of the lists around it.
 bool holds_arrays(py::handle object, int depth = 0) {

@@ -6,6 +6,7 @@
 
 #include "python_bindings/python.h"
 #include "runtime/pool.h"
+#include "runtime/subnormals.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -172,6 +173,7 @@ void register_dtypes(py::module_& module) {
   module.def("get_enable_x64", [] { return config().enable_x64; });
   module.def("get_threads", threads);
   module.def("set_threads", set_threads);
+  module.def("set_flush_subnormals", set_flush_subnormals);
   module.def("get_flag", [](const std::string& name) { return config().*option(name); });
   module.def("set_flag", [](const std::string& name, bool value) {
     process_config.*option(name) = value;

@@ -151,9 +151,9 @@ struct JitFunction {
 struct Leaves {
   absl::InlinedVector<void*, 32> pointers;
   std::vector<Tensor> tensors;                 // instead of pointers, for programs that are resident
-  absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
+  absl::InlinedVector<Tensor, 4> temporaries;  // of scalars, and of NumPy arrays that cannot be read in place
   std::vector<Datum> data;                     // filled only when recording
-  absl::InlinedVector<py::object, 32> owners;  // children of containers that are not in the arguments' tuple
+  absl::InlinedVector<py::object, 32> owners;  // of what is read, where it is not in the arguments' tuple
   // By leaf, null for what is no array; filled when some are donated, or other threads can run with the program.
   std::vector<PyObject*> arrays;
 

@@ -101,6 +101,10 @@ PromotedType scalar_type(PyObject* object);
 Datum scalar_datum(PyObject* object, const Aval& aval, bool operand = false);
 // Copies an array, NumPy scalar, nested list or any array-like; throws kType naming the type for anything else.
 Tensor tensor_from_python(py::handle object);
+// The elements of a NumPy array that are, as they lie, those of an Array of this type; null where they are not.
+const void* elements_in_place(PyObject* object, const Aval& aval);
+// The type for which they are.
+std::optional<Aval> type_in_place(PyObject* object);
 py::array tensor_to_numpy(const Tensor& tensor);  // read-only view of the same bytes
 void register_conversions(py::module_& module);
 

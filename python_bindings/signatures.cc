@@ -83,8 +83,8 @@ class Matcher {
   }
 
  private:
-  // Children of lists and dictionaries: a container's Python code, or another thread while the program runs, may take
-  // them out.
+  // What the arguments' tuple does not hold, or another thread may take out of it while the program runs: children of
+  // containers, and owners of memory that is read in place.
   PyObject* keep(PyObject* child) {
     leaves_.owners.push_back(py::reinterpret_borrow<py::object>(child));
     return child;
@@ -131,6 +131,14 @@ class Matcher {
       const PromotedType type = scalar_type(object);
       if (!(Aval(type.dtype, {}, type.weak) == expected)) return false;
     }
+    if (!recording_ && !entry_.is_resident) {
+      if (const void* elements = elements_in_place(object, expected)) {
+        keep(object);
+        leaves_.pointers.push_back(const_cast<void*>(elements));
+        return true;
+      }
+    }
+    if (const auto type = type_in_place(object); type && !(*type == expected)) return false;  // without a copy
     std::optional<Datum> datum = try_leaf(object);  // none: a container, or what tracing refuses
     if (!datum || !(datum_aval(*datum) == expected)) return false;
     if (recording_) {
@@ -252,9 +260,9 @@ int place_of(const Datum& datum) {
 }
 
 // Where the arguments are: of those that are not on the host, all in one place.
-int place_of(absl::Span<const Datum> leaves, absl::Span<const std::string> paths, const std::string& name) {
+int place_of(absl::Span<const int> places, absl::Span<const std::string> paths, const std::string& name) {
   return common_place(
-      leaves.size(), [&](size_t i) { return place_of(leaves[i]); }, [&](size_t i) { return paths[i]; },
+      places.size(), [&](size_t i) { return places[i]; }, [&](size_t i) { return paths[i]; },
       concat("arguments of ", name));
 }
 
@@ -341,14 +349,21 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   std::vector<py::object> leaves;
   entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
   const std::vector<std::string> paths = leaf_paths(*entry->tree);
-  std::vector<Datum> data;
+  std::vector<int> places;
   py::list sources;
   for (size_t i = 0; i < leaves.size(); ++i) {
     // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.
     const bool positional = paths[i].substr(0, 3) == "[0]";
     const std::string path = (positional ? "args" : "kwargs") + paths[i].substr(3);
-    data.push_back(leaf_from_python(leaves[i], path + " of " + *self->name));
-    const Aval aval = datum_aval(data.back());
+    std::optional<Aval> in_place = type_in_place(leaves[i].ptr());
+    if (in_place) {
+      places.push_back(kHostPlace);
+    } else {
+      const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
+      places.push_back(place_of(datum));
+      in_place = datum_aval(datum);
+    }
+    const Aval aval = *in_place;
     entry->avals.push_back(aval);
     if (!self->donated_positions->empty() || !self->donated_names->empty()) {
       entry->donated.push_back(positional
@@ -362,7 +377,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     sources.append(py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))),
                                   numpy_dtype(aval.dtype()), aval.weak()));
   }
-  entry->place = place_of(data, paths, *self->name);
+  entry->place = place_of(places, paths, *self->name);
   py::list static_positions;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (holds_position(*self->static_positions, i, count))

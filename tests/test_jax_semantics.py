@@ -310,3 +310,28 @@ def test_errors_of_callbacks_are_of_both_classes() -> None:
                 print(isinstance(error, ValueError), isinstance(error, OSError), str(error).splitlines()[0])
     """
     assert run(program).splitlines() == ["True False below", "False True [Errno 2] no file", "False False odd"]
+
+
+def test_subnormal_numbers_are_zeros() -> None:
+    """As in XLA on processors; NumPy's beside it are as they were, and so are ours before and after."""
+    program = """
+        import numpy as np, cotangent as ct, cotangent.jax
+        def count(many):
+            x = ct.numpy.asarray(many)
+            f = ct.jit(lambda x: x * 0.5)
+            both = np.asarray(x * 0.5), np.asarray(f(x)), np.asarray(ct.lax.linalg.cholesky(ct.numpy.diag(x[:2] + x[:2] * 0.25)))
+            return [int(np.count_nonzero(y)) for y in both], int(np.count_nonzero(many * np.float32(0.5)))
+        for size in (8, 3_000_000):
+            many = np.full(size, 2e-38, np.float32)
+            print(count(many))
+            with cotangent.jax.installed():
+                print(count(many))
+                import jax, jax.numpy as jnp
+                print(jnp.float32(1e-40) * 1 == 0, jax.jit(lambda x: x == 0)(np.float32(1e-40)), np.float32(1e-40) * np.float32(1) == 0)
+            print(count(many))
+    """
+    kept, flushed = ("([{0}, {0}, 2], {0})", "([0, 0, 2], {0})")
+    lines = run(program, install=False).splitlines()
+    for start, size in ((0, 8), (4, 3_000_000)):
+        assert lines[start] == lines[start + 3] == kept.format(size)
+        assert lines[start + 1 : start + 3] == [flushed.format(size), "True True False"]

@@ -102,6 +102,7 @@ def start() -> None:
     assert np.dtype("bfloat16") == ml_dtypes.bfloat16
     index_plans.constants_are_as_arrays = True
     _core.set_flag("narrow", True)
+    _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
@@ -120,6 +121,7 @@ def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
     _core.set_flag("narrow", False)
+    _core.set_flush_subnormals(False)
     callbacks.raised_as = None
     _array.restore()
     _traced.restore()
