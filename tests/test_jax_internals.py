@@ -381,3 +381,94 @@ def test_ufuncs_dtypes_and_algorithms_have_their_kinds() -> None:
         print(before == dict(jax.config.values), before["jax_numpy_rank_promotion"])
     """
     assert run(program).splitlines() == ["int32 float32 int32", "3.0 F32_F32_F32", "True allow"]
+
+
+OWN_TRACE = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend.core import TraceTag, take_current_trace, set_current_trace
+    class Logged(jax.core.Tracer):
+        def __init__(self, trace, value):
+            self._trace, self.value = trace, value
+        @property
+        def aval(self):
+            return jax.typeof(self.value)
+    class Log(jax.core.Trace):
+        def __init__(self, parent, tag):
+            super().__init__()
+            self.parent, self.tag, self.names = parent, tag, []
+        def value(self, x):
+            return x.value if isinstance(x, Logged) and x._trace.tag is self.tag else x
+        def process_primitive(self, primitive, tracers, params):
+            self.names.append(str(primitive))
+            out = primitive.bind_with_trace(self.parent, [self.value(x) for x in tracers], (), params)
+            return jax.tree.map(lambda x: Logged(self, x), out)
+        def process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros):
+            self.names.append(str(primitive))
+            values = [self.value(x) for x in tracers]
+            params = dict(subfuns=(fun, jvp), symbolic_zeros=symbolic_zeros)
+            return [Logged(self, x) for x in primitive.bind_with_trace(self.parent, values, (), params)]
+    names = []
+    def logged(f):
+        def run(*args):
+            with take_current_trace() as parent:
+                log = Log(parent, TraceTag())
+                with set_current_trace(log):
+                    out = f(*[Logged(log, x) for x in args])
+                names[:] = log.names
+                return jax.tree.map(log.value, out)
+        return run
+    x = jnp.arange(1.0, 4.0)
+"""
+
+
+def test_a_trace_of_a_library_is_given_the_operations_on_its_tracers() -> None:
+    program = """
+    print(logged(lambda x: jnp.sin(x) * x + 1)(x), names)
+    print(logged(lambda x: (x[1], x.sum(), -x, 2 ** x))(x), names)
+    print(logged(lambda x: (isinstance(x, jax.Array), isinstance(x, jax.core.Tracer), x.shape, len(x)))(x))
+    y = jnp.ones(3)
+    print(logged(lambda x: jnp.dot(y, x) + jax.nn.softplus(x[0]))(x))
+    print(logged(lambda x: jax.grad(lambda z: (z * x).sum())(y))(x), "mul" in names)
+    print(logged(lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c * x, y))(x), [n for n in names if n in ("while", "scan")] != [])
+    """
+    lines = run(OWN_TRACE + program).splitlines()
+    assert lines[0] == "[1.841471 2.818595 1.42336 ] ['sin', 'mul', 'add']", lines
+    assert lines[1].startswith("(Array(2., dtype=float32), Array(6., dtype=float32), Array([-1., -2., -3.]"), lines
+    assert "Array([2., 4., 8.]" in lines[1] and "'reduce_sum'" in lines[1] and "'neg'" in lines[1], lines
+    assert lines[2] == "(True, True, (3,), 3)"
+    assert abs(float(lines[3]) - 7.3132617) < 1e-4
+    assert lines[4] == "[1. 2. 3.] True"
+    assert lines[5] == "[ 1.  8. 27.] True"
+
+
+def test_derivatives_of_what_a_trace_of_a_library_computes() -> None:
+    program = """
+    @jax.custom_jvp
+    def f(x):
+        return x * x
+    f.defjvp(lambda primals, tangents: (f(*primals), 10 * tangents[0]))
+    print(round(float(jax.grad(lambda x: logged(lambda x: jnp.sin(x) * x)(x))(2.0)), 4))
+    print(jax.grad(logged(lambda x: f(x) * 3))(2.0), "custom_jvp_call" in names)
+    print(jax.jit(jax.vmap(logged(lambda x: jnp.exp(x) - x)))(jnp.zeros(2)))
+    nested = logged(lambda x: logged(lambda y: y * x)(x) + x)
+    print(nested(x), names)
+    """
+    assert run(OWN_TRACE + program).splitlines() == [
+        "0.077",
+        "30.0 True",
+        "[1. 1.]",
+        "[ 2.  6. 12.] ['mul', 'add']",
+    ]
+
+
+def test_a_tracer_that_has_left_its_trace_is_refused() -> None:
+    program = """
+    kept = []
+    logged(lambda x: kept.append(x) or x)(x)
+    for use in (jnp.sin, lambda x: x + 1, bool):
+        try:
+            use(kept[0])
+        except TypeError as error:
+            print(str(error).splitlines()[0][:40])
+    """
+    assert len(run(OWN_TRACE + program).splitlines()) == 3

@@ -16,8 +16,10 @@ from cotangent import _core
 from cotangent._base import callbacks
 from cotangent._core import Array, Traced
 from cotangent._ops import index_plans
-from cotangent.jax.internals.avals import Trace, current_trace, typeof
+from cotangent._transforms.custom_function import CustomFunction
+from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
+from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.mirror.errors import runtime_error_of
 from cotangent.jax.narrowing import narrow, narrowed_type
 from cotangent.sharding import SingleDeviceSharding
@@ -33,7 +35,7 @@ _OPERATORS = [
 
 
 def _trace(x: Array) -> Trace:
-    return current_trace()
+    return live_trace()
 
 
 def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -95,6 +97,7 @@ class _Attributes:
 
 
 _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
+_custom = _Attributes(CustomFunction)
 
 
 def start() -> None:
@@ -106,6 +109,7 @@ def start() -> None:
     callbacks.raised_as = runtime_error_of
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
+    _custom.wrap("__call__", unless_traced)
     _array.wrap("astype", _astype)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
@@ -126,3 +130,4 @@ def stop() -> None:
     _array.restore()
     _traced.restore()
     _sharding.restore()
+    _custom.restore()

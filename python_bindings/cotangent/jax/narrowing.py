@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,20 @@ from cotangent import _core, tree_util
 from cotangent._core import Array
 from cotangent.numpy.ufuncs import ufunc
 
-__all__ = ["canonical", "check_int", "narrow", "narrow_tree", "narrowed", "narrowed_function", "narrowed_type"]
+__all__ = [
+    "TracerMetError",
+    "canonical",
+    "check_int",
+    "narrow",
+    "narrow_tree",
+    "narrowed",
+    "narrowed_function",
+    "narrowed_type",
+    "traceable",
+]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _NARROW: dict[Any, np.dtype[Any]] = {
     np.dtype("float64"): np.dtype("float32"),
@@ -35,6 +48,33 @@ _COMPUTING = ("jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy", "jax.
 _ABOUT_DTYPES = ("can_cast", "dtype", "finfo", "iinfo", "isdtype", "issubdtype")
 # Parts of a ufunc beside its call.
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
+
+
+class TracerMetError(TypeError):
+    """A value of a library's own trace is used where an array is needed: what was called is to be handed to the trace, in `user_traces`."""
+
+    def __init__(self, tracer: Any) -> None:
+        super().__init__(f"{tracer!r} is used where an array is needed, and its trace is not the current one")
+
+
+def _no_trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise AssertionError("a tracer was met before there was a class of them")
+
+
+through_trace = _no_trace  # `user_traces` has it, which stands above
+
+
+def traceable(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The function, which hands its operations to a library's own trace where the arguments are values of it."""
+
+    @functools.wraps(function)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except TracerMetError:
+            return through_trace(function, args, kwargs)  # type: ignore[no-any-return]
+
+    return run
 
 
 def canonical(dtype: Any) -> Any:
@@ -91,11 +131,14 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if not _core.get_enable_x64():
-            args = tuple(arg if type(arg) is Array else narrow(arg) for arg in args)
-            if kwargs:
-                kwargs = {key: narrow(value) for key, value in kwargs.items()}
-        return function(*args, **kwargs)
+        try:
+            if not _core.get_enable_x64():
+                args = tuple(arg if type(arg) is Array else narrow(arg) for arg in args)
+                if kwargs:
+                    kwargs = {key: narrow(value) for key, value in kwargs.items()}
+            return function(*args, **kwargs)
+        except TracerMetError:
+            return through_trace(run, args, kwargs)
 
     for name in _METHODS:
         if hasattr(function, name):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from cotangent.jax.narrowing import canonical
 
 __all__ = [
     "AbstractValue",
+    "LiveTrace",
     "OpaqueTraceState",
     "ShapedArray",
     "Trace",
@@ -27,8 +31,12 @@ __all__ = [
     "get_opaque_trace_state",
     "instantiate_zeros",
     "is_undefined_primal",
+    "live_trace",
     "mapped_aval",
+    "own_trace",
+    "set_current_trace",
     "shaped",
+    "take_current_trace",
     "trace_state_clean",
     "typeof",
     "unmapped_aval",
@@ -211,30 +219,129 @@ def trace_state_clean() -> bool:
 
 
 class Trace:
+    """What operations on traced values go to. Libraries derive their own from it, which `user_traces` brings operations to."""
+
+    is_live_capture = False
+
+    def __class_getitem__(cls, item: Any) -> type[Trace]:
+        return cls
+
+    @property
+    def main(self) -> Any:
+        """What libraries compare by identity."""
+        return getattr(self, "tag", None)
+
+    def full_raise(self, x: Any) -> Any:
+        """A value as one of this trace; JAX hands it on as it is."""
+        return x
+
+    def stage_value(self, val: Any) -> Any:
+        """A known value as one of this trace."""
+        raise NotImplementedError("must override")
+
+    def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
+        """The result of an operation, or a list of them where it has several."""
+        raise NotImplementedError("must override")
+
+    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
+        """The results of a function that a primitive calls."""
+        raise NotImplementedError(f"{type(self)} must override process_call to handle call-like primitives")
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: bool
+    ) -> Any:
+        """The results of a function that brings its derivative."""
+        raise NotImplementedError(f"{type(self)} must override process_custom_jvp_call to handle custom_jvp primitives")
+
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: bool
+    ) -> Any:
+        """The results of a function that brings its reverse derivative."""
+        raise NotImplementedError(f"{type(self)} must override process_custom_vjp_call to handle custom_vjp primitives")
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class LiveTrace(Trace):
     """A capture. JAX has one a transform; here a capture serves all, so that the live one is the only one that a value can ask for."""
+
+    is_live_capture = True
 
     def __init__(self, number: int) -> None:
         self.number = number
 
     @property
-    def main(self) -> Trace:
+    def main(self) -> LiveTrace:
         """What libraries compare by identity."""
         return self
 
 
-_traces: weakref.WeakValueDictionary[int, Trace] = weakref.WeakValueDictionary()
+_traces: weakref.WeakValueDictionary[int, LiveTrace] = weakref.WeakValueDictionary()
 
 
-def _trace_of(number: int) -> Trace:
+def _trace_of(number: int) -> LiveTrace:
     trace = _traces.get(number)
     if trace is None:
-        trace = _traces[number] = Trace(number)
+        trace = _traces[number] = LiveTrace(number)
     return trace
 
 
-def current_trace() -> Trace:
+def live_trace() -> LiveTrace:
     """The live capture; one object as long as somebody holds it."""
     return _trace_of(_core.capture_number())
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Trace | None, int]] = []  # with the capture in which each was made the current one
+
+
+_current = _Current()
+
+
+def own_trace() -> Trace | None:
+    """The library's trace that is the current one. In a program that is captured since, that capture is, and not it."""
+    if not _current.stack:
+        return None
+    trace, number = _current.stack[-1]
+    return trace if number == _core.capture_number() else None
+
+
+def current_trace() -> Trace:
+    """The trace that operations go to: a library's own, or the live capture."""
+    return own_trace() or live_trace()
+
+
+@contextlib.contextmanager
+def take_current_trace() -> Iterator[Trace]:
+    """The current trace, in a scope in which no trace of a library's own is."""
+    trace = current_trace()
+    with _as_current(None):
+        yield trace
+
+
+@contextlib.contextmanager
+def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterator[None]:
+    """A scope in which a trace is the current one: a library's own, or the live capture, which None stands for as well.
+
+    Raises:
+        NotImplementedError: it is a capture that is not the live one.
+    """
+    is_own = trace is not None and not trace.is_live_capture
+    if trace is not None and not is_own and trace is not live_trace():
+        raise NotImplementedError("a capture cannot be made the live one again while another is")
+    with _as_current(trace if is_own else None):
+        yield
+
+
+@contextlib.contextmanager
+def _as_current(trace: Trace | None) -> Iterator[None]:
+    _current.stack.append((trace, _core.capture_number()))
+    try:
+        yield
+    finally:
+        _current.stack.pop()
 
 
 def find_top_trace(values: Any) -> Trace:

@@ -91,9 +91,9 @@ _PARAMS: dict[str, Callable[[Params, Any], Params]] = {
     "dynamic_update_slice": lambda params, out: {},
     "iota": _renaming({"axis": "dimension"}, sharding=None),
     "pad": _padding,
-    "reduce_max": _renaming({}),
-    "reduce_min": _renaming({}),
-    "reduce_sum": _renaming({}),
+    "reduce_max": _renaming({}, out_sharding=None),
+    "reduce_min": _renaming({}, out_sharding=None),
+    "reduce_sum": _renaming({}, out_sharding=None),
     "reshape": _renaming({"shape": "new_sizes"}, dimensions=None, sharding=None),
     "reverse": _renaming({"axes": "dimensions"}),
     "scan": _scan,
@@ -152,6 +152,22 @@ def _bind_custom(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
     return _evaluated(call_jaxpr)(*args)
 
 
+def _bind_custom_jvp(*args: Any, call_jaxpr: Any = None, subfuns: tuple[Any, ...] = (), **_: Any) -> list[Any]:
+    """A function with its derivative: a program, or both of them as functions of flat lists, which may also come before the operands."""
+    if call_jaxpr is not None:
+        return _bind_custom(*args, call_jaxpr=call_jaxpr)
+    fun, jvp, *operands = (*subfuns, *args)
+    function = ct.custom_jvp(lambda *xs: tuple(fun.call_wrapped(*xs)))
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        results = jvp.call_wrapped(*primals, *tangents)
+        half = len(results) // 2
+        return tuple(results[:half]), tuple(results[half:])
+
+    function.defjvp(rule)
+    return list(function(*operands))
+
+
 def _bind_scan(
     *args: Any, jaxpr: Any, length: int, num_carry: int, num_consts: int, reverse: bool = False, **_: Any
 ) -> list[Any]:
@@ -188,6 +204,10 @@ def _bind_cond(index: Any, *args: Any, branches: Any, **_: Any) -> list[Any]:
     return list(ct.lax.switch(index, [_evaluated(branch) for branch in branches], *args))
 
 
+def _bind_reduction(name: str) -> Callable[..., Any]:
+    return lambda x, *, axes, **_: _core.bind(name, [x], axes=axes)
+
+
 _BINDERS: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": lambda x, *, shape, broadcast_dimensions, **_: ct.lax.broadcast_in_dim(
         x, shape, broadcast_dimensions
@@ -197,7 +217,7 @@ _BINDERS: dict[str, Callable[..., Any]] = {
     "concatenate": lambda *xs, dimension: ct.lax.concatenate(xs, dimension),
     "cond": _bind_cond,
     "convert_element_type": lambda x, *, new_dtype, **_: ct.lax.convert_element_type(x, new_dtype),
-    "custom_jvp_call": _bind_custom,
+    "custom_jvp_call": _bind_custom_jvp,
     "custom_vjp_call": _bind_custom,
     "dot_general": lambda x, y, *, dimension_numbers, precision=None, preferred_element_type=None, **_: (
         ct.lax.dot_general(x, y, dimension_numbers, precision, preferred_element_type)
@@ -211,6 +231,7 @@ _BINDERS: dict[str, Callable[..., Any]] = {
     "name": lambda x, *, name: ct.ad_checkpoint.checkpoint_name(x, name),
     "pad": lambda x, value, *, padding_config: ct.lax.pad(x, value, padding_config),
     "pjit": _bind_call,
+    **{name: _bind_reduction(name) for name in ("reduce_max", "reduce_min", "reduce_sum")},
     "remat2": _bind_call,
     "reshape": lambda x, *, new_sizes, **_: ct.lax.reshape(x, new_sizes),
     "rev": lambda x, *, dimensions: ct.lax.rev(x, dimensions),

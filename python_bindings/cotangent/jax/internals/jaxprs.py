@@ -17,11 +17,11 @@ from cotangent import _core, ir
 from cotangent._base.attributes import from_attribute
 from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten_arguments, function_name, wraps
 from cotangent._core import Graph
-from cotangent.jax.internals.avals import AbstractValue, ShapedArray, typeof
+from cotangent.jax.internals.avals import AbstractValue, ShapedArray, own_trace, typeof
 from cotangent.jax.internals.dialect import HAS_MANY_RESULTS, bind_by_jax_name, in_jax_words
 from cotangent.jax.internals.primitives import OWNERS, Primitive
 from cotangent.jax.names import NAMES
-from cotangent.jax.narrowing import narrow_tree
+from cotangent.jax.narrowing import narrow_tree, traceable
 
 __all__ = [
     "ClosedJaxpr",
@@ -30,8 +30,10 @@ __all__ = [
     "JaxprEqn",
     "Literal",
     "Var",
+    "as_operand",
     "built_in",
     "built_ins_named_in",
+    "captured",
     "closed_jaxpr_of",
     "eval_jaxpr",
     "jaxpr_as_fun",
@@ -80,6 +82,13 @@ class BuiltIn(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Its result, or a list of them, for parameters in JAX's words."""
+        trace = own_trace()
+        if trace is not None and self.name == "custom_jvp_call":
+            subfuns: tuple[Any, ...] = params.pop("subfuns", ())
+            fun, jvp, *operands = (*subfuns, *args)
+            return trace.process_custom_jvp_call(self, fun, jvp, operands, **params)
+        if trace is not None:
+            return trace.process_primitive(self, args, params)
         results = bind_by_jax_name(self.name, args, params)
         return results if self.multiple_results else results[0]
 
@@ -417,6 +426,12 @@ def _fits(value: Any, aval: Any) -> Any:
     return value
 
 
+def as_operand(literal: Literal) -> Any:
+    """A constant as an operand. One of NumPy's has the dtype that it has in the program."""
+    return _core.array(literal.val) if isinstance(literal.val, np.generic) else _fits(literal.val, literal.aval)
+
+
+@traceable
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
     """The results of a program for values of its constants and inputs."""
     values: dict[Var, Any] = {}
@@ -424,10 +439,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> lis
         values[var] = _fits(value, var.aval)
 
     def read(var: Any) -> Any:
-        if not isinstance(var, Literal):
-            return values[var]
-        # A constant of NumPy's has the dtype that it has in the program.
-        return _core.array(var.val) if isinstance(var.val, np.generic) else _fits(var.val, var.aval)
+        return as_operand(var) if isinstance(var, Literal) else values[var]
 
     for eqn in jaxpr.eqns:
         results = eqn.evaluate(*[read(var) for var in eqn.invars])

@@ -12,7 +12,7 @@ from typing import Any
 
 from cotangent import _core, extend
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct
-from cotangent.jax.internals.avals import UndefinedPrimal, Zero, shaped, typeof
+from cotangent.jax.internals.avals import UndefinedPrimal, Zero, own_trace, set_current_trace, shaped, typeof
 
 __all__ = [
     "OWNERS",
@@ -124,7 +124,7 @@ class Primitive:
 
     def def_bind_with_trace(self, bind: Rule) -> Rule:
         """How it is bound to operands in a trace."""
-        self.bind_with_trace = bind
+        self.bind_with_trace = bind  # type: ignore[method-assign]
         return bind
 
     def def_custom_bind(self, bind: Rule) -> Rule:
@@ -147,12 +147,20 @@ class Primitive:
         return self.abstract_eval(*avals, **params)[0]
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Its results: computed, or recorded where an operand is traced."""
+        """Its results: computed, or recorded where an operand is traced, or what the library's trace that is the current one says."""
+        trace = own_trace()
+        if trace is not None:
+            return trace.process_primitive(self, args, params)
         if self._is_computed() and not any(_core.is_traced(arg) for arg in args):
             return self.impl(*args, **params)
         if self._defined is None or self._defined[0] != Registry.changes:
             self._defined = Registry.changes, self._define()
         return self._defined[1](*args, _params=_Params(params))
+
+    def bind_with_trace(self, trace: Any, args: Sequence[Any], *avals_and_params: Any) -> Any:
+        """Its results in a trace; the parameters are the last argument."""
+        with set_current_trace(trace):
+            return self.bind(*args, **avals_and_params[-1])
 
     def _results(self, results: Any) -> Any:
         return list(results) if self.multiple_results else results

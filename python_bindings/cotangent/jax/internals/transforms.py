@@ -23,7 +23,7 @@ from cotangent.jax.internals.stateful import (
     stateful_direct,
     stateful_vmap,
 )
-from cotangent.jax.narrowing import check_int, narrow_tree
+from cotangent.jax.narrowing import check_int, narrow_tree, traceable
 
 __all__ = [
     "checkpoint",
@@ -57,7 +57,7 @@ def _narrow_arguments(function: Function) -> Function:
             args, kwargs = narrow_tree(args), narrow_tree(kwargs)
         return function(*args, **kwargs)
 
-    return run
+    return traceable(run)
 
 
 def _decorator(transform: Function) -> Function:
@@ -93,7 +93,7 @@ def _direct(transform: Function) -> Function:
             )
         return transform(fun, *args, **kwargs)
 
-    return apply
+    return traceable(apply)
 
 
 def _call_narrowed(function: Function, *args: Any) -> Any:

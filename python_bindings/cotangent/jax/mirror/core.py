@@ -21,6 +21,8 @@ from cotangent.jax.internals.avals import (
     get_aval,
     get_opaque_trace_state,
     mapped_aval,
+    set_current_trace,
+    take_current_trace,
     trace_state_clean,
     typeof,
     unmapped_aval,
@@ -42,6 +44,10 @@ from cotangent.jax.internals.jaxprs import (
 from cotangent.jax.internals.primitives import (
     Primitive,
 )
+from cotangent.jax.internals.user_traces import (
+    Tracer,
+    TraceTag,
+)
 
 __all__ = [
     "AbstractValue",
@@ -58,6 +64,8 @@ __all__ = [
     "ShapedArray",
     "Token",
     "Trace",
+    "TraceTag",
+    "Tracer",
     "Value",
     "Var",
     "array_types",
@@ -70,6 +78,7 @@ __all__ = [
     "eval_context",
     "eval_jaxpr",
     "find_top_trace",
+    "full_lower",
     "gensym",
     "get_aval",
     "get_opaque_trace_state",
@@ -149,18 +158,9 @@ def min_dim(x: Any, y: Any) -> Any:
     return min(x, y)
 
 
-@contextlib.contextmanager
-def take_current_trace() -> Iterator[Trace]:
-    """The live capture."""
-    yield current_trace()
-
-
-@contextlib.contextmanager
-def set_current_trace(trace: Any) -> Iterator[None]:
-    """A scope in which a capture is the live one; it must be so already, or be None or that of known values, for which there is another scope."""
-    if trace is not None and trace is not current_trace():
-        raise NotImplementedError("a capture cannot be made the live one again while another is")
-    yield
+def full_lower(x: Any) -> Any:
+    """The value of a tracer, where it is known without its trace."""
+    return x.full_lower() if issubclass(type(x), Tracer) else x
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:
