@@ -11,6 +11,7 @@ from cotangent import _core, tree_util
 from cotangent._base.arguments import check_arguments
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import vjp
+from cotangent.errors import DTypeError
 
 _TOLERANCE = {"float64": 1e-5, "complex128": 1e-5, "float32": 2e-2, "complex64": 2e-2}
 _STEP = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3}
@@ -39,9 +40,17 @@ def _inner(a: Any, b: Any) -> float:
     )
 
 
+def _name_of(dtype: Any) -> str:
+    """The dtype that is computed with where this one is named; the tolerances of others, such as float0, are for no derivative."""
+    try:
+        return str(np.dtype(_core.canonical_dtype(dtype)))
+    except DTypeError:
+        return str(np.dtype(dtype))
+
+
 def _tolerance(given: float | Mapping[Any, float] | None, dtypes: list[str]) -> float:
     if isinstance(given, Mapping):
-        by_dtype = {**_TOLERANCE, **{str(np.dtype(_core.canonical_dtype(d))): value for d, value in given.items()}}
+        by_dtype = {**_TOLERANCE, **{_name_of(d): value for d, value in given.items()}}
     elif given is None:
         by_dtype = _TOLERANCE
     else:

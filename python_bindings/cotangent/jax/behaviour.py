@@ -14,11 +14,13 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import callbacks
-from cotangent._core import Array, Traced
+from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
+from cotangent.jax.internals.tracebacks import api_boundary
+from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.mirror.errors import runtime_error_of
 from cotangent.jax.narrowing import narrow, narrowed_type
@@ -97,7 +99,7 @@ class _Attributes:
 
 
 _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
-_custom = _Attributes(CustomFunction)
+_custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
 
 
 def start() -> None:
@@ -109,7 +111,9 @@ def start() -> None:
     callbacks.raised_as = runtime_error_of
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
-    _custom.wrap("__call__", unless_traced)
+    _custom.wrap("__call__", lambda own: api_boundary(unless_traced(own)))
+    _structures.wrap("flatten_up_to", checked_flatten_up_to)
+    _structures.set("__repr__", structure_text)
     _array.wrap("astype", _astype)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
@@ -127,7 +131,5 @@ def stop() -> None:
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)
     callbacks.raised_as = None
-    _array.restore()
-    _traced.restore()
-    _sharding.restore()
-    _custom.restore()
+    for attributes in (_array, _traced, _sharding, _custom, _structures):
+        attributes.restore()

@@ -16,6 +16,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._core import Array
+from cotangent.jax.internals.tracebacks import leave
 from cotangent.numpy.ufuncs import ufunc
 
 __all__ = [
@@ -139,6 +140,9 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except TracerMetError:
             return through_trace(run, args, kwargs)
+        except Exception as error:
+            leave(error)
+            raise
 
     for name in _METHODS:
         if hasattr(function, name):

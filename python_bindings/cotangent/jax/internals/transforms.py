@@ -23,6 +23,7 @@ from cotangent.jax.internals.stateful import (
     stateful_direct,
     stateful_vmap,
 )
+from cotangent.jax.internals.tracebacks import api_boundary
 from cotangent.jax.narrowing import check_int, narrow_tree, traceable
 
 __all__ = [
@@ -51,6 +52,7 @@ Function = Callable[..., Any]
 def _narrow_arguments(function: Function) -> Function:
     """A transformed function on inputs without 64 bits."""
 
+    @api_boundary
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         if not _core.get_enable_x64():
@@ -63,6 +65,7 @@ def _narrow_arguments(function: Function) -> Function:
 def _decorator(transform: Function) -> Function:
     """The transform, of which the function may be given later."""
 
+    @api_boundary
     @functools.wraps(transform)
     def apply(fun: Any = None, *args: Any, **kwargs: Any) -> Any:
         if fun is None:
@@ -78,12 +81,13 @@ jacfwd = _decorator(stateful_derivative(ct.jacfwd, with_value=False))
 jacrev = _decorator(stateful_derivative(ct.jacrev, with_value=False))
 hessian = _decorator(stateful_derivative(ct.hessian, with_value=False))
 vmap = _decorator(functools.wraps(ct.vmap)(stateful_vmap))
-checkpoint = stateful_checkpoint(ct.checkpoint)
+checkpoint = api_boundary(stateful_checkpoint(ct.checkpoint))
 
 
 def _direct(transform: Function) -> Function:
     """A transform that is given the values as well."""
 
+    @api_boundary
     @functools.wraps(transform)
     def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
         if not _core.get_enable_x64():
@@ -96,6 +100,7 @@ def _direct(transform: Function) -> Function:
     return traceable(apply)
 
 
+@api_boundary
 def _call_narrowed(function: Function, *args: Any) -> Any:
     """The function of derivatives that `vjp` and `linearize` return, on derivatives without 64 bits."""
     return function(*(args if _core.get_enable_x64() else narrow_tree(args)))
@@ -128,6 +133,7 @@ def jit(fun: Any = None, /, **options: Any) -> Any:
     if fun is None:
         return lambda given: jit(given, **options)
 
+    @api_boundary
     @wraps(fun)
     def narrow(*args: Any, **kwargs: Any) -> Any:
         if not _core.get_enable_x64():

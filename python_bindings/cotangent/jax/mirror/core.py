@@ -44,6 +44,7 @@ from cotangent.jax.internals.jaxprs import (
 from cotangent.jax.internals.primitives import (
     Primitive,
 )
+from cotangent.jax.internals.references import new_ref
 from cotangent.jax.internals.user_traces import (
     Tracer,
     TraceTag,
@@ -89,6 +90,7 @@ __all__ = [
     "max_dim",
     "min_dim",
     "new_jaxpr_eqn",
+    "new_ref",
     "no_effects",
     "pytype_aval_mappings",
     "set_current_trace",
