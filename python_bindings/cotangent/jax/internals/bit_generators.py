@@ -119,12 +119,17 @@ def rng_bit_generator(
         TypeError: the dtype of the bits, or the shape or dtype of the state, is another.
     """
     del out_sharding
-    kept, sizes = np.dtype(dtype if _core.get_enable_x64() else narrowed_type(dtype)), tuple(operator.index(size) for size in shape)
+    kept, sizes = (
+        np.dtype(dtype if _core.get_enable_x64() else narrowed_type(dtype)),
+        tuple(operator.index(size) for size in shape),
+    )
     if kept not in (np.uint8, np.uint16, np.uint32, np.uint64):
         raise TypeError(f"rng_bit_generator: unsupported dtype {kept}")
     state = _core.array(key if _core.get_enable_x64() else narrow(key))
     if (state.shape, str(state.dtype)) not in (((4,), "uint32"), ((2,), "uint64")):
-        raise TypeError(f"rng_bit_generator: the key must be uint32[4] or uint64[2]; got {state.dtype}{list(state.shape)}")
+        raise TypeError(
+            f"rng_bit_generator: the key must be uint32[4] or uint64[2]; got {state.dtype}{list(state.shape)}"
+        )
     which = RandomAlgorithm(int(algorithm))
 
     def draw(state: Array, sizes: tuple[int, ...]) -> tuple[Array, Array]:
