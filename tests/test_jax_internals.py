@@ -472,3 +472,41 @@ def test_a_tracer_that_has_left_its_trace_is_refused() -> None:
             print(str(error).splitlines()[0][:40])
     """
     assert len(run(OWN_TRACE + program).splitlines()) == 3
+
+
+def test_the_bits_of_xlas_generators() -> None:
+    run(
+        """
+        import jax, numpy as np
+        from jax import lax
+        fry, philox = lax.RandomAlgorithm.RNG_THREE_FRY, lax.RandomAlgorithm.RNG_PHILOX
+        key = np.array([1, 2, 0, 0], np.uint32)
+        # What JAX gives on a CPU.
+        state, bits = lax.rng_bit_generator(key, (3, 3), algorithm=fry)
+        assert state.tolist() == [1, 2, 6, 0] and bits.tolist() == [
+            [629071667, 2271449651, 2527474599], [2343584484, 1211544305, 2772174290], [2392469163, 297241529, 4189447344]]
+        assert lax.rng_bit_generator(key, (1, 4), algorithm=fry)[1].tolist() == [[629071667, 2343584484, 2271449651, 1211544305]]
+        assert lax.rng_bit_generator(key, (5,), np.uint16, fry)[1].tolist() == [57139, 17124, 37427, 45809, 13223]
+        carried = lax.rng_bit_generator(np.array([1, 2, 0xFFFFFFFE, 7], np.uint32), (5,), algorithm=fry)
+        assert carried[0].tolist() == [1, 2, 1, 8]
+        assert carried[1].tolist() == [641073729, 1796599304, 3056124836, 2463641163, 3856022808]
+        drawn = [4209315136, 341168666, 2449953600, 292023979, 744469413]
+        for options in ({}, {"algorithm": philox}):
+            state, bits = jax.jit(lambda key: lax.rng_bit_generator(key, (5,), **options))(key)
+            assert state.tolist() == [1, 2, 2, 0] and bits.tolist() == drawn
+        # Under vmap all bits come from the first state.
+        states, bits = jax.vmap(lambda key: lax.rng_bit_generator(key, (2,)))(np.stack([key, key + 5]))
+        assert states.tolist() == [[1, 2, 1, 0], [6, 7, 5, 5]] and bits.tolist() == [drawn[:2], drawn[2:4]]
+        for bad in (lambda: lax.rng_bit_generator(key, (5,), np.int32), lambda: lax.rng_bit_generator(key[:3], (5,))):
+            try:
+                bad()
+            except TypeError as error:
+                assert "rng_bit_generator" in str(error)
+            else:
+                raise AssertionError("no error")
+        jax.config.update("jax_enable_x64", True)
+        state, bits = lax.rng_bit_generator(np.array([5, 2**40], np.uint64), (3,), algorithm=philox)
+        assert state.tolist() == [5, 2**40 + 1] and bits.tolist() == [3193145062, 3007272200, 2804981422]
+        assert lax.rng_bit_generator(key, (2,), np.uint64, fry)[1].tolist() == [10065618714822106931, 5203543169901498931]
+        """
+    )

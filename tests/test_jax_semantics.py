@@ -335,3 +335,14 @@ def test_subnormal_numbers_are_zeros() -> None:
     for start, size in ((0, 8), (4, 3_000_000)):
         assert lines[start] == lines[start + 3] == kept.format(size)
         assert lines[start + 1 : start + 3] == [flushed.format(size), "True True False"]
+
+
+def test_the_nearest_of_two_elements_as_near_is_the_lower() -> None:
+    run(
+        """
+        import jax.numpy as jnp, numpy as np
+        levels = np.float32([0.1, 0.3, 0.5])
+        assert jnp.quantile(jnp.arange(1.0, 7.0), levels, method="nearest").tolist() == [1.0, 2.0, 3.0]
+        assert float(jnp.percentile(jnp.arange(1.0, 5.0), 50.0, method="nearest")) == 2.0
+        """
+    )

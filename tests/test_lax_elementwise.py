@@ -455,3 +455,10 @@ def test_masks(name):
     padded = [ct.Ragged(np.pad(z, ((0, 0), (0, 2)), constant_values=np.nan), {1: 3}, names={1: "n"}) for z in (x, y)]
     result = ct.mask(lambda a, b: getattr(lax, name)(a, b))(*padded)
     agree(result.unpad(), np.asarray(getattr(lax, name)(x, y)))
+
+
+def test_spacing():
+    x = np.array([-512, -1, -0.0, 0, 6e-8, 3, 65504])
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(cnp.spacing(x.astype(np.float16)), np.spacing(x.astype(np.float16)))
+    np.testing.assert_array_equal(cnp.spacing(x.astype(np.float32)), np.spacing(x.astype(np.float32)))

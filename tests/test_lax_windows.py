@@ -131,6 +131,14 @@ def test_transposed_convolution(padding: Any, strides: Any, turned: bool) -> Non
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("padding", [[(1, 0), (0, 1)], [(2, 2), (0, 0)], "SAME", "VALID"])
+def test_transposed_convolution_with_the_padding_of_the_convolution(padding: Any) -> None:
+    x, w = draw(2, 4, 5, 3), draw(3, 2, 4, 3)
+    options = {"rhs_dilation": (1, 2), "transpose_kernel": True, "use_consistent_padding": True}
+    expected = jax.lax.conv_transpose(x, w, (2, 1), padding, **options)
+    np.testing.assert_allclose(ct.lax.conv_transpose(x, w, (2, 1), padding, **options), expected, rtol=2e-5, atol=2e-5)
+
+
 def test_patches() -> None:
     x = draw(2, 3, 6, 5)
     for arguments in [((3, 2), (1, 2), "SAME"), ((2, 2), (1, 1), [(1, 0), (0, 2)], (2, 1), (1, 2))]:

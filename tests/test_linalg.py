@@ -643,6 +643,10 @@ def test_scipys_factorisations() -> None:
         [np.abs(x) if i else x for i, x in enumerate(scipy.linalg.eigh_tridiagonal(main, beside))],
     )
     close(S.eigh_tridiagonal(main, beside, eigvals_only=True, select="i", select_range=(1, 3)), np.asarray(w)[1:4])
+    above = drawn(5, dtype="complex128", seed=1)
+    w, v = S.eigh_tridiagonal(main.astype("complex128"), above)
+    matrix = np.diag(main) + np.diag(above, 1) + np.diag(above.conj(), -1)
+    close(matrix @ np.asarray(v), np.asarray(v) * np.asarray(w))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.3, 3.0, 30.0])

@@ -111,6 +111,17 @@ def test_logsumexp(axis, keepdims):
         close(actual, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("return_sign", [False, True])
+def test_logsumexp_of_weighted_complex_numbers(return_sign):
+    x, weights = np.array([1 + 2j, -0.5j, 0.3]), np.array([0.5 - 1j, -2.0, 3j])
+    total = np.sum(weights * np.exp(x))
+    expected = (np.log(np.abs(total)), total / np.abs(total)) if return_sign else np.log(total)
+    with ct.enable_x64(True):
+        found = nn.logsumexp(x, b=weights, return_sign=return_sign)
+    for one, other in zip(found, expected, strict=True) if return_sign else [(found, expected)]:
+        close(one, other, rtol=1e-12)
+
+
 def test_logsumexp_of_infinities():
     assert float(nn.logsumexp(np.array([-np.inf, -np.inf]))) == -np.inf
     assert float(nn.logsumexp(np.array([np.inf, 1.0]))) == np.inf

@@ -328,8 +328,13 @@ def _smallest_subnormal(like: Array) -> Array:
 
 
 def spacing(x: Any, /) -> Array:
-    """The distance to the next number away from 0, with the sign of ``x``; NaN of infinities."""
+    """The distance to the next number away from 0, with the sign of ``x``; NaN of infinities.
+
+    In float16 it is that to the next larger number, as in NumPy and JAX, and never negative.
+    """
     array = real_only(x, "spacing")
+    if array.dtype == np.float16:
+        return choose(primitives.is_finite(array), nextafter(array, literal(array, math.inf)) - array, math.nan)
     magnitude = primitives.abs(array)
     gap = nextafter(magnitude, literal(magnitude, math.inf)) - magnitude
     signed = primitives.select(array < literal(array, 0.0), primitives.neg(gap), gap)

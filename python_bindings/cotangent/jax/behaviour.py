@@ -24,6 +24,7 @@ from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.mirror.errors import runtime_error_of
 from cotangent.jax.narrowing import narrow, narrowed_type
+from cotangent.numpy import quantiles
 from cotangent.sharding import SingleDeviceSharding
 
 __all__ = ["start", "stop"]
@@ -106,6 +107,7 @@ def start() -> None:
     """From here on arrays act as JAX's. NumPy knows the names of its small floats, as it does where JAX is imported."""
     assert np.dtype("bfloat16") == ml_dtypes.bfloat16
     index_plans.constants_are_as_arrays = True
+    quantiles.ties_are_even = False
     _core.set_flag("narrow", True)
     _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
@@ -128,6 +130,7 @@ def start() -> None:
 def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
+    quantiles.ties_are_even = True
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)
     callbacks.raised_as = None

@@ -318,7 +318,11 @@ def conv_with_general_padding(
     )
 
 
-def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
+def _transposed_pads(extent: int, stride: int, padding: str | Sequence[int]) -> tuple[int, int]:
+    """The padding of a transposed convolution's spread input, from the padding of the convolution that it transposes."""
+    if not isinstance(padding, str):
+        low, high = padding
+        return extent - 1 - low, extent - 1 - high
     total = extent + stride - 2
     if padding.upper() == "SAME":
         low = extent - 1 if stride > extent - 1 else -(-total // 2)
@@ -348,18 +352,14 @@ def conv_transpose(
         lhs: the input, by default ``[batch, spatial..., feature]``.
         rhs: the filters, by default ``[spatial..., input feature, output feature]``.
         strides: the distance of the input's elements, a spatial axis.
-        padding: "SAME", "VALID" or a pair (low, high) a spatial axis of the spread input.
+        padding: "SAME", "VALID" or a pair (low, high) a spatial axis, of the spread input unless ``use_consistent_padding``.
         rhs_dilation: the distance of the filters' elements.
         dimension_numbers: as in `conv_general_dilated`.
         transpose_kernel: whether the filters are those of the convolution whose gradient is meant.
         precision: checked only; products always have that of their dtype.
         preferred_element_type: the dtype of the result.
-        use_consistent_padding: not supported.
+        use_consistent_padding: whether pairs are, as the names always are, the padding of the convolution that is transposed.
     """
-    if use_consistent_padding:
-        raise NotImplementedError(
-            "lax.conv_transpose: use_consistent_padding is not supported\n  pass padding as pairs"
-        )
     x, filters = _core.array(lhs), _core.array(rhs)
     rank = x.ndim - 2
     if dimension_numbers is None:
@@ -367,11 +367,12 @@ def conv_transpose(
         dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
-    if isinstance(padding, str):
+    if isinstance(padding, str) or use_consistent_padding:
+        given = [padding] * rank if isinstance(padding, str) else padding
         pads = []
-        for axis, stride, gap in zip(numbers.rhs_spec[2:], strides, spacing, strict=True):
+        for axis, stride, gap, pad in zip(numbers.rhs_spec[2:], strides, spacing, given, strict=True):
             extent = dilated_size(capacity(filters, axis), gap)
-            pads.append(_transposed_pads(extent, stride, padding))
+            pads.append(_transposed_pads(extent, stride, pad))
         padding = pads
     if transpose_kernel:
         filters = primitives.reverse(filters, axes=sorted(numbers.rhs_spec[2:]))

@@ -92,9 +92,9 @@ def logsumexp(
         exponentials = weights * exponentials
     total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)
     sign = primitives.sign(total)
-    if return_sign or weights is not None:
+    if return_sign or (weights is not None and kind(array) != "complex"):
         magnitude = primitives.abs(total)
-        if not return_sign and kind(array) != "complex":
+        if not return_sign:
             magnitude = choose(is_below(total, 0.0), math.nan, magnitude)
     else:
         magnitude = total

@@ -58,6 +58,10 @@ def _levels(q: Any, scale: float = 1.0) -> Array:
     return levels if scale == 1 else levels / scale
 
 
+# Whether "nearest" takes the element of even position of two that are as near, as in NumPy; the lower one, as in programs for JAX, else.
+ties_are_even = True
+
+
 def _exact(at: Array, rounding: float) -> Array:
     """Positions: whole and half ones where only the rounding of the level, relative to it, keeps them from it."""
     two = literal(at, 2.0)
@@ -84,7 +88,8 @@ def _places(q: Array, count: Array, method: str, rounding: float) -> tuple[Array
         fraction = choose(fraction > zero, half, zero)
     elif method == "nearest":
         even = primitives.rem(low, literal(low, 2.0)) == zero
-        fraction = choose((fraction > half) | ((fraction == half) & ~even), one, zero)
+        goes_up = (fraction > half) | ((fraction == half) & ~even) if ties_are_even else fraction > half
+        fraction = choose(goes_up, one, zero)
     elif method == "inverted_cdf":
         fraction = choose(fraction > zero, one, zero)
     elif method == "averaged_inverted_cdf":

@@ -234,7 +234,7 @@ def eigh_tridiagonal(
 
     Args:
         d: the main diagonal [n].
-        e: the diagonal beside it [n - 1].
+        e: the diagonal above it [n - 1]; that below holds the conjugates.
         eigvals_only: whether eigenvectors are not wanted.
         select: "a" for all, "i" for those with index in ``select_range``, both ends included.
         select_range: the indices.
@@ -261,7 +261,7 @@ def eigh_tridiagonal(
     n = capacity(main, -1)
     size = axis_size(main, 0)
     main, beside = without_padding(main), without_padding(beside)
-    matrix = cnp.diag(main) + (cnp.diag(beside, -1) + cnp.diag(cnp.conj(beside), 1) if n > 1 else 0)
+    matrix = cnp.diag(main) + (cnp.diag(beside, 1) + cnp.diag(cnp.conj(beside), -1) if n > 1 else 0)
     if isinstance(size, Array):
         matrix = give_lengths(matrix, {0: size, 1: size})
     if eigvals_only:

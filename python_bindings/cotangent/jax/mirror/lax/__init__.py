@@ -9,6 +9,7 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent._base.precision import DotAlgorithm
 from cotangent.jax.internals import stateful
+from cotangent.jax.internals.bit_generators import RandomAlgorithm, rng_bit_generator
 from cotangent.jax.internals.jaxprs import built_ins_named_in
 from cotangent.jax.internals.meshes import with_sharding_constraint
 from cotangent.jax.narrowing import narrowed_function
@@ -19,10 +20,12 @@ __all__ = [
     "DotAlgorithm",
     "DotDimensionNumbers",
     "PrecisionLike",
+    "RandomAlgorithm",
     "composite",
     "cond",
     "fori_loop",
     "map",
+    "rng_bit_generator",
     "scan",
     "shape_as_value",
     "switch",
