@@ -202,7 +202,7 @@ def test_models_of_others() -> None:
 
 def test_what_is_no_operator_is_named() -> None:
     with pytest.raises(
-        NotImplementedError, match=r"onnx.export: fft .*is no operator of ONNX here\n  at .*test_interop_onnx"
+        NotImplementedError, match=r"onnx.export: .*is no operator of ONNX here\n  at .*test_interop_onnx"
     ):
         interop.export(lambda x: cnp.fft.rfft(x).real, X)
     with pytest.raises(NotImplementedError, match="ONNX has no random keys"):
