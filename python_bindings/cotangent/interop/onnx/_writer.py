@@ -55,6 +55,7 @@ class Writer:
         self.known: dict[str, Any] = {}  # the constants, by their names
         self._constants: dict[Any, str] = {}
         self._count = 0
+        self._location = ""  # of the equation that is written, or of the one that it is part of
 
     def name(self) -> str:
         """One that is new."""
@@ -124,6 +125,22 @@ class Writer:
 
     def equation(self, equation: ir.Equation, given: list[Written]) -> list[Written]:
         """The values of an equation's results."""
+        outer = self._location
+        self._location = equation.location or outer
+        try:
+            return self._equation(equation, given)
+        finally:
+            self._location = outer
+
+    def unwritten(self, equation: ir.Equation, why: str = "is no operator of ONNX here") -> NotImplementedError:
+        """The error about what cannot be written."""
+        line = f"\n  at {self._location}" if self._location else ""
+        return NotImplementedError(
+            f"onnx.export: {equation.primitive} of {', '.join(map(str, equation.in_types))} {why}{line}\n"
+            "  compose the function of others, or export it as a C library (ct.export)"
+        )
+
+    def _equation(self, equation: ir.Equation, given: list[Written]) -> list[Written]:
         from cotangent.interop.onnx._writing import SPECIAL
 
         special = SPECIAL.get(equation.primitive)
@@ -152,7 +169,7 @@ class Writer:
             return self.rewritten(lambda *xs: rewrite(*xs, **attributes), equation.in_types, inputs)
         expanded = equation.expand()
         if expanded is None:
-            raise unwritten(equation)
+            raise self.unwritten(equation)
         return list(self.graph(expanded, inputs))
 
     def _encoded(self, name: str, value: Any) -> Any:
@@ -165,12 +182,3 @@ class Writer:
         return list(
             self.graph(captured.graph, [*inputs, *(self.constant(_core.to_numpy(x)) for x in captured.closure)])
         )
-
-
-def unwritten(equation: ir.Equation, why: str = "is no operator of ONNX here") -> NotImplementedError:
-    """The error about what cannot be written."""
-    line = f"\n  at {equation.location}" if equation.location else ""
-    return NotImplementedError(
-        f"onnx.export: {equation.primitive} of {', '.join(map(str, equation.in_types))} {why}{line}\n"
-        "  compose the function of others, or export it as a C library (ct.export)"
-    )

@@ -16,7 +16,7 @@ from cotangent import _core, ir
 from cotangent import numpy as cnp
 from cotangent._core import Graph
 from cotangent.interop.onnx._windows import broadcast, convolution, pooling, window_slice
-from cotangent.interop.onnx._writer import Writer, Written, named, unwritten
+from cotangent.interop.onnx._writer import Writer, Written, named
 
 
 def _names(given: Sequence[Written]) -> list[str]:
@@ -66,7 +66,7 @@ def _pad(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Wr
         shape = equation.in_types[0].shape
         ends = [size - end for size, end in zip(shape, cut[1], strict=True)]
         if any(end < start for start, end in zip(cut[0], ends, strict=True)):
-            raise unwritten(equation, "takes more away than there is")
+            raise writer.unwritten(equation, "takes more away than there is")
         places = writer.integers(range(len(shape)))
         x = writer.node("Slice", [x, writer.integers(cut[0]), writer.integers(ends), places])
     return [writer.node("Pad", [x, writer.integers([max(a, 0) for a in (*low, *high)]), value])]
@@ -300,7 +300,7 @@ def _sort(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
     attributes = equation.attributes
     axis, keys = attributes["axis"], attributes["num_keys"]
     if attributes.get("ragged") or any(_core.dtype_kind(t.dtype) == "complex" for t in equation.in_types[:keys]):
-        raise unwritten(equation)
+        raise writer.unwritten(equation)
     size = equation.in_types[0].shape[axis]
     count = attributes.get("count", size)
     inputs = _names(given)
@@ -330,7 +330,7 @@ def _sort(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
             by(writer.node("Cast", [isnan], to=writer.dtype(np.int32)), number == 0)
             continue
         if np.dtype(dtype) == np.uint64:
-            raise unwritten(equation)
+            raise writer.unwritten(equation)
         wide = (
             np.dtype(np.int64) if np.dtype(dtype) in (np.dtype(np.int64), np.dtype(np.uint32)) else np.dtype(np.int32)
         )
@@ -398,7 +398,7 @@ def _scan(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
     graph, length = attributes["graph"], attributes["length"]
     of_constants, of_carries = attributes["num_constants"], attributes["num_carries"]
     if attributes.get("counted"):
-        raise unwritten(equation, "with a number of steps that is computed is no operator of ONNX here")
+        raise writer.unwritten(equation, "with a number of steps that is computed is no operator of ONNX here")
     inputs = _names(given)
     constants, carries = inputs[:of_constants], inputs[of_constants : of_constants + of_carries]
     sequences = inputs[of_constants + of_carries :]
@@ -439,7 +439,7 @@ def _shift(operator: str) -> Callable[[Writer, ir.Equation, list[Written]], list
     def write(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
         dtype = np.dtype(equation.out_types[0].dtype)
         if dtype.kind == "i" and operator == "shift_right_arithmetic":
-            raise unwritten(equation)
+            raise writer.unwritten(equation)
         unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
         x, by = (
             name if unsigned == dtype else writer.node("Cast", [name], to=writer.dtype(unsigned))
