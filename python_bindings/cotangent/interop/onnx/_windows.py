@@ -97,7 +97,7 @@ class Seen(Later):
 
     def _gathered(self, x: Any, moves: bool) -> Any:
         """By positions along one axis after the other."""
-        gather = _core.primitives.gather
+        gather = _core.primitives["gather"]
         rank = len(self.equation.in_types[0].shape)
         windows = [slide.window_axis for slide in self.slides]
         # Which of the result's axes are where.

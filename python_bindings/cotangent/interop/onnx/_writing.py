@@ -420,6 +420,8 @@ def _scan(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
         lambda: (writer.graph(graph, [*constants, *states, *([] if counted else parts)]), types),
     )
     backwards = int(bool(attributes["reverse"]))
+    count = len(types) - of_carries
+    stacked_to = {"scan_output_directions": [backwards] * count} if count else {}
     return list(
         writer.nodes_of(
             "Scan",
@@ -428,7 +430,7 @@ def _scan(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
             body=program,
             num_scan_inputs=len(over),
             scan_input_directions=[backwards] * len(over),
-            scan_output_directions=[backwards] * (len(types) - of_carries),
+            **stacked_to,
         )
     )
 
