@@ -130,7 +130,8 @@ case(
 
 for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
     bits = 8 * np.dtype(dtype).itemsize
-    numbers = np.array([1, 3, 100, -7 if dtype[0] == "i" else 9, np.iinfo(dtype).max, np.iinfo(dtype).min]).astype(dtype)
+    limits = np.iinfo(dtype)
+    numbers = np.array([1, 3, 100, limits.max // 2 + 9 if dtype[0] == "u" else -7, limits.max, limits.min], dtype)
     by = np.array([0, 1, bits - 1, 2, 3, bits // 2], dtype)
     for shift in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
         case(f"{shift}_{dtype}", getattr(ct.lax, shift), numbers, by)
@@ -311,11 +312,43 @@ case("cumsum_reverse", lambda x: ct.lax.cumsum(x, 1, reverse=True), X)
 
 # ---- Functions -------------------------------------------------------------------------------------------------------
 
-case("erfc", lambda x: [ct.lax.erfc(x), ct.lax.erf(x)], np.linspace(-3, 3, 25, dtype=np.float32))
+case("erf", lambda x: [ct.lax.erf(x), ct.lax.erf_inv(x / 4)], np.linspace(-3, 3, 25, dtype=np.float32))
 case("rounded_int", lambda x, y: [x // y, x % y, cnp.remainder(x, -y), ct.lax.rem(x, y), ct.lax.div(x, y)], MANY, np.full_like(MANY, 2))  # fmt: skip
 case("inverse", lambda x: [cnp.arctan(x), cnp.arcsin(x / 4), cnp.tan(x), cnp.sinh(x), cnp.cosh(x)], X)
+ENDS = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, -3e30], np.float32)
+case("atan2", lambda y, x: cnp.arctan2(y[:, None], x), ENDS, ENDS)
 case("products_of_batches", lambda x: [cnp.einsum("bcij,bdij->bcd", x, x), x @ cnp.swapaxes(x, -1, -2)], CUBE)
 case("reduced_bools", lambda x: [cnp.any(x > 1, 0), cnp.all(x < 1, 1), (x > 0).sum(0)], X)
+
+EACH: dict[str, Program] = {
+    "places": lambda x, i: [x[i], x.at[i].set(x[:3]), x[::-1], cnp.concatenate([x, x]), ct.lax.dynamic_slice(x, (i[1],), (2,))],
+    "pad": lambda x, i: [ct.lax.pad(x, x[0], [(1, 2, 1)]), ct.lax.pad(x, x[0], [(-1, 1, 0)])],
+    "where": lambda x, i: [cnp.where(x == x[0], x, x[::-1]), cnp.where(x[:3] == x[0], x[:3], x[1:4])],
+    "sort": lambda x, i: [cnp.sort(x), cnp.argsort(x), cnp.argmax(x), cnp.unique_counts(x, size=3).counts if 0 else x],
+    "loop": lambda x, i: ct.lax.scan(lambda c, v: (v, c), x[0], x, reverse=True),
+    "compared": lambda x, i: [x == x[0], x != x[0], x < x[1], x >= x[1], x.astype(np.int32), x.astype(bool)],
+}  # fmt: skip
+NUMBERS: dict[str, Program] = {
+    "add": lambda x, i: [x + x, x * x, x - x[::-1], -x, abs(x), cnp.sign(x), x * x * x * x * x],
+    "divided": lambda x, i: [x // x[1], x % x[1], ct.lax.rem(x, x[1]), cnp.power(x, 3), cnp.clip(x, x[1], x[2])],
+    "largest": lambda x, i: [cnp.maximum(x, x[0]), cnp.minimum(x, x[0]), x.max(), x.min(), ct.lax.cummax(x)],
+    "sum": lambda x, i: [ct.lax.reduce_sum(x, (0,)), ct.lax.reduce_prod(x, (0,)), ct.lax.cumsum(x), ct.lax.cumprod(x)],
+    "products": lambda x, i: [ct.lax.dot(x, x), cnp.einsum("i,j->ji", x, x), x.reshape(2, 2) @ x.reshape(2, 2)],
+    "scatter": lambda x, i: [x.at[i].add(x[:3]), x.at[i].multiply(x[:3]), x.at[i].max(x[:3]), x.at[i].min(x[:3])],
+    "window": lambda x, i: ct.lax.reduce_window(x, np.zeros((), x.dtype), ct.lax.add, (2,), (1,), "SAME"),
+    "bits": lambda x, i: [x & 3, x | 5, x ^ x[0], ~x] if x.dtype.kind != "f" else x,
+}  # fmt: skip
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [*EACH, *NUMBERS])
+def test_dtypes(name: str, dtype: str) -> None:
+    if dtype == "bool" and name in NUMBERS:
+        pytest.skip("of numbers")
+    limits = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+    x = np.array([7, 3, limits.max - 1, limits.max // 3] if limits else [2, 1, 0, 3]).astype(dtype)
+    check({**EACH, **NUMBERS}[name], x, np.array([1, 0, 1]), rtol=2e-3 if dtype == "float16" else 5e-5)
 
 
 @pytest.mark.parametrize("name", list(CASES))

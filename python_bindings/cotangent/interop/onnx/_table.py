@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cotangent import lax
 from cotangent import numpy as cnp
 
 
@@ -65,6 +66,27 @@ ROWS = (
     Row("transpose", "Transpose", {"permutation": "perm"}),
 )  # fmt: skip
 
+# Dtypes that an operator is not defined for, or that onnxruntime has not: integers and bools that another dtype holds, where sums and products wrap around.
+_SMALL = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
+_WRAPPED = {**_SMALL, "uint64": "int64"}
+_16_BITS = {name: _SMALL[name] for name in ("bool", "int16", "uint16")}
+_HALVES = {"float16": "float32", "bfloat16": "float32"}
+WIDENED: Mapping[str, Mapping[str, str]] = {
+    "CumSum": _WRAPPED,
+    "Einsum": _WRAPPED,
+    "MatMul": _WRAPPED,
+    "Max": _16_BITS,
+    "Min": _16_BITS,
+    "Neg": _WRAPPED,
+    "Pad": {name: _SMALL[name] for name in ("int16", "uint16")},
+    "ReduceMax": _SMALL,
+    "ReduceMin": _SMALL,
+    "ReduceProd": _WRAPPED,
+    "ReduceSum": _WRAPPED,
+    "ScatterND": {**_HALVES, "bool": "int32"},
+    "Where": {**_16_BITS, "uint64": "int64"},
+}
+
 BY_PRIMITIVE: dict[str, list[Row]] = {}
 BY_OPERATOR: dict[str, Row] = {}
 for _row in ROWS:
@@ -99,8 +121,15 @@ def _of_bools(reduce: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *, axes: reduce(x.astype(np.int32), axis=tuple(axes)).astype(bool)
 
 
+def _running(combine: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *, axis, reverse: lax.associative_scan(combine, x, reverse=reverse, axis=axis)
+
+
 # Of operands and attributes, in terms of what the table has.
 REWRITES: dict[str, Callable[..., Any]] = {
+    "cummax": _running(cnp.maximum),
+    "cummin": _running(cnp.minimum),
+    "cumprod": _running(cnp.multiply),
     "div_no_nan": lambda x, y: cnp.where(y == 0, 0, x / cnp.where(y == 0, 1, y)),
     "expm1": _expm1,
     "is_finite": lambda x: abs(x) < cnp.inf,

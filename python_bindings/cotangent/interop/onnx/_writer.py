@@ -15,7 +15,7 @@ from cotangent import _core, ir
 from cotangent._base.capture import capture, flatten_arguments, function_name
 from cotangent._core import Graph
 from cotangent.interop._missing import needed
-from cotangent.interop.onnx._table import REWRITES, TRANSPARENT, row_of
+from cotangent.interop.onnx._table import REWRITES, TRANSPARENT, WIDENED, row_of
 
 # What a value is: its name, or something that is written when it is asked for by its name (windows that convolutions see).
 Written = Any
@@ -85,6 +85,26 @@ class Writer:
     def node(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
         """The result of an operator that has one."""
         return self.nodes_of(operator, inputs, 1, **attributes)[0]
+
+    def widened(self, operator: str, inputs: Sequence[str], dtype: Any, operands: int = -1, **attributes: Any) -> str:
+        """The result of an operator of inputs of a dtype, and of that dtype; computed in a wider one where it must be.
+
+        Args:
+            operands: how many inputs are of the dtype; -1: all. They are the first, but for the condition of a ``Where``.
+        """
+        wide = WIDENED.get(operator, {}).get(np.dtype(dtype).name)
+        if wide is None:
+            return self.node(operator, inputs, **attributes)
+        first = operator == "Where"
+        last = len(inputs) if operands < 0 else operands
+        given = [
+            self.cast(name, wide) if name and first <= number < last else name for number, name in enumerate(inputs)
+        ]
+        return self.cast(self.node(operator, given, **attributes), dtype)
+
+    def cast(self, name: str, dtype: Any) -> str:
+        """A value in another dtype."""
+        return self.node("Cast", [name], to=self.dtype(dtype))
 
     def nodes_of(self, operator: str, inputs: Sequence[str], count: int, **attributes: Any) -> list[str]:
         """The results of an operator that has several."""
@@ -163,7 +183,10 @@ class Writer:
             by_name = {place: value for place, value in placed.items() if isinstance(place, str)}
             if equation.primitive == "slice":  # steps are said of axes
                 operands[3] = self.integers(range(len(attributes["start"])))
-            return [self.node(row.operator, operands, **by_name, **row.fixed)]
+            if row.operator not in WIDENED:
+                return [self.node(row.operator, operands, **by_name, **row.fixed)]
+            dtype = equation.out_types[0].dtype
+            return [self.widened(row.operator, operands, dtype, len(inputs), **by_name, **row.fixed)]
         if equation.primitive in REWRITES:
             rewrite = REWRITES[equation.primitive]
             return self.rewritten(lambda *xs: rewrite(*xs, **attributes), equation.in_types, inputs)

@@ -6,6 +6,7 @@ as others are.
 
 from __future__ import annotations
 
+import itertools
 import string
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from cotangent import _core, ir
 from cotangent import numpy as cnp
 from cotangent._core import Graph
+from cotangent.interop.onnx._table import WIDENED
 from cotangent.interop.onnx._windows import broadcast, convolution, pooling, window_slice
 from cotangent.interop.onnx._writer import Writer, Written, named
 
@@ -69,7 +71,16 @@ def _pad(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Wr
             raise writer.unwritten(equation, "takes more away than there is")
         places = writer.integers(range(len(shape)))
         x = writer.node("Slice", [x, writer.integers(cut[0]), writer.integers(ends), places])
-    return [writer.node("Pad", [x, writer.integers([max(a, 0) for a in (*low, *high)]), value])]
+    dtype = equation.out_types[0].dtype
+    amounts = writer.integers([max(a, 0) for a in (*low, *high)])
+    return [_padded(writer, x, amounts, value, dtype)]
+
+
+def _padded(writer: Writer, x: str, amounts: str, value: str, dtype: Any) -> str:
+    wide = WIDENED["Pad"].get(np.dtype(dtype).name)
+    if wide is None:
+        return writer.node("Pad", [x, amounts, value])
+    return writer.cast(writer.node("Pad", [writer.cast(x, wide), amounts, writer.cast(value, wide)]), dtype)
 
 
 def _reverse(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
@@ -86,12 +97,12 @@ def _dot_general(writer: Writer, equation: ir.Equation, given: list[Written]) ->
     lhs_batch, rhs_batch, lhs_contract, rhs_contract = (
         list(equation.attributes[f"{side}_{what}"]) for what in ("batch", "contract") for side in ("lhs", "rhs")
     )
-    inputs = _names(given)
+    inputs, dtype = _names(given), equation.out_types[0].dtype
     batches = len(lhs_batch)
     leading = list(range(batches))
     plain = lhs_batch == rhs_batch == leading and ranks == [batches + 2] * 2
     if plain and lhs_contract == [batches + 1] and rhs_contract == [batches]:
-        return [writer.node("MatMul", inputs)]
+        return [writer.widened("MatMul", inputs, dtype)]
     letters = iter(string.ascii_lowercase + string.ascii_uppercase)
     lhs = [next(letters) for _ in range(ranks[0])]
     rhs = [""] * ranks[1]
@@ -101,7 +112,7 @@ def _dot_general(writer: Writer, equation: ir.Equation, given: list[Written]) ->
     free = [x for i, x in enumerate(lhs) if i not in lhs_batch + lhs_contract]
     free += [x for i, x in enumerate(rhs) if i not in rhs_batch + rhs_contract]
     result = [lhs[i] for i in lhs_batch] + free
-    return [writer.node("Einsum", inputs, equation=f"{''.join(lhs)},{''.join(rhs)}->{''.join(result)}")]
+    return [writer.widened("Einsum", inputs, dtype, equation=f"{''.join(lhs)},{''.join(rhs)}->{''.join(result)}")]
 
 
 # ---- Positions that are computed -------------------------------------------------------------------------------------
@@ -139,7 +150,7 @@ def _gather(writer: Writer, equation: ir.Equation, given: list[Written]) -> list
         after = len(operand.shape) - axis - 1
         shape = [*indices.shape, *[1] * after]
         inside = writer.node("Reshape", [inside, writer.integers(shape)], allowzero=1) if after else inside
-        found = writer.node("Where", [inside, found, zero])
+        found = writer.widened("Where", [inside, found, zero], result.dtype)
     return [found]
 
 
@@ -194,9 +205,17 @@ def _scatter(reduction: str) -> Callable[[Writer, ir.Equation, list[Written]], l
         if inside is not None:
             safe = writer.node("Where", [inside, safe, writer.constant(np.int64(size))])
             ends = [0] * len(operand.shape) + [1] + [0] * (len(operand.shape) - 1)
-            x = writer.node("Pad", [x, writer.integers(ends), writer.constant(np.zeros((), operand.dtype))])
+            x = _padded(
+                writer, x, writer.integers(ends), writer.constant(np.zeros((), operand.dtype)), operand.dtype
+            )
         places = writer.node("Reshape", [safe, writer.integers([count, 1])])
-        result = writer.node("ScatterND", [x, places, inputs[2]], reduction=reduction)
+        wide = WIDENED["ScatterND"].get(np.dtype(operand.dtype).name) if reduction != "none" else None
+        updates = inputs[2]
+        if wide is not None:
+            x, updates = writer.cast(x, wide), writer.cast(updates, wide)
+        result = writer.node("ScatterND", [x, places, updates], reduction=reduction)
+        if wide is not None:
+            result = writer.cast(result, operand.dtype)
         if inside is not None:
             first, last, axes = writer.integers([0]), writer.integers([size]), writer.integers([0])
             result = writer.node("Slice", [result, first, last, axes])
@@ -263,15 +282,16 @@ def _dynamic_slice(writer: Writer, equation: ir.Equation, given: list[Written]) 
             return _core.primitives["gather"](flat, at, axis=batch_dims, batch_dims=batch_dims)
 
         return writer.rewritten(taken, equation.in_types, inputs)
-    one = writer.integers([1])
-    lines = [
-        writer.node("Reshape", [writer.node("Cast", [name], to=writer.dtype(np.int64)), one]) for name in inputs[1:]
-    ]
-    starts = writer.node("Concat", lines, axis=0)
-    last = writer.integers([size - window for size, window in zip(shape, sizes, strict=True)])
-    starts = writer.node("Min", [writer.node("Max", [starts, writer.integers([0] * len(sizes))]), last])
-    ends = writer.node("Add", [starts, writer.integers(sizes)])
-    return [writer.node("Slice", [inputs[0], starts, ends, writer.integers(range(len(sizes)))])]
+    # By positions, whose number is known, as that of the elements between two places is not.
+    [x, *starts] = inputs
+    for axis, (name, size, window) in enumerate(zip(starts, shape, sizes, strict=True)):
+        if size == window:
+            continue
+        start = writer.node("Max", [writer.cast(name, np.int64), writer.constant(np.int64(0))])
+        start = writer.node("Min", [start, writer.constant(np.int64(size - window))])
+        line = writer.integers(range(window))
+        x = writer.node("Gather", [x, writer.node("Add", [start, line])], axis=axis)
+    return [x]
 
 
 def _dynamic_update_slice(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
@@ -435,29 +455,60 @@ def _scan(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
     )
 
 
-def _shift(operator: str) -> Callable[[Writer, ir.Equation, list[Written]], list[Written]]:
+def _shift(operator: str) -> Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]:
+    """Of integers as they are in memory; by their number of bits or more, only the sign is left, if any."""
     direction = "LEFT" if operator == "shift_left" else "RIGHT"
 
     def write(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
         dtype = np.dtype(equation.out_types[0].dtype)
-        if dtype.kind == "i" and operator == "shift_right_arithmetic":
-            raise writer.unwritten(equation)
-        unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
-        x, by = (
-            name if unsigned == dtype else writer.node("Cast", [name], to=writer.dtype(unsigned))
-            for name in _names(given)
-        )
-        bits = writer.constant(np.asarray(8 * dtype.itemsize, unsigned))
-        within = writer.node("Less", [by, bits])
-        zero = writer.constant(np.zeros((), unsigned))
-        moved = writer.node("BitShift", [x, writer.node("Where", [within, by, zero])], direction=direction)
-        result = writer.node("Where", [within, moved, zero])
-        return [result if unsigned == dtype else writer.node("Cast", [result], to=writer.dtype(dtype))]
+        bits = 8 * dtype.itemsize
+        unsigned = np.dtype(f"uint{bits}")
+        wide = np.dtype(np.uint32) if bits == 16 else unsigned  # onnxruntime shifts no 16 bits
+
+        def cast(name: str, *dtypes: Any) -> str:
+            for before, after in itertools.pairwise(dtypes):
+                name = name if before == after else writer.cast(name, after)
+            return name
+
+        x, by = (cast(name, dtype, unsigned, wide) for name in _names(given))
+        within = writer.node("Less", [by, writer.constant(np.asarray(bits, wide))])
+        by = writer.node("Min", [by, writer.constant(np.asarray(bits - 1, wide))])
+        if operator == "shift_right_arithmetic":
+            # Of a negative number, what is shifted has its bits turned round.
+            negative = writer.node("Greater", [x, writer.constant(np.asarray(2 ** (bits - 1) - 1, wide))])
+            turned = writer.node("Mul", [writer.cast(negative, wide), writer.constant(np.asarray(2**bits - 1, wide))])
+            moved = writer.node("BitShift", [writer.node("BitwiseXor", [x, turned]), by], direction=direction)
+            result = writer.node("BitwiseXor", [moved, turned])
+        else:
+            moved = writer.node("BitShift", [x, by], direction=direction)
+            result = writer.node("Mul", [moved, writer.cast(within, wide)])
+        return [cast(result, wide, unsigned, dtype)]
 
     return write
 
 
+def _atan2(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
+    above, below = equation.in_types
+
+    def ratio(y: Any, x: Any) -> Any:
+        low, high = cnp.minimum(abs(y), abs(x)), cnp.maximum(abs(y), abs(x))
+        return cnp.where(low == high, cnp.where(low == 0, low, 1), low / cnp.where(high == 0, 1, high))
+
+    def turned(angle: Any, y: Any, x: Any) -> Any:
+        angle = cnp.where(abs(y) > abs(x), np.pi / 2 - angle, angle)
+        # The sign of zeros is that of what they divide.
+        angle = cnp.where((x < 0) | ((x == 0) & (1 / x < 0)), np.pi - angle, angle)
+        angle = cnp.where((y < 0) | ((y == 0) & (1 / y < 0)), -angle, angle)
+        return cnp.where((x != x) | (y != y), x + y, angle)
+
+    inputs = _names(given)
+    [name] = writer.rewritten(ratio, [above, below], inputs)
+    angle = writer.node("Atan", [named(name)])
+    return writer.rewritten(turned, [above, above, below], [angle, *inputs])
+
+
 SPECIAL: dict[str, Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]] = {
+    "atan2": _atan2,
     "broadcast": broadcast,
     "cond": _cond,
     "dot_general": _dot_general,
