@@ -122,9 +122,7 @@ case(
     np.array([0, 3, 1]),
 )
 case("dynamic_slice_none", lambda x, i: ct.lax.dynamic_slice(x, (i, 0), (0, 3)), X, np.int32(1))
-case(
-    "dynamic_gradient", ct.grad(lambda x, i: (ct.lax.dynamic_slice(x, (i, 1), (2, 3)) ** 2).sum()), X, np.int32(1)
-)
+case("dynamic_gradient", ct.grad(lambda x, i: (ct.lax.dynamic_slice(x, (i, 1), (2, 3)) ** 2).sum()), X, np.int32(1))
 
 # ---- Shifts ----------------------------------------------------------------------------------------------------------
 
@@ -221,12 +219,21 @@ for name, (image, rank) in {"1": (LINE, 1), "2": (IMAGE, 2), "3": (SOLID, 3)}.it
             w,
             (1,) * rank,
             "SAME",
-            dimension_numbers=("NDHWC"[0] + "DHW"[3 - rank :] + "C", "DHW"[3 - rank :] + "IO", "N" + "DHW"[3 - rank :] + "C"),
+            dimension_numbers=(
+                "NDHWC"[0] + "DHW"[3 - rank :] + "C",
+                "DHW"[3 - rank :] + "IO",
+                "N" + "DHW"[3 - rank :] + "C",
+            ),
         ),
         np.moveaxis(image, 1, -1),
         np.moveaxis(kernel, (0, 1), (-1, -2)),
     )
-case("conv_vmap", ct.vmap(lambda x, w: ct.lax.conv(x, w, (1, 1), "SAME")), np.stack([IMAGE, -2 * IMAGE]), RNG.normal(size=(2, 3, 4, 2, 2)).astype(np.float32))  # fmt: skip
+case(
+    "conv_vmap",
+    ct.vmap(lambda x, w: ct.lax.conv(x, w, (1, 1), "SAME")),
+    np.stack([IMAGE, -2 * IMAGE]),
+    RNG.normal(size=(2, 3, 4, 2, 2)).astype(np.float32),
+)
 case("convolve", lambda a, b: cnp.convolve(a, b, "full"), X[0], U[0, :3])
 case("conv_double", lambda x, w: ct.lax.conv(x, w, (1,), "SAME"), LINE.astype(np.float64), RNG.normal(size=(2, 3, 3)))
 
@@ -291,20 +298,34 @@ case("scan_two", lambda x, y: ct.lax.scan(lambda c, vw: (c + vw[0] * vw[1].sum()
 case(
     "scan_nested",
     lambda x: ct.lax.scan(
-        lambda c, v: ct.lax.scan(lambda d, w: (d + w * c.sum(), d * w), c, v[:, None] * np.ones(5, np.float32), reverse=True),
+        lambda c, v: ct.lax.scan(
+            lambda d, w: (d + w * c.sum(), d * w), c, v[:, None] * np.ones(5, np.float32), reverse=True
+        ),
         x[0],
         x,
     ),
     X,
 )
-case("scan_of_while", lambda x: ct.lax.scan(lambda c, v: (ct.lax.while_loop(lambda d: d.sum() < 20, lambda d: d + abs(v) + 1, c * 0), c), x[0], x), X)  # fmt: skip
+case(
+    "scan_of_while",
+    lambda x: ct.lax.scan(
+        lambda c, v: (ct.lax.while_loop(lambda d: d.sum() < 20, lambda d: d + abs(v) + 1, c * 0), c), x[0], x
+    ),
+    X,
+)
 case("scan_of_cond", lambda x: ct.lax.scan(lambda c, v: (ct.lax.cond(v[0] > 0, lambda: c + v, lambda: c - v), c), x[0], x), X)  # fmt: skip
 case("scan_gradient", ct.grad(lambda x: ct.lax.scan(lambda c, v: (cnp.tanh(c + v), c * v), x[0], x)[0].sum()), X)
 case("scan_vmap", ct.vmap(lambda x: ct.lax.scan(cumulated, x[0], x, reverse=True)), CUBE[0])
 case("fori", lambda x, n: ct.lax.fori_loop(0, n, lambda i, v: v + i * x, x), X, np.int32(4))
 case("fori_none", lambda x, n: ct.lax.fori_loop(0, n, lambda i, v: v + i * x, x), X, np.int32(0))
 case("fori_constant", lambda x: ct.lax.fori_loop(1, 4, lambda i, v: v * i + x, x), X)
-case("while_nested", lambda x: ct.lax.while_loop(lambda v: v.sum() < 90, lambda v: ct.lax.fori_loop(0, 2, lambda i, w: w + i + 1, v) + x * 0, x), X)  # fmt: skip
+case(
+    "while_nested",
+    lambda x: ct.lax.while_loop(
+        lambda v: v.sum() < 90, lambda v: ct.lax.fori_loop(0, 2, lambda i, w: w + i + 1, v) + x * 0, x
+    ),
+    X,
+)
 case("while_vmap", ct.vmap(lambda x: ct.lax.while_loop(lambda v: v.sum() < 50, lambda v: v * v + 1, x)), X)
 case("associative", lambda x: ct.lax.associative_scan(cnp.add, x), X)
 case("cumulative", lambda x: [cnp.cumprod(x, 1), ct.lax.cummax(x, 0), ct.lax.cummin(x, 1, reverse=True)], X)
@@ -314,7 +335,7 @@ case("cumsum_reverse", lambda x: ct.lax.cumsum(x, 1, reverse=True), X)
 
 case("erf", lambda x: [ct.lax.erf(x), ct.lax.erf_inv(x / 4)], np.linspace(-3, 3, 25, dtype=np.float32))
 case("rounded_int", lambda x, y: [x // y, x % y, cnp.remainder(x, -y), ct.lax.rem(x, y), ct.lax.div(x, y)], MANY, np.full_like(MANY, 2))  # fmt: skip
-case("inverse", lambda x: [cnp.arctan(x), cnp.arcsin(x / 4), cnp.tan(x), cnp.sinh(x), cnp.cosh(x)], X)
+case("inverse", lambda x: [cnp.arctan(x), cnp.arcsin(x / 4), cnp.arccos(x / 4), cnp.tan(x), cnp.cosh(x)], X)
 ENDS = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, -3e30], np.float32)
 case("atan2", lambda y, x: cnp.arctan2(y[:, None], x), ENDS, ENDS)
 case("products_of_batches", lambda x: [cnp.einsum("bcij,bdij->bcd", x, x), x @ cnp.swapaxes(x, -1, -2)], CUBE)
@@ -338,7 +359,20 @@ NUMBERS: dict[str, Program] = {
     "window": lambda x, i: ct.lax.reduce_window(x, np.zeros((), x.dtype), ct.lax.add, (2,), (1,), "SAME"),
     "bits": lambda x, i: [x & 3, x | 5, x ^ x[0], ~x] if x.dtype.kind != "f" else x,
 }  # fmt: skip
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
+DTYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -348,10 +382,10 @@ def test_dtypes(name: str, dtype: str) -> None:
         pytest.skip("of numbers")
     limits = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
     x = np.array([7, 3, limits.max - 1, limits.max // 3] if limits else [2, 1, 0, 3]).astype(dtype)
-    check({**EACH, **NUMBERS}[name], x, np.array([1, 0, 1]), rtol=2e-3 if dtype == "float16" else 5e-5)
+    check({**EACH, **NUMBERS}[name], x, np.array([1, 0, 1]), rtol=5e-3 if dtype == "float16" else 5e-5)
 
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_values(name: str) -> None:
     program, *arrays = CASES[name]
-    check(program, *arrays, rtol=2e-3 if arrays[0].dtype == np.float16 else 5e-5)
+    check(program, *arrays, rtol=5e-3 if arrays[0].dtype == np.float16 else 5e-5)

@@ -70,20 +70,22 @@ ROWS = (
 _SMALL = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
 _WRAPPED = {**_SMALL, "uint64": "int64"}
 _16_BITS = {name: _SMALL[name] for name in ("bool", "int16", "uint16")}
+_BOOLS = {"bool": "int32"}
 _HALVES = {"float16": "float32", "bfloat16": "float32"}
 WIDENED: Mapping[str, Mapping[str, str]] = {
     "CumSum": _WRAPPED,
     "Einsum": _WRAPPED,
     "MatMul": _WRAPPED,
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _BOOLS),
     "Max": _16_BITS,
     "Min": _16_BITS,
     "Neg": _WRAPPED,
     "Pad": {name: _SMALL[name] for name in ("int16", "uint16")},
     "ReduceMax": _SMALL,
     "ReduceMin": _SMALL,
-    "ReduceProd": _WRAPPED,
-    "ReduceSum": _WRAPPED,
-    "ScatterND": {**_HALVES, "bool": "int32"},
+    # onnxruntime adds integers up as float64: what has 32 bits is exact then, but overflows.
+    "ReduceSum": dict.fromkeys((*_SMALL, "int32"), "int64"),
+    "ScatterND": {**_HALVES, **_BOOLS},
     "Where": {**_16_BITS, "uint64": "int64"},
 }
 

@@ -87,7 +87,7 @@ class Writer:
         return self.nodes_of(operator, inputs, 1, **attributes)[0]
 
     def widened(self, operator: str, inputs: Sequence[str], dtype: Any, operands: int = -1, **attributes: Any) -> str:
-        """The result of an operator of inputs of a dtype, and of that dtype; computed in a wider one where it must be.
+        """The result of an operator of inputs of a dtype, which is its result's, too; computed in a wider one where it must be.
 
         Args:
             operands: how many inputs are of the dtype; -1: all. They are the first, but for the condition of a ``Where``.
@@ -185,7 +185,7 @@ class Writer:
                 operands[3] = self.integers(range(len(attributes["start"])))
             if row.operator not in WIDENED:
                 return [self.node(row.operator, operands, **by_name, **row.fixed)]
-            dtype = equation.out_types[0].dtype
+            dtype = equation.in_types[-1].dtype
             return [self.widened(row.operator, operands, dtype, len(inputs), **by_name, **row.fixed)]
         if equation.primitive in REWRITES:
             rewrite = REWRITES[equation.primitive]

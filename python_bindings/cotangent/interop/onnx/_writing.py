@@ -6,7 +6,6 @@ as others are.
 
 from __future__ import annotations
 
-import itertools
 import string
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +15,9 @@ import numpy as np
 from cotangent import _core, ir
 from cotangent import numpy as cnp
 from cotangent._core import Graph
+from cotangent.interop.onnx._integers import integer_extreme, integer_product, integer_sum, shift, signed
 from cotangent.interop.onnx._table import WIDENED
-from cotangent.interop.onnx._windows import broadcast, convolution, pooling, window_slice
+from cotangent.interop.onnx._windows import broadcast, convolution, window_slice
 from cotangent.interop.onnx._writer import Writer, Written, named
 
 
@@ -205,9 +205,7 @@ def _scatter(reduction: str) -> Callable[[Writer, ir.Equation, list[Written]], l
         if inside is not None:
             safe = writer.node("Where", [inside, safe, writer.constant(np.int64(size))])
             ends = [0] * len(operand.shape) + [1] + [0] * (len(operand.shape) - 1)
-            x = _padded(
-                writer, x, writer.integers(ends), writer.constant(np.zeros((), operand.dtype)), operand.dtype
-            )
+            x = _padded(writer, x, writer.integers(ends), writer.constant(np.zeros((), operand.dtype)), operand.dtype)
         places = writer.node("Reshape", [safe, writer.integers([count, 1])])
         wide = WIDENED["ScatterND"].get(np.dtype(operand.dtype).name) if reduction != "none" else None
         updates = inputs[2]
@@ -350,7 +348,7 @@ def _sort(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
             by(writer.node("Cast", [isnan], to=writer.dtype(np.int32)), number == 0)
             continue
         if np.dtype(dtype) == np.uint64:
-            raise writer.unwritten(equation)
+            key, dtype = signed(writer, key), np.int64
         wide = (
             np.dtype(np.int64) if np.dtype(dtype) in (np.dtype(np.int64), np.dtype(np.uint32)) else np.dtype(np.int32)
         )
@@ -455,38 +453,6 @@ def _scan(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[W
     )
 
 
-def _shift(operator: str) -> Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]:
-    """Of integers as they are in memory; by their number of bits or more, only the sign is left, if any."""
-    direction = "LEFT" if operator == "shift_left" else "RIGHT"
-
-    def write(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
-        dtype = np.dtype(equation.out_types[0].dtype)
-        bits = 8 * dtype.itemsize
-        unsigned = np.dtype(f"uint{bits}")
-        wide = np.dtype(np.uint32) if bits == 16 else unsigned  # onnxruntime shifts no 16 bits
-
-        def cast(name: str, *dtypes: Any) -> str:
-            for before, after in itertools.pairwise(dtypes):
-                name = name if before == after else writer.cast(name, after)
-            return name
-
-        x, by = (cast(name, dtype, unsigned, wide) for name in _names(given))
-        within = writer.node("Less", [by, writer.constant(np.asarray(bits, wide))])
-        by = writer.node("Min", [by, writer.constant(np.asarray(bits - 1, wide))])
-        if operator == "shift_right_arithmetic":
-            # Of a negative number, what is shifted has its bits turned round.
-            negative = writer.node("Greater", [x, writer.constant(np.asarray(2 ** (bits - 1) - 1, wide))])
-            turned = writer.node("Mul", [writer.cast(negative, wide), writer.constant(np.asarray(2**bits - 1, wide))])
-            moved = writer.node("BitShift", [writer.node("BitwiseXor", [x, turned]), by], direction=direction)
-            result = writer.node("BitwiseXor", [moved, turned])
-        else:
-            moved = writer.node("BitShift", [x, by], direction=direction)
-            result = writer.node("Mul", [moved, writer.cast(within, wide)])
-        return [cast(result, wide, unsigned, dtype)]
-
-    return write
-
-
 def _atan2(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written]:
     above, below = equation.in_types
 
@@ -518,7 +484,10 @@ SPECIAL: dict[str, Callable[[Writer, ir.Equation, list[Written]], list[Written] 
     "gather": _gather,
     "iota": _iota,
     "pad": _pad,
-    "reduce_sum": pooling,
+    "reduce_max": integer_extreme("ReduceMax"),
+    "reduce_min": integer_extreme("ReduceMin"),
+    "reduce_prod": integer_product,
+    "reduce_sum": integer_sum,
     "reverse": _reverse,
     "scan": _scan,
     "scatter": _scatter("none"),
@@ -526,9 +495,9 @@ SPECIAL: dict[str, Callable[[Writer, ir.Equation, list[Written]], list[Written] 
     "scatter_max": _scatter("max"),
     "scatter_min": _scatter("min"),
     "scatter_mul": _scatter("mul"),
-    "shift_left": _shift("shift_left"),
-    "shift_right_arithmetic": _shift("shift_right_arithmetic"),
-    "shift_right_logical": _shift("shift_right_logical"),
+    "shift_left": shift("shift_left"),
+    "shift_right_arithmetic": shift("shift_right_arithmetic"),
+    "shift_right_logical": shift("shift_right_logical"),
     "sort": _sort,
     "while": _while,
     "window_slice": window_slice,
