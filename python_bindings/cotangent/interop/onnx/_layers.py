@@ -223,9 +223,10 @@ def _layer_normalization(
 # ---- Other sizes -----------------------------------------------------------------------------------------------------
 
 
-def _sources(mode: str, size: int, out: int, scale: float) -> Any:
-    """Where the elements of a resized axis lie between those that there were."""
-    at = np.arange(out, dtype=np.float64)
+def _sources(mode: str, size: int, out: int, scale: Any) -> Any:
+    """Where the elements of a resized axis lie between those that there were; in float32, by which onnxruntime rounds."""
+    at = np.arange(out, dtype=np.float32)
+    scale = np.float32(scale)
     if mode == "asymmetric":
         return at / scale
     if mode == "align_corners":

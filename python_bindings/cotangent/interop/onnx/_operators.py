@@ -80,7 +80,7 @@ def _expand(x: Any, shape: Any) -> Any:
 
 def _flatten(x: Any, *, axis: int = 1) -> Any:
     x = _core.array(x)
-    return x.reshape(int(np.prod(x.shape[: axis % (x.ndim + 1)])), -1)
+    return x.reshape(int(np.prod(x.shape[: axis + x.ndim if axis < 0 else axis])), -1)
 
 
 def _squeeze(x: Any, axes: Any = None) -> Any:
@@ -166,16 +166,25 @@ def _dropout(x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int 
 # ---- Reductions and orders -------------------------------------------------------------------------------------------
 
 
-def _reduced(reduce: Callable[..., Any]) -> Callable[..., Any]:
+def _reduced(name: str, reduce: Callable[..., Any], integers: bool = False) -> Callable[..., Any]:
     def read(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
         x = _core.array(x)
+        if not integers and _core.dtype_kind(x.dtype) != "float":
+            raise NotImplementedError(f"onnx.load: {name} of {x.dtype} is not read")
         if axes is None or not np.asarray(axes).size:
-            if noop_with_empty_axes:
-                return x
-            axes = range(x.ndim)
-        return reduce(x, axis=tuple(_axes(list(axes), x.ndim)), keepdims=bool(keepdims))
+            axes = () if noop_with_empty_axes else range(x.ndim)
+        places = tuple(_axes(list(axes), x.ndim))
+        return _core.convert(reduce(x, axis=places, keepdims=bool(keepdims)), x.dtype)
 
     return read
+
+
+def _averaged(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    if _core.dtype_kind(x.dtype) == "float":
+        return cnp.mean(x, axis=axis, keepdims=keepdims)
+    count = int(np.prod([x.shape[place] for place in axis]))
+    total = _core.convert(cnp.sum(x, axis=axis, keepdims=keepdims), x.dtype)
+    return _divided(total, np.asarray(count, x.dtype))
 
 
 def _of_largest(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -375,12 +384,12 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "Pow": lambda x, y: _core.convert(cnp.power(x, y), _core.array(x).dtype),
     "Range": _range,
     "Reciprocal": lambda x: 1 / _core.array(x),
-    "ReduceL1": _reduced(lambda x, **where: cnp.sum(abs(x), **where)),
-    "ReduceL2": _reduced(lambda x, **where: cnp.sqrt(cnp.sum(x * x, **where))),
-    "ReduceLogSum": _reduced(lambda x, **where: cnp.log(cnp.sum(x, **where))),
-    "ReduceLogSumExp": _reduced(nn.logsumexp),
-    "ReduceMean": _reduced(cnp.mean),
-    "ReduceSumSquare": _reduced(lambda x, **where: cnp.sum(x * x, **where)),
+    "ReduceL1": _reduced("ReduceL1", lambda x, **where: cnp.sum(abs(x), **where), integers=True),
+    "ReduceL2": _reduced("ReduceL2", lambda x, **where: cnp.sqrt(cnp.sum(x * x, **where))),
+    "ReduceLogSum": _reduced("ReduceLogSum", lambda x, **where: cnp.log(cnp.sum(x, **where))),
+    "ReduceLogSumExp": _reduced("ReduceLogSumExp", nn.logsumexp),
+    "ReduceMean": _reduced("ReduceMean", _averaged, integers=True),
+    "ReduceSumSquare": _reduced("ReduceSumSquare", lambda x, **where: cnp.sum(x * x, **where), integers=True),
     "Relu": lambda x: cnp.maximum(x, 0),
     "Reshape": _reshape,
     "ScatterElements": _scatter_elements,
