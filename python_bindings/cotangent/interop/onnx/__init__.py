@@ -12,6 +12,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
+from cotangent.interop._missing import needed
 from cotangent.interop.onnx._reader import OPSET, Reader, unread
 from cotangent.interop.onnx._writer import Writer, onnx_package
 
@@ -118,12 +119,12 @@ def load(model: Any) -> Callable[..., Any]:
 def _at_opset(onnx: Any, model: Any) -> Any:
     """The model with its own functions written out, and with operators as the opset has them that is read."""
     if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
+        model = needed("onnx.inliner", "cotangent.interop.onnx").inline_local_functions(model)
     versions = [opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")]
     if not versions or versions[0] >= OPSET:
         return model
     try:
-        return onnx.version_converter.convert_version(model, OPSET)
+        return needed("onnx.version_converter", "cotangent.interop.onnx").convert_version(model, OPSET)
     except Exception as error:
         raise NotImplementedError(
             f"onnx.load: a model of opset {versions[0]} that onnx does not convert to opset {OPSET}: {error}"
