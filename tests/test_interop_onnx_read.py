@@ -512,3 +512,8 @@ case(
 @pytest.mark.parametrize("label", list(CASES))
 def test_operators(label: str) -> None:
     operator(*CASES[label])
+
+
+def test_every_operator_that_is_read_has_a_case() -> None:
+    read = {*ct.interop.onnx._operators.OPERATORS, *ct.interop.onnx._table.BY_OPERATOR}
+    assert read == {name for name, *_ in CASES.values()}
