@@ -15,6 +15,7 @@ from cotangent._base.capture import capture, check_callable, flatten_arguments, 
 from cotangent.interop._missing import needed
 from cotangent.interop.onnx._reader import OPSET, Reader, unread
 from cotangent.interop.onnx._writer import Writer, onnx_package
+from cotangent.interop.onnx._writing import SPECIAL
 
 __all__ = ["export", "load"]
 
@@ -42,7 +43,7 @@ def export(fun: Callable[..., Any], *specs: Any, name: str | None = None) -> Any
     ['Tanh', 'Expand', 'Mul', 'Identity']
     """
     check_callable(fun, "interop.onnx.export")
-    writer = Writer()
+    writer = Writer(SPECIAL)
     onnx = writer.onnx
     leaves, structure = flatten_arguments((specs, {}), function_name(fun))
     captured = capture(fun, leaves, structure, "jit", name=function_name(fun))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core, ir
 from cotangent import numpy as cnp
 from cotangent.interop.onnx._windows import pooling
-from cotangent.interop.onnx._writer import Writer, Written, named
+from cotangent.interop.onnx._writer import Special, Writer, Written, named
 
 
 def signed(writer: Writer, name: str) -> str:
@@ -66,7 +66,7 @@ def integer_product(writer: Writer, equation: ir.Equation, given: list[Written])
     return writer.rewritten(product, equation.in_types, [named(value) for value in given])
 
 
-def integer_extreme(operator: str) -> Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]:
+def integer_extreme(operator: str) -> Special:
     """The largest or least of numbers of uint64, which the operators do not take."""
 
     def write(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written] | None:
@@ -78,7 +78,7 @@ def integer_extreme(operator: str) -> Callable[[Writer, ir.Equation, list[Writte
     return write
 
 
-def shift(operator: str) -> Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]:
+def shift(operator: str) -> Special:
     """Of integers as they are in memory; by their number of bits or more, only the sign is left, if any."""
     direction = "LEFT" if operator == "shift_left" else "RIGHT"
 

@@ -6,7 +6,7 @@ other primitives; what it expands to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,15 @@ def named(value: Written) -> str:
 
 
 class Writer:
-    """A graph of ONNX that grows; values are known by their names."""
+    """A graph of ONNX that grows; values are known by their names.
 
-    def __init__(self) -> None:
+    Args:
+        special: how primitives are written that are no row of the table, by their names (`_writing.SPECIAL`).
+    """
+
+    def __init__(self, special: Mapping[str, Special]) -> None:
         self.onnx = onnx_package()
+        self._special = special
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.known: dict[str, Any] = {}  # the constants, by their names
@@ -161,9 +166,7 @@ class Writer:
         )
 
     def _equation(self, equation: ir.Equation, given: list[Written]) -> list[Written]:
-        from cotangent.interop.onnx._writing import SPECIAL
-
-        special = SPECIAL.get(equation.primitive)
+        special = self._special.get(equation.primitive)
         if special is not None:
             results = special(self, equation, given)
             if results is not None:
@@ -205,3 +208,7 @@ class Writer:
         return list(
             self.graph(captured.graph, [*inputs, *(self.constant(_core.to_numpy(x)) for x in captured.closure)])
         )
+
+
+# The values of an equation's results, of its operands; None: it is written as others are.
+Special = Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]

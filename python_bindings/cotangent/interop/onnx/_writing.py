@@ -7,7 +7,7 @@ as others are.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from cotangent._core import Graph
 from cotangent.interop.onnx._integers import integer_extreme, integer_product, integer_sum, shift, signed
 from cotangent.interop.onnx._table import WIDENED
 from cotangent.interop.onnx._windows import broadcast, convolution, window_slice
-from cotangent.interop.onnx._writer import Writer, Written, named
+from cotangent.interop.onnx._writer import Special, Writer, Written, named
 
 
 def _names(given: Sequence[Written]) -> list[str]:
@@ -180,7 +180,7 @@ def _gathered_in_batches(x: Any, at: Any, axis: int, batch_dims: int) -> Any:
     return cnp.transpose(found, [*order, *range(batch_dims + inner + before, found.ndim)])
 
 
-def _scatter(reduction: str) -> Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]:
+def _scatter(reduction: str) -> Special:
     def write(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[Written] | None:
         axis, batch_dims = equation.attributes["axis"], equation.attributes["batch_dims"]
         operand, indices, _ = equation.in_types
@@ -473,7 +473,7 @@ def _atan2(writer: Writer, equation: ir.Equation, given: list[Written]) -> list[
     return writer.rewritten(turned, [above, above, below], [angle, *inputs])
 
 
-SPECIAL: dict[str, Callable[[Writer, ir.Equation, list[Written]], list[Written] | None]] = {
+SPECIAL: dict[str, Special] = {
     "atan2": _atan2,
     "broadcast": broadcast,
     "cond": _cond,
