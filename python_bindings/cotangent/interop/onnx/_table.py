@@ -1,21 +1,20 @@
 """Primitives of ours and operators of ONNX: one table, read in both directions.
 
 A `Row` says which operator a primitive is, and where each attribute of the primitive stands: in an attribute of the operator, or in an input that is a
-constant. The writer (`__init__.py`) and `bound` go by it. What is no operator by itself has a rewrite, in terms of primitives that are (`REWRITES`); what
-other exporters write and is no primitive by itself is in `COMPOSITES`.
+constant. The writer (`_writer.py`) and the reader (`_reader.py`) go by it. What is no operator by itself has a rewrite, in terms of primitives that are
+(`REWRITES`), or several nodes (`_writing.py`); what is read and is no primitive by itself is in `_operators.py` and `_layers.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from cotangent import _core, lax, nn
+from cotangent import lax
 from cotangent import numpy as cnp
-from cotangent._core import Array
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ _ELEMENTWISE = {
     "sub": "Sub", "tanh": "Tanh",
 }  # fmt: skip
 _BITS = {"and": "And", "or": "Or", "xor": "Xor", "not": "Not"}
-_REDUCTIONS = {
+REDUCTIONS = {
     "reduce_sum": "ReduceSum",
     "reduce_max": "ReduceMax",
     "reduce_min": "ReduceMin",
@@ -57,16 +56,38 @@ ROWS = (
     *(Row(ours, theirs) for ours, theirs in _ELEMENTWISE.items()),
     *(Row(ours, theirs, kinds=("bool",)) for ours, theirs in _BITS.items()),
     *(Row(ours, f"Bitwise{theirs}", kinds=_INTEGERS) for ours, theirs in _BITS.items()),
-    *(Row(ours, theirs, {"axes": 1}, {"keepdims": 0}, kinds=_NUMBERS) for ours, theirs in _REDUCTIONS.items()),
+    *(Row(ours, theirs, {"axes": 1}, {"keepdims": 0}, kinds=_NUMBERS) for ours, theirs in REDUCTIONS.items()),
     Row("rem", "Mod", fixed={"fmod": 1}),
     Row("concatenate", "Concat", {"axis": "axis"}),
     Row("convert", "Cast", {"dtype": "to"}),
     Row("cumsum", "CumSum", {"axis": 1, "reverse": "reverse"}, {"exclusive": 0}),
-    Row("gather", "Gather", {"axis": "axis"}, needs={"batch_dims": 0}),
     Row("reshape", "Reshape", {"shape": 1}),
     Row("slice", "Slice", {"start": 1, "limit": 2, "stride": 4}),
     Row("transpose", "Transpose", {"permutation": "perm"}),
 )  # fmt: skip
+
+# Dtypes that an operator is not defined for, or that onnxruntime has not: integers and bools that another dtype holds, where sums and products wrap around.
+_SMALL = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "int32", "uint16": "int32", "uint32": "int64"}
+_WRAPPED = {**_SMALL, "uint64": "int64"}
+_16_BITS = {name: _SMALL[name] for name in ("bool", "int16", "uint16")}
+_BOOLS = {"bool": "int32"}
+_HALVES = {"float16": "float32", "bfloat16": "float32"}
+WIDENED: Mapping[str, Mapping[str, str]] = {
+    "CumSum": _WRAPPED,
+    "Einsum": _WRAPPED,
+    "MatMul": _WRAPPED,
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _BOOLS),
+    "Max": _16_BITS,
+    "Min": _16_BITS,
+    "Neg": _WRAPPED,
+    "Pad": {name: _SMALL[name] for name in ("int16", "uint16")},
+    "ReduceMax": _SMALL,
+    "ReduceMin": _SMALL,
+    # onnxruntime adds integers up as float64: what has 32 bits is exact then, but overflows.
+    "ReduceSum": dict.fromkeys((*_SMALL, "int32"), "int64"),
+    "ScatterND": {**_HALVES, **_BOOLS},
+    "Where": {**_16_BITS, "uint64": "int64"},
+}
 
 BY_PRIMITIVE: dict[str, list[Row]] = {}
 BY_OPERATOR: dict[str, Row] = {}
@@ -102,8 +123,15 @@ def _of_bools(reduce: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *, axes: reduce(x.astype(np.int32), axis=tuple(axes)).astype(bool)
 
 
+def _running(combine: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *, axis, reverse: lax.associative_scan(combine, x, reverse=reverse, axis=axis)
+
+
 # Of operands and attributes, in terms of what the table has.
 REWRITES: dict[str, Callable[..., Any]] = {
+    "cummax": _running(cnp.maximum),
+    "cummin": _running(cnp.minimum),
+    "cumprod": _running(cnp.multiply),
     "div_no_nan": lambda x, y: cnp.where(y == 0, 0, x / cnp.where(y == 0, 1, y)),
     "expm1": _expm1,
     "is_finite": lambda x: abs(x) < cnp.inf,
@@ -117,120 +145,3 @@ REWRITES: dict[str, Callable[..., Any]] = {
 }
 # What only derivatives or transforms ask for, which are not exported.
 TRANSPARENT = ("stop_gradient",)
-
-
-# ---- The other direction ---------------------------------------------------------------------------------------------
-
-
-def _axes(given: Any, rank: int) -> list[int]:
-    return [int(axis) % rank for axis in np.asarray(given).reshape(-1)]
-
-
-def _reduction(primitive: str) -> Callable[..., Any]:
-    def read(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
-        x = _core.array(x)
-        if axes is None or not np.asarray(axes).size:
-            if noop_with_empty_axes:
-                return x
-            axes = range(x.ndim)
-        places = sorted(_axes(list(axes), x.ndim))
-        result = _core.primitives[primitive](x, axes=places)
-        return cnp.expand_dims(result, places) if keepdims else result
-
-    return read
-
-
-def _reshape(x: Any, shape: Any, *, allowzero: int = 0) -> Any:
-    x = _core.array(x)
-    sizes = [int(size) for size in np.asarray(shape)]
-    return x.reshape([x.shape[i] if size == 0 and not allowzero else size for i, size in enumerate(sizes)])
-
-
-def _slice(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    x = _core.array(x)
-    count = len(np.asarray(starts))
-    places = range(count) if axes is None else _axes(axes, x.ndim)
-    index: list[Any] = [slice(None)] * x.ndim
-    for i, axis in enumerate(places):
-        step = 1 if steps is None else int(np.asarray(steps)[i])
-        end = int(np.asarray(ends)[i])
-        index[axis] = slice(int(np.asarray(starts)[i]), None if step < 0 and end < -x.shape[axis] else end, step)
-    return x[tuple(index)]
-
-
-def _pad(x: Any, pads: Any, value: Any = 0, axes: Any = None, *, mode: bytes = b"constant") -> Any:
-    x = _core.array(x)
-    if mode != b"constant":
-        raise NotImplementedError(f"onnx.load: Pad with mode={mode.decode()} is not read")
-    places = range(x.ndim) if axes is None else _axes(axes, x.ndim)
-    amounts = np.zeros((x.ndim, 2), int)
-    for i, axis in enumerate(places):
-        amounts[axis] = int(np.asarray(pads)[i]), int(np.asarray(pads)[i + len(places)])
-    return lax.pad(x, _core.convert(_core.array(value), x.dtype).reshape(()), [(int(a), int(b), 0) for a, b in amounts])
-
-
-def _gemm(
-    a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
-) -> Any:
-    a, b = (_core.array(a).T if transA else _core.array(a)), (_core.array(b).T if transB else _core.array(b))
-    product = a @ b if alpha == 1 else alpha * (a @ b)
-    return product if c is None else product + (c if beta == 1 else beta * _core.array(c))
-
-
-def _expand(x: Any, shape: Any) -> Any:
-    x = _core.array(x)
-    return cnp.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(int(n) for n in np.asarray(shape))))
-
-
-def _flatten(x: Any, *, axis: int = 1) -> Any:
-    x = _core.array(x)
-    return x.reshape(int(np.prod(x.shape[: axis % (x.ndim + 1)])), -1)
-
-
-def _squeeze(x: Any, axes: Any = None) -> Any:
-    return cnp.squeeze(x, None if axes is None else tuple(np.asarray(axes).tolist()))
-
-
-# Operators that need more than their row, which exporters of others write differently, or that are several primitives.
-COMPOSITES: dict[str, Callable[..., Any]] = {
-    **{theirs: _reduction(ours) for ours, theirs in _REDUCTIONS.items()},
-    "Einsum": lambda *xs, equation: cnp.einsum(equation.decode(), *xs),
-    "Expand": _expand,
-    "Flatten": _flatten,
-    "Gemm": _gemm,
-    "Identity": lambda x: x,
-    "LogSoftmax": lambda x, *, axis=-1: nn.log_softmax(x, axis),
-    "MatMul": cnp.matmul,
-    "Pad": _pad,
-    "Reciprocal": lambda x: 1 / _core.array(x),
-    "Relu": lambda x: cnp.maximum(x, 0),
-    "Reshape": _reshape,
-    "Sigmoid": nn.sigmoid,
-    "Slice": _slice,
-    "Softmax": lambda x, *, axis=-1: nn.softmax(x, axis),
-    "Squeeze": _squeeze,
-    "Transpose": lambda x, *, perm=None: cnp.transpose(x, perm),
-    "Unsqueeze": lambda x, axes: cnp.expand_dims(x, tuple(np.asarray(axes).tolist())),
-}
-
-
-def bound(row: Row, inputs: Sequence[Any], attributes: Mapping[str, Any], decode: Callable[[Any], Any]) -> Array:
-    """The equation that a node is, of inputs and of all its attributes; ``decode`` makes ours of a dtype of theirs."""
-    for name, value in row.fixed.items():
-        if attributes.get(name, value) != value:
-            raise NotImplementedError(f"onnx.load: {row.operator} with {name}={attributes[name]} is not read")
-    constants = {place for place in row.places.values() if isinstance(place, int)}
-    operands = [_core.array(x) for number, x in enumerate(inputs) if number not in constants]
-    given: dict[str, Any] = dict(row.needs)
-    for name, place in row.places.items():
-        value = np.asarray(inputs[place]).tolist() if isinstance(place, int) else attributes[place]
-        if isinstance(value, list) and len(value) == 1 and name == "axis":
-            value = value[0]
-        if name == "axis":
-            value = int(value) % operands[0].ndim
-        given[name] = decode(value) if name == "dtype" else bool(value) if name == "reverse" else value
-    if row.primitive == "convert":
-        return _core.convert(operands[0], given["dtype"])
-    if not row.places:
-        operands = list(cnp.broadcast_arrays(*operands))
-    return _core.primitives[row.primitive](*operands, **given)
