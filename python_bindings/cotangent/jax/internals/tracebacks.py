@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,5 +89,3 @@ def leave(error: Exception) -> None:
     mode = settings.config.read("jax_traceback_filtering")
     if mode != "off":
         _filter(error, "quiet_remove_frames" if mode == "auto" else mode)
-
-

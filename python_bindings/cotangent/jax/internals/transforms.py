@@ -65,14 +65,14 @@ def _narrow_arguments(function: Function) -> Function:
 def _decorator(transform: Function) -> Function:
     """The transform, of which the function may be given later."""
 
-    @api_boundary
     @functools.wraps(transform)
     def apply(fun: Any = None, *args: Any, **kwargs: Any) -> Any:
         if fun is None:
-            return lambda given: apply(given, *args, **kwargs)
+            return lambda given: bounded(given, *args, **kwargs)
         return _narrow_arguments(transform(fun, *args, **kwargs))
 
-    return apply
+    bounded: Function = api_boundary(apply)
+    return bounded
 
 
 grad = _decorator(stateful_derivative(ct.grad, with_value=False))
