@@ -20,9 +20,9 @@ def test_modules_of_jax_resolve_here() -> None:
         import cotangent as ct
         assert jax.Array is ct.Array and jax.tree_util.tree_map is ct.tree_util.tree_map
         assert isinstance(jnp.ones(2), ct.Array)
-        print(jax.__version__, jaxlib.__version__, jax.version.__version__, float(jax.grad(lambda x: lax.sin(x) * erf(x))(0.0)))
+        print(jax.__version__, jaxlib.__version__, jax.version.__version__, jax.lib.__version__, float(jax.grad(lambda x: lax.sin(x) * erf(x))(0.0)))
     """
-    assert run(program) == f"{JAX_VERSION} {JAX_VERSION} {JAX_VERSION} 0.0"
+    assert run(program) == f"{JAX_VERSION} {JAX_VERSION} {JAX_VERSION} {JAX_VERSION} 0.0"
 
 
 def test_the_installed_distribution_is_jax() -> None:

@@ -92,10 +92,6 @@ class BuiltIn(Primitive):
         results = bind_by_jax_name(self.name, args, params)
         return results if self.multiple_results else results[0]
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The functions among the parameters that `bind` takes first, of which there are none, and the others."""
-        return [], dict(params)
-
 
 _built_in: dict[str, BuiltIn] = {}
 
