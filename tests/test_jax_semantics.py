@@ -346,3 +346,23 @@ def test_the_nearest_of_two_elements_as_near_is_the_lower() -> None:
         assert float(jnp.percentile(jnp.arange(1.0, 5.0), 50.0, method="nearest")) == 2.0
         """
     )
+
+
+def test_64_bits_are_kept_where_they_are_asked_for() -> None:
+    program = """
+        import jax, numpy as np
+        jax.config.update("jax_enable_x64", True)
+        import jax.numpy as jnp, jax.scipy.signal, jax.scipy.special
+        x = np.array([1 + 2.0**-40, 2.0])
+        program = jax.make_jaxpr(lambda x: jnp.sin(x))(x)
+        print(program.in_avals[0].dtype, program.out_avals[0].dtype, jax.make_jaxpr(jnp.sin)(jnp.asarray(x)).in_avals[0].dtype)
+        print(jax.make_jaxpr(jnp.sin)(jax.ShapeDtypeStruct((2,), np.float64)).in_avals[0].dtype)
+        same = np.array([1.0])
+        for result in (jax.scipy.signal.convolve(x, same), jax.jit(lambda x: x)(x), jax.vjp(lambda x: x, x)[0], jax.device_put(x), jax.vmap(lambda x: x)(x)):
+            print(result.dtype, bool((np.asarray(result) == x).all()))
+        print(jax.scipy.special.lpmn_values(1, 1, x * 0.1, False).dtype, jnp.ones(2, np.int64).dtype)
+        with jax.enable_x64(False):
+            print(jax.make_jaxpr(jnp.sin)(x).in_avals[0].dtype, jax.vmap(lambda x: x)(x).dtype)
+    """
+    lines = run(program).splitlines()
+    assert lines == ["float64 float64 float64", "float64", *["float64 True"] * 5, "float64 int64", "float32 float32"]

@@ -19,11 +19,11 @@ from cotangent._ops import index_plans
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
-from cotangent.jax.internals.tracebacks import api_boundary
 from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.mirror.errors import runtime_error_of
-from cotangent.jax.narrowing import narrow, narrowed_type
+from cotangent.jax.narrowing import narrow
+from cotangent.jax.tracebacks import api_boundary
 from cotangent.numpy import quantiles
 from cotangent.sharding import SingleDeviceSharding
 
@@ -43,7 +43,7 @@ def _trace(x: Array) -> Trace:
 
 def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
-        return own(x, narrow(y) if type(y) is np.ndarray and not _core.get_enable_x64() else y)
+        return own(x, narrow(y) if type(y) is np.ndarray else y)
 
     return apply
 
@@ -59,7 +59,7 @@ def _ufunc(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _astype(own: Callable[..., Any]) -> Callable[..., Any]:
     def astype(x: Array, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        return own(x, narrowed_type(dtype), *args, **kwargs)
+        return own(x, narrow(dtype), *args, **kwargs)
 
     return astype
 

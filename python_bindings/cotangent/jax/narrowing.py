@@ -16,7 +16,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._core import Array
-from cotangent.jax.internals.tracebacks import leave
+from cotangent.jax.tracebacks import leave
 from cotangent.numpy.ufuncs import ufunc
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "narrow_tree",
     "narrowed",
     "narrowed_function",
-    "narrowed_type",
     "traceable",
 ]
 
@@ -83,13 +82,12 @@ def canonical(dtype: Any) -> Any:
     return dtype if _core.get_enable_x64() else _NARROW.get(dtype, dtype)
 
 
-def narrowed_type(dtype: Any) -> Any:
-    """The type of elements that JAX computes with where this one is asked for, however it is written."""
-    return dtype if _core.get_enable_x64() else narrow(dtype)
-
-
 def narrow(value: Any) -> Any:
-    """A value as JAX takes it: arrays of NumPy, and arrays and types in containers, have 32 bits for 64."""
+    """A value as JAX takes it: arrays, and types of elements however they are written, have 32 bits for 64 unless these are asked for."""
+    return value if _core.get_enable_x64() else _narrow(value)
+
+
+def _narrow(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         slim = _NARROW.get(value.dtype)
         return value if slim is None else value.astype(slim)
@@ -98,9 +96,9 @@ def narrow(value: Any) -> Any:
         return value if slim is None else _core.convert(value, slim)
     kind = type(value)
     if kind is tuple or kind is list:
-        return kind([narrow(item) for item in value])
+        return kind([_narrow(item) for item in value])
     if kind is dict:
-        return {key: narrow(item) for key, item in value.items()}
+        return {key: _narrow(item) for key, item in value.items()}
     if isinstance(value, np.dtype):
         return _NARROW.get(value, value)
     if isinstance(value, type):  # the classes of ``jax.numpy.float64`` and its like equal NumPy's
@@ -119,9 +117,11 @@ def check_int(value: Any) -> None:
 
 
 def narrow_tree(tree: Any) -> Any:
-    """A pytree whose arrays have 32 bits for 64."""
+    """A pytree whose arrays have 32 bits for 64, unless these are asked for."""
+    if _core.get_enable_x64():
+        return tree
     leaves, structure = tree_util.tree_flatten(tree)
-    slim = [leaf if callable(leaf) else narrow(leaf) for leaf in leaves]
+    slim = [leaf if callable(leaf) else _narrow(leaf) for leaf in leaves]
     if all(x is y for x, y in zip(leaves, slim, strict=True)):
         return tree  # the objects of the user's that it is
     return structure.unflatten(slim)
@@ -134,9 +134,9 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             if not _core.get_enable_x64():
-                args = tuple(arg if type(arg) is Array else narrow(arg) for arg in args)
+                args = tuple(arg if type(arg) is Array else _narrow(arg) for arg in args)
                 if kwargs:
-                    kwargs = {key: narrow(value) for key, value in kwargs.items()}
+                    kwargs = {key: _narrow(value) for key, value in kwargs.items()}
             return function(*args, **kwargs)
         except TracerMetError:
             return through_trace(run, args, kwargs)

@@ -15,7 +15,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.custom_batching import custom_vmap
-from cotangent.jax.narrowing import narrow, narrowed_type
+from cotangent.jax.narrowing import narrow
 
 __all__ = ["RandomAlgorithm", "rng_bit_generator"]
 
@@ -120,12 +120,12 @@ def rng_bit_generator(
     """
     del out_sharding
     kept, sizes = (
-        np.dtype(dtype if _core.get_enable_x64() else narrowed_type(dtype)),
+        np.dtype(narrow(dtype)),
         tuple(operator.index(size) for size in shape),
     )
     if kept not in (np.uint8, np.uint16, np.uint32, np.uint64):
         raise TypeError(f"rng_bit_generator: unsupported dtype {kept}")
-    state = _core.array(key if _core.get_enable_x64() else narrow(key))
+    state = _core.array(narrow(key))
     if (state.shape, str(state.dtype)) not in (((4,), "uint32"), ((2,), "uint64")):
         raise TypeError(
             f"rng_bit_generator: the key must be uint32[4] or uint64[2]; got {state.dtype}{list(state.shape)}"

@@ -23,8 +23,8 @@ from cotangent.jax.internals.stateful import (
     stateful_direct,
     stateful_vmap,
 )
-from cotangent.jax.internals.tracebacks import api_boundary
 from cotangent.jax.narrowing import check_int, narrow_tree, traceable
+from cotangent.jax.tracebacks import api_boundary
 
 __all__ = [
     "checkpoint",
@@ -55,9 +55,7 @@ def _narrow_arguments(function: Function) -> Function:
     @api_boundary
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if not _core.get_enable_x64():
-            args, kwargs = narrow_tree(args), narrow_tree(kwargs)
-        return function(*args, **kwargs)
+        return function(*narrow_tree(args), **narrow_tree(kwargs))
 
     return traceable(run)
 
@@ -90,12 +88,8 @@ def _direct(transform: Function) -> Function:
     @api_boundary
     @functools.wraps(transform)
     def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
-        if not _core.get_enable_x64():
-            args, kwargs = (
-                narrow_tree(args),
-                {key: value if callable(value) else narrow_tree(value) for key, value in kwargs.items()},
-            )
-        return transform(fun, *args, **kwargs)
+        named = {key: value if callable(value) else narrow_tree(value) for key, value in kwargs.items()}
+        return transform(fun, *narrow_tree(args), **named)
 
     return traceable(apply)
 
@@ -103,7 +97,7 @@ def _direct(transform: Function) -> Function:
 @api_boundary
 def _call_narrowed(function: Function, *args: Any) -> Any:
     """The function of derivatives that `vjp` and `linearize` return, on derivatives without 64 bits."""
-    return function(*(args if _core.get_enable_x64() else narrow_tree(args)))
+    return function(*narrow_tree(args))
 
 
 def _returning_linear(transform: Function) -> Function:
@@ -173,7 +167,7 @@ def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     """`ct.device_put` of arrays without 64 bits."""
     for leaf in tree_util.tree_leaves(x):
         check_int(leaf)
-    return ct.device_put(x if _core.get_enable_x64() else narrow_tree(x), device, **options)
+    return ct.device_put(narrow_tree(x), device, **options)
 
 
 def device_get(x: Any) -> Any:

@@ -44,11 +44,6 @@ from cotangent.jax.internals.references import (
     freeze,
     new_ref,
 )
-from cotangent.jax.internals.settings import (
-    config,
-    enable_x64,
-    threefry_partitionable,
-)
 from cotangent.jax.internals.sharded import shard_map, smap
 from cotangent.jax.internals.shards import Shard
 from cotangent.jax.internals.transforms import (
@@ -75,6 +70,11 @@ from cotangent.jax.internals.transforms import (
     jacrev as jacobian,
 )
 from cotangent.jax.names import JAX_VERSION
+from cotangent.jax.settings import (
+    config,
+    enable_x64,
+    threefry_partitionable,
+)
 
 __all__ = [
     "NamedSharding",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import cotangent.tree_util as own
-from cotangent.jax.internals.tracebacks import api_boundary
 from cotangent.jax.internals.trees import broadcast_prefix, prefix_errors
+from cotangent.jax.tracebacks import api_boundary
 
 __all__ = [
     "flatten_one_level",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cotangent.jax.internals.tracebacks import (
+from cotangent.jax.tracebacks import (
     register_exclusion,
 )
 

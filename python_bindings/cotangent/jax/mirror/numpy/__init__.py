@@ -11,7 +11,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._ops.dtypes import ScalarType
-from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function, narrowed_type
+from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
 
 __all__ = [
     "arange",
@@ -37,7 +37,7 @@ class _Wide(ScalarType):
 
     def __call__(self, x: Any = 0) -> Any:
         """A scalar, or an array of an array."""
-        return cnp.array(x, narrowed_type(self.dtype))
+        return cnp.array(x, narrow(self.dtype))
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other)
@@ -63,7 +63,7 @@ def result_type(*args: Any) -> Any:
 
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype that two have in common."""
-    return canonical(cnp.promote_types(narrowed_type(a), narrowed_type(b)))
+    return canonical(cnp.promote_types(narrow(a), narrow(b)))
 
 
 def shape(a: Any) -> Any:
@@ -112,7 +112,7 @@ def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def make(*args: Any, **kwargs: Any) -> Any:
         result = plain(*args, **kwargs)
-        return result if _core.get_enable_x64() else narrow(result)
+        return narrow(result)
 
     return make
 

@@ -10,11 +10,11 @@ import types
 from pathlib import Path
 from typing import Any
 
-from cotangent.jax.internals import settings, wording
+from cotangent.jax import settings, wording
 
 __all__ = ["UnfilteredStackTrace", "api_boundary", "include_frame", "register_exclusion"]
 
-_excluded = [str(Path(__file__).parents[2])]  # this package
+_excluded = [str(Path(__file__).parents[1])]  # this package
 _REMOVED = "For simplicity, frames of the package itself are left out above; jax_traceback_filtering=off shows them."
 
 
