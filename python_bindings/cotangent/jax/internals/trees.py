@@ -116,22 +116,25 @@ def _explain(difference: Difference) -> tuple[tuple[Any, ...], str, str, str]:
         counts = [len(tree_util.flatten_one_level(node)[0]) for node in (first, second)]
         mine, other = (f"{type(first)} with {n} child{'ren' if n != 1 else ''}" for n in counts)
         keys = " ".join(map(repr, _keys_of_one(first, second)))
-        return path, mine, other, f"the numbers of children do not match, with the symmetric difference of key sets: {{{keys}}}"
-    mine, other = (f"{type(node)} with pytree metadata {tree_util.flatten_one_level(node)[1]}" for node in (first, second))
+        return (
+            path,
+            mine,
+            other,
+            f"the numbers of children do not match, with the symmetric difference of key sets: {{{keys}}}",
+        )
+    mine, other = (
+        f"{type(node)} with pytree metadata {tree_util.flatten_one_level(node)[1]}" for node in (first, second)
+    )
     return path, mine, other, "the pytree node metadata does not match"
 
 
-def equality_errors(
-    tree1: Any, tree2: Any, is_leaf: IsLeaf = None
-) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf = None) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
     """For each place where two trees differ: its path, what each of them has there, and what follows."""
     found = _differences((), tree1, tree2, lambda *pair: all(_is_leaf(tree, is_leaf) for tree in pair))
     return map(_explain, found)
 
 
-def equality_errors_pytreedef(
-    tree1: PyTreeDef, tree2: PyTreeDef
-) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
+def equality_errors_pytreedef(tree1: PyTreeDef, tree2: PyTreeDef) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
     """`equality_errors` of two structures."""
     leaf = _Leaf()
     return equality_errors(*(tree.unflatten([leaf] * tree.num_leaves) for tree in (tree1, tree2)))
@@ -210,7 +213,9 @@ def _mismatch_here(kind: type, auxiliary: Any, count: int, value: Any) -> str | 
     children, own = tree_util.flatten_one_level(value)
     if own != auxiliary:
         return f"Mismatch custom node data: {auxiliary!r} != {own!r}; value: {value!r}."
-    return None if len(children) == count else f"Custom type arity mismatch: {len(children)} != {count}; value: {value!r}."
+    return (
+        None if len(children) == count else f"Custom type arity mismatch: {len(children)} != {count}; value: {value!r}."
+    )
 
 
 def checked_flatten_up_to(own: Callable[[PyTreeDef, Any], list[Any]]) -> Callable[[PyTreeDef, Any], list[Any]]:
