@@ -362,6 +362,9 @@ JitFunction.eval_shape = _eval_shape  # type: ignore[method-assign]
 # ---- jit -----------------------------------------------------------------------------------------------------------
 
 
+around_trace: Callable[[Function], Function] | None = None  # what is put around the capturing of a jitted function
+
+
 def _trace_jit(
     fun: Function,
     args: tuple[Any, ...],
@@ -562,7 +565,10 @@ def jitted_with(fun: Function, options: Options) -> JitFunction[..., Any]:
     """A jitted function, of options that `jit` has looked at."""
     signatures: list[Signature] = []
     trace = functools.partial(
-        _trace_jit, memory_limit=options.memory_limit, backend=options.backend or "llvm", signatures=signatures
+        _trace_jit if around_trace is None else around_trace(_trace_jit),
+        memory_limit=options.memory_limit,
+        backend=options.backend or "llvm",
+        signatures=signatures,
     )
     jitted = _core.make_jit(
         fun,

@@ -16,6 +16,7 @@ from cotangent import _core
 from cotangent._base import callbacks
 from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans
+from cotangent._transforms import staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
@@ -23,7 +24,8 @@ from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.mirror.errors import runtime_error_of
 from cotangent.jax.narrowing import narrow
-from cotangent.jax.tracebacks import api_boundary
+from cotangent.jax.tracebacks import api_boundary, leave
+from cotangent.jax.wording import CONVERSIONS, converting
 from cotangent.numpy import quantiles
 from cotangent.sharding import SingleDeviceSharding
 
@@ -43,7 +45,11 @@ def _trace(x: Array) -> Trace:
 
 def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
-        return own(x, narrow(y) if type(y) is np.ndarray else y)
+        try:
+            return own(x, narrow(y) if type(y) is np.ndarray else y)
+        except Exception:
+            leave()
+            raise
 
     return apply
 
@@ -111,11 +117,14 @@ def start() -> None:
     _core.set_flag("narrow", True)
     _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
+    staging.around_trace = api_boundary
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _custom.wrap("__call__", lambda own: api_boundary(unless_traced(own)))
     _structures.wrap("flatten_up_to", checked_flatten_up_to)
     _structures.set("__repr__", structure_text)
+    for name in CONVERSIONS:
+        _traced.set(name, converting(name, getattr(Traced, name)))
     _array.wrap("astype", _astype)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
@@ -134,5 +143,6 @@ def stop() -> None:
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)
     callbacks.raised_as = None
+    staging.around_trace = None
     for attributes in (_array, _traced, _sharding, _custom, _structures):
         attributes.restore()

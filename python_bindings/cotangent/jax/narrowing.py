@@ -73,6 +73,9 @@ def traceable(function: Callable[_P, _R]) -> Callable[_P, _R]:
             return function(*args, **kwargs)
         except TracerMetError:
             return through_trace(function, args, kwargs)  # type: ignore[no-any-return]
+        except Exception:
+            leave()
+            raise
 
     return run
 
@@ -140,8 +143,8 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except TracerMetError:
             return through_trace(run, args, kwargs)
-        except Exception as error:
-            leave(error)
+        except Exception:
+            leave()
             raise
 
     for name in _METHODS:

@@ -6,6 +6,7 @@ Functions that programs call as JAX's are `api_boundary` functions: what is rais
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -76,15 +77,17 @@ def api_boundary(fun: Any = None, **_: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
-        except Exception as error:
-            leave(error)
+        except Exception:
+            leave()
             raise  # which adds no frame
 
     return run
 
 
-def leave(error: Exception) -> None:
-    """What happens to an error that leaves the functions that programs call."""
+def leave() -> None:
+    """What happens to the error in flight where it leaves a function that programs call. No frame keeps it: that would be a cycle."""
+    error = sys.exception() if sys.version_info >= (3, 11) else sys.exc_info()[1]
+    assert error is not None
     wording.add_phrase(error)
     mode = settings.config.read("jax_traceback_filtering")
     if mode != "off":

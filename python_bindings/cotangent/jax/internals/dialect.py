@@ -137,8 +137,12 @@ def _evaluated(closed: Any) -> Callable[..., list[Any]]:
     return closed.results  # type: ignore[no-any-return]
 
 
-def _bind_call(*args: Any, jaxpr: Any, **_: Any) -> list[Any]:
-    return _evaluated(jaxpr)(*args)
+def _bind_call(*args: Any, jaxpr: Any = None, subfuns: Any = (), **_: Any) -> list[Any]:
+    """The results of a program, or of a function on its way through transformations, which becomes a part of what calls it."""
+    if jaxpr is not None:
+        return _evaluated(jaxpr)(*args)
+    (fun,) = subfuns
+    return list(fun.call_wrapped(*args))
 
 
 def _bind_elementwise(*args: Any, jaxpr: Any, **_: Any) -> list[Any]:
@@ -214,6 +218,7 @@ _BINDERS: dict[str, Callable[..., Any]] = {
     ),
     "call": _bind_call,
     "closed_call": _bind_call,
+    "core_call": _bind_call,
     "concatenate": lambda *xs, dimension: ct.lax.concatenate(xs, dimension),
     "cond": _bind_cond,
     "convert_element_type": lambda x, *, new_dtype, **_: ct.lax.convert_element_type(x, new_dtype),

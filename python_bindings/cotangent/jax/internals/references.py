@@ -249,12 +249,77 @@ class Ref:
         """Adds to all elements."""
         addupdate(self, ..., value)
 
+    @property
+    def at(self) -> _Indexer:
+        """``ref.at[index]``: a reference to the elements at an index."""
+        return _Indexer(self)
+
     def unsafe_buffer_pointer(self) -> int:
         """Where the array lies."""
         return int(self._current().unsafe_buffer_pointer())
 
     def __repr__(self) -> str:
         return repr(self._current()).replace("Array(", "Ref(", 1)
+
+
+class _Indexer:
+    """What makes views of a reference."""
+
+    def __init__(self, ref: Ref | RefView) -> None:
+        self._ref = ref
+
+    def __getitem__(self, index: Any) -> RefView:
+        return RefView(self._ref, index)
+
+
+class RefView:
+    """A reference to the elements at an index of another: reads and writes are those of the other.
+
+    >>> from cotangent.jax.internals.references import new_ref
+    >>> ref = new_ref(ct.numpy.zeros(3))
+    >>> ref.at[1:].at[0].set(2.0)
+    >>> ref
+    Ref([0., 2., 0.], dtype=float32)
+    """
+
+    def __init__(self, ref: Ref | RefView, index: Any) -> None:
+        self._ref = ref
+        self._index = index
+
+    @property
+    def at(self) -> _Indexer:
+        """``view.at[index]``: a reference to the elements at an index of these."""
+        return _Indexer(self)
+
+    def _current(self) -> Any:
+        return self._ref._current()[self._index]
+
+    def _replace(self, value: Any) -> None:
+        self._ref._replace(self._ref._current().at[self._index].set(value))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the elements."""
+        return tuple(self._current().shape)
+
+    @property
+    def dtype(self) -> Any:
+        """That of the array."""
+        return self._ref.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __ct_array__(self) -> Any:
+        base = self._ref
+        while isinstance(base, RefView):
+            base = base._ref
+        raise ReferenceAsArrayError(base)
+
+    __getitem__, __setitem__ = Ref.__getitem__, Ref.__setitem__
+    get, set, swap, addupdate = Ref.get, Ref.set, Ref.swap, Ref.addupdate
 
 
 def _strong(array: Any) -> Any:

@@ -52,7 +52,6 @@ Function = Callable[..., Any]
 def _narrow_arguments(function: Function) -> Function:
     """A transformed function on inputs without 64 bits."""
 
-    @api_boundary
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         return function(*narrow_tree(args), **narrow_tree(kwargs))
@@ -85,7 +84,6 @@ checkpoint = api_boundary(stateful_checkpoint(ct.checkpoint))
 def _direct(transform: Function) -> Function:
     """A transform that is given the values as well."""
 
-    @api_boundary
     @functools.wraps(transform)
     def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
         named = {key: value if callable(value) else narrow_tree(value) for key, value in kwargs.items()}
@@ -108,7 +106,7 @@ def _returning_linear(transform: Function) -> Function:
         value, linear, *aux = transform(fun, *args, **kwargs)
         return (value, tree_util.Partial(_call_narrowed, linear), *aux)
 
-    return apply
+    return api_boundary(apply)  # type: ignore[no-any-return]
 
 
 jvp = _direct(stateful_direct(ct.jvp))
