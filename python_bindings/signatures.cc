@@ -355,15 +355,15 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.
     const bool positional = paths[i].substr(0, 3) == "[0]";
     const std::string path = (positional ? "args" : "kwargs") + paths[i].substr(3);
-    std::optional<Aval> in_place = type_in_place(leaves[i].ptr());
-    if (in_place) {
+    std::optional<Aval> type = type_in_place(leaves[i].ptr());
+    if (type) {
       places.push_back(kHostPlace);
     } else {
       const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
       places.push_back(place_of(datum));
-      in_place = datum_aval(datum);
+      type = datum_aval(datum);
     }
-    const Aval aval = *in_place;
+    const Aval& aval = *type;
     entry->avals.push_back(aval);
     if (!self->donated_positions->empty() || !self->donated_names->empty()) {
       entry->donated.push_back(positional

@@ -56,8 +56,7 @@ def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _ufunc(own: Callable[..., Any]) -> Callable[..., Any]:
     def apply(x: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if not _core.get_enable_x64():
-            inputs = tuple(narrow(value) if isinstance(value, (np.ndarray, np.generic)) else value for value in inputs)
+        inputs = tuple(narrow(value) if isinstance(value, (np.ndarray, np.generic)) else value for value in inputs)
         return own(x, ufunc, method, *inputs, **kwargs)
 
     return apply

@@ -100,10 +100,14 @@ def _phrase_for(text: str) -> str | None:
 
 def add_phrase(error: BaseException) -> None:
     """Appends JAX's phrase to the text of an error that has one of our wordings; once."""
+    _append(error, _phrase_for)
+
+
+def _append(error: BaseException, phrase_for: Callable[[str], str | None]) -> None:
     if len(error.args) != 1 or not isinstance(error.args[0], str):
         return
     text = error.args[0]
-    phrase = _phrase_for(text)
+    phrase = phrase_for(text)
     if phrase is not None and phrase not in text:
         error.args = (f"{text}\n  {phrase}",)
 
@@ -125,9 +129,8 @@ def converting(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return own(x, *args, **kwargs)
         except ConcretizationError as error:
-            phrase = f"{CONVERSIONS[name]} with shape {x.dtype}[{','.join(map(str, x.shape))}]."
-            if phrase not in str(error) and len(error.args) == 1:
-                error.args = (f"{error.args[0]}\n  {phrase}",)
+            sizes = ",".join(map(str, x.shape))
+            _append(error, lambda _: f"{CONVERSIONS[name]} with shape {x.dtype}[{sizes}].")
             raise
 
     return functools.wraps(own)(convert)

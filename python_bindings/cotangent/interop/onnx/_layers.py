@@ -26,15 +26,30 @@ def _pads(
         max((-(-size // stride) - 1) * stride + extent - size, 0)
         for size, extent, stride in zip(sizes, extents, strides, strict=True)
     ]
-    return [(n // 2, n - n // 2) if auto_pad == "SAME_UPPER" else (n - n // 2, n // 2) for n in whole]
+    return [_halves(n, auto_pad) for n in whole]
+
+
+def _halves(n: int, auto_pad: str) -> tuple[int, int]:
+    """What is in front of an axis and behind it, of so much in all: the larger half is behind only for SAME_UPPER."""
+    return (n // 2, n - n // 2) if auto_pad == "SAME_UPPER" else (n - n // 2, n // 2)
+
+
+def _steps_and_gaps(
+    rank: int, strides: Sequence[int] | None, dilations: Sequence[int] | None
+) -> tuple[list[int], list[int]]:
+    return list(strides or [1] * rank), list(dilations or [1] * rank)
 
 
 def _extents(windows: Sequence[int], dilations: Sequence[int]) -> list[int]:
     return [(window - 1) * gap + 1 for window, gap in zip(windows, dilations, strict=True)]
 
 
+def _per_channel(v: Any, rank: int) -> Any:
+    return _core.array(v).reshape(-1, *[1] * (rank - 2))
+
+
 def _with_bias(x: Any, bias: Any) -> Any:
-    return x if bias is None else x + _core.array(bias).reshape(-1, *[1] * (x.ndim - 2))
+    return x if bias is None else x + _per_channel(bias, x.ndim)
 
 
 def _conv(
@@ -50,8 +65,7 @@ def _conv(
     strides: Sequence[int] | None = None,
 ) -> Any:
     x, w = _core.array(x), _core.array(w)
-    rank = x.ndim - 2
-    steps, gaps = list(strides or [1] * rank), list(dilations or [1] * rank)
+    steps, gaps = _steps_and_gaps(x.ndim - 2, strides, dilations)
     padding = _pads(x.shape[2:], _extents(w.shape[2:], gaps), steps, pads, auto_pad)
     return _with_bias(lax.conv_general_dilated(x, w, steps, padding, rhs_dilation=gaps, feature_group_count=group), b)
 
@@ -72,7 +86,7 @@ def _conv_transpose(
 ) -> Any:
     x, w = _core.array(x), _core.array(w)
     rank = x.ndim - 2
-    steps, gaps = list(strides or [1] * rank), list(dilations or [1] * rank)
+    steps, gaps = _steps_and_gaps(rank, strides, dilations)
     more = list(output_padding or [0] * rank)
     extents = _extents(w.shape[2:], gaps)
     if output_shape is not None or auto_pad.startswith("SAME"):
@@ -81,8 +95,7 @@ def _conv_transpose(
             step * (n - 1) + extra + extent - size
             for step, n, extra, extent, size in zip(steps, x.shape[2:], more, extents, wanted, strict=True)
         ]
-        # Of what is too much, which is cut off, the larger half is in front only for SAME_LOWER... as the standard says of SAME_UPPER.
-        sides = [(n // 2, n - n // 2) if auto_pad == "SAME_UPPER" else (n - n // 2, n // 2) for n in whole]
+        sides = [_halves(n, auto_pad) for n in whole]  # of what is too much, which is cut off
     else:
         sides = _pads(x.shape[2:], extents, steps, pads, auto_pad)
     # The filters, turned round, over the input's elements with gaps between them.
@@ -109,8 +122,7 @@ def _windows(
     ceil_mode: int,
 ) -> tuple[list[int], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
     """Strides, dilations, what is added by the model, and by it and by places that are counted in part."""
-    rank = x.ndim - 2
-    steps, gaps = list(strides or [1] * rank), list(dilations or [1] * rank)
+    steps, gaps = _steps_and_gaps(x.ndim - 2, strides, dilations)
     extents = _extents(kernel, gaps)
     added = _pads(x.shape[2:], extents, steps, pads, auto_pad)
     if not ceil_mode or auto_pad != "NOTSET":
@@ -175,10 +187,6 @@ def _over_space(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # ---- Normalizations --------------------------------------------------------------------------------------------------
-
-
-def _per_channel(v: Any, rank: int) -> Any:
-    return _core.array(v).reshape(-1, *[1] * (rank - 2))
 
 
 def _batch_normalization(

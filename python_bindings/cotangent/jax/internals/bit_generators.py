@@ -119,10 +119,8 @@ def rng_bit_generator(
         TypeError: the dtype of the bits, or the shape or dtype of the state, is another.
     """
     del out_sharding
-    kept, sizes = (
-        np.dtype(narrow(dtype)),
-        tuple(operator.index(size) for size in shape),
-    )
+    kept = np.dtype(narrow(dtype))
+    sizes = tuple(operator.index(size) for size in shape)
     if kept not in (np.uint8, np.uint16, np.uint32, np.uint64):
         raise TypeError(f"rng_bit_generator: unsupported dtype {kept}")
     state = _core.array(narrow(key))

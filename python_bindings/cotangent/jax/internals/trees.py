@@ -163,6 +163,11 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
         if not found:
             raise
         raise found[0]("broadcast_prefix prefix_tree") from None
+    return _repeated(leaves, parts)
+
+
+def _repeated(leaves: Sequence[Any], parts: Sequence[Any]) -> list[Any]:
+    """Each leaf as often as the tree beside it has leaves."""
     counts = [tree_util.tree_structure(part).num_leaves for part in parts]
     return [leaf for leaf, count in zip(leaves, counts, strict=True) for _ in range(count)]
 
@@ -172,9 +177,7 @@ def broadcast_flattened_prefix_with_treedef(
 ) -> list[Any]:
     """`broadcast_prefix` of flattened trees."""
     full = full_treedef.unflatten([_Leaf()] * full_treedef.num_leaves)
-    parts = prefix_treedef.flatten_up_to(full)
-    counts = [tree_util.tree_structure(part).num_leaves for part in parts]
-    return [leaf for leaf, count in zip(prefix_leaves, counts, strict=True) for _ in range(count)]
+    return _repeated(prefix_leaves, prefix_treedef.flatten_up_to(full))
 
 
 def mismatch(structure: PyTreeDef, value: Any) -> str | None:

@@ -43,7 +43,7 @@ def to_complex_dtype(dtype: Any) -> Any:
 
 def default_int_dtype() -> Any:
     """That of Python's ints."""
-    return canonical(np.dtype("int64"))
+    return _core.default_int_dtype()
 
 
 def default_uint_dtype() -> Any:
@@ -53,12 +53,12 @@ def default_uint_dtype() -> Any:
 
 def default_float_dtype() -> Any:
     """That of Python's floats."""
-    return canonical(np.dtype("float64"))
+    return _core.default_float_dtype()
 
 
 def default_complex_dtype() -> Any:
     """That of Python's complex numbers."""
-    return canonical(np.dtype("complex128"))
+    return _core.default_complex_dtype()
 
 
 def to_numeric_dtype(dtype: Any) -> Any:
