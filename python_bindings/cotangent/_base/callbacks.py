@@ -23,6 +23,8 @@ from cotangent.errors import ConcretizationError
 
 # What the exceptions of callbacks become; `cotangent.jax` makes them JAX's. None: they stay what they are.
 raised_as: Callable[[Exception], Exception] | None = None
+# What callbacks are given for an array of NumPy; `cotangent.jax` gives them arrays of JAX's. None: NumPy's.
+given_as: Callable[[np.ndarray[Any, Any]], Any] | None = None
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
@@ -43,7 +45,7 @@ class _Adapter:
         self.static = static  # (position, value) of leaves that are no arrays
 
     def __call__(self, arrays: list[np.ndarray[Any, Any]]) -> Sequence[Any]:
-        leaves: list[Any] = list(arrays)
+        leaves: list[Any] = list(arrays) if given_as is None else [given_as(array) for array in arrays]
         for position, value in self.static:
             leaves.insert(position, value)
         args, kwargs = self.structure.unflatten(leaves)

@@ -77,6 +77,13 @@ def _round(own: Callable[..., Any]) -> Callable[..., Any]:
     return rounded
 
 
+def _compile(own: Callable[..., Any]) -> Callable[..., Any]:
+    def compile(x: Any, compiler_options: Any = None, **_: Any) -> Any:  # noqa: A001 (JAX's name)
+        return own(x)  # the options are those of another compiler
+
+    return compile
+
+
 class _Attributes:
     """Members of a class that are replaced, and put back."""
 
@@ -106,6 +113,7 @@ class _Attributes:
 
 _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
 _custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
+_lowered = _Attributes(staging.Lowered)
 
 
 def start() -> None:
@@ -116,6 +124,7 @@ def start() -> None:
     _core.set_flag("narrow", True)
     _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
+    callbacks.given_as = _core.array
     staging.around_trace = api_boundary
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
@@ -124,6 +133,7 @@ def start() -> None:
     _structures.set("__repr__", structure_text)
     for name in CONVERSIONS:
         _traced.set(name, converting(name, getattr(Traced, name)))
+    _lowered.wrap("compile", _compile)
     _array.wrap("astype", _astype)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
@@ -142,6 +152,7 @@ def stop() -> None:
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)
     callbacks.raised_as = None
+    callbacks.given_as = None
     staging.around_trace = None
-    for attributes in (_array, _traced, _sharding, _custom, _structures):
+    for attributes in (_array, _traced, _sharding, _custom, _structures, _lowered):
         attributes.restore()

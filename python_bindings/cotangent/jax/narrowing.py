@@ -46,6 +46,8 @@ _NARROW_NAMES = {name: slim for wide, slim in _NARROW.items() for name in (str(w
 _COMPUTING = ("jax.numpy", "jax.lax", "jax.nn", "jax.random", "jax.scipy", "jax.image", "jax.ops", "jax.dtypes")
 # Functions that say what a dtype is, one of 64 bits included.
 _ABOUT_DTYPES = ("can_cast", "dtype", "finfo", "iinfo", "isdtype", "issubdtype")
+# Functions that write what they are given into files.
+_WRITING = ("save", "savez", "savez_compressed")
 # Parts of a ufunc beside its call.
 _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat")
 
@@ -184,7 +186,7 @@ def narrowed(value: Any, module: str) -> Any:
     """What a name of a module of JAX stands for, given what it is here."""
     if not module.startswith(_COMPUTING) or isinstance(value, (type, types.ModuleType)) or not callable(value):
         return value
-    if getattr(value, "__name__", "") in _ABOUT_DTYPES:
+    if getattr(value, "__name__", "") in (*_ABOUT_DTYPES, *_WRITING):
         return value
     # One wrapper a function, however many names it has: programs compare functions by identity.
     found = _wrapped.get(id(value))

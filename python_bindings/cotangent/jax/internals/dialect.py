@@ -11,8 +11,9 @@ from typing import Any
 
 import cotangent as ct
 from cotangent import _core
+from cotangent.jax.internals.indexing_words import INDEXING_BINDERS
 
-__all__ = ["HAS_MANY_RESULTS", "bind_by_jax_name", "in_jax_words"]
+__all__ = ["BINDERS", "HAS_MANY_RESULTS", "bind_by_jax_name", "in_jax_words"]
 
 Params = dict[str, Any]
 
@@ -30,6 +31,9 @@ _NAMES = {
     "subtract": "sub",
     "tag": "name",
 }
+
+# Functions of elements, where they are called otherwise.
+_ELEMENTWISE_NAMES = {"i0e": "bessel_i0e", "i1e": "bessel_i1e"}
 
 # Those whose `bind` returns a list.
 HAS_MANY_RESULTS = frozenset(
@@ -124,8 +128,11 @@ def _is_ours_alone(params: Params) -> bool:
 
 def in_jax_words(name: str, params: Params, out: Any) -> tuple[str, Params, tuple[int, ...] | None]:
     """The name of an operation of ours, its parameters and the order of its operands, in JAX's words."""
-    if name == "elementwise" and hasattr(ct.lax, str(params.get("name"))):
-        return str(params["name"]), {}, None
+    if name == "elementwise":
+        function = str(params.get("name")).removeprefix("_")
+        function = _ELEMENTWISE_NAMES.get(function, function)
+        if hasattr(ct.lax, function):
+            return function, {}, None
     form = None if _is_ours_alone(params) else _PARAMS.get(name)
     return _NAMES.get(name, name), params if form is None else form(dict(params), out), _ORDER.get(name)
 
@@ -156,12 +163,18 @@ def _bind_custom(*args: Any, call_jaxpr: Any, **_: Any) -> list[Any]:
     return _evaluated(call_jaxpr)(*args)
 
 
-def _bind_custom_jvp(*args: Any, call_jaxpr: Any = None, subfuns: tuple[Any, ...] = (), **_: Any) -> list[Any]:
+def _bind_custom_jvp(
+    *args: Any, call_jaxpr: Any = None, jvp_jaxpr_fun: Any = None, subfuns: tuple[Any, ...] = (), **_: Any
+) -> list[Any]:
     """A function with its derivative: a program, or both of them as functions of flat lists, which may also come before the operands."""
     if call_jaxpr is not None:
-        return _bind_custom(*args, call_jaxpr=call_jaxpr)
-    fun, jvp, *operands = (*subfuns, *args)
-    function = ct.custom_jvp(lambda *xs: tuple(fun.call_wrapped(*xs)))
+        fun, jvp, operands = call_jaxpr.results, jvp_jaxpr_fun, list(args)
+    else:
+        wrapped, jvp, *operands = (*subfuns, *args)
+        fun = wrapped.call_wrapped
+    if jvp is None:
+        return list(fun(*operands))
+    function = ct.custom_jvp(lambda *xs: tuple(fun(*xs)))
 
     def rule(primals: Any, tangents: Any) -> Any:
         results = jvp.call_wrapped(*primals, *tangents)
@@ -212,7 +225,7 @@ def _bind_reduction(name: str) -> Callable[..., Any]:
     return lambda x, *, axes, **_: _core.bind(name, [x], axes=axes)
 
 
-_BINDERS: dict[str, Callable[..., Any]] = {
+BINDERS: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": lambda x, *, shape, broadcast_dimensions, **_: ct.lax.broadcast_in_dim(
         x, shape, broadcast_dimensions
     ),
@@ -229,6 +242,7 @@ _BINDERS: dict[str, Callable[..., Any]] = {
     ),
     "dynamic_slice": lambda x, *starts, slice_sizes: ct.lax.dynamic_slice(x, starts, slice_sizes),
     "dynamic_update_slice": lambda x, update, *starts: ct.lax.dynamic_update_slice(x, update, starts),
+    **INDEXING_BINDERS,
     "elementwise": _bind_elementwise,
     "integer_pow": lambda x, *, y: ct.lax.integer_pow(x, y),
     "iota": lambda *, dtype, shape, dimension, **_: ct.lax.broadcasted_iota(dtype, shape, dimension),
@@ -253,7 +267,7 @@ _BINDERS: dict[str, Callable[..., Any]] = {
 
 def bind_by_jax_name(name: str, args: tuple[Any, ...], params: Params) -> list[Any]:
     """The results of an operation with JAX's name and parameters."""
-    binder = None if _is_ours_alone(params) else _BINDERS.get(name)
+    binder = None if _is_ours_alone(params) else BINDERS.get(name)
     if binder is None and not params:
         binder = getattr(ct.lax, name, None)
     found = _core.bind(name, list(args), **params) if binder is None else binder(*args, **params)

@@ -13,13 +13,17 @@ from typing import Any
 
 import numpy as np
 
+import cotangent as ct
 from cotangent import _core, ir
 from cotangent._base.attributes import from_attribute
 from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten_arguments, function_name, wraps
 from cotangent._core import Graph
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray, own_trace, typeof
 from cotangent.jax.internals.dialect import HAS_MANY_RESULTS, bind_by_jax_name, in_jax_words
-from cotangent.jax.internals.primitives import OWNERS, Primitive
+from cotangent.jax.internals.functions import wrap_init
+from cotangent.jax.internals.indexing_words import INDEXING_NAMES, indexing_params
+from cotangent.jax.internals.primitives import OWNERS, Primitive, to_be_shown
+from cotangent.jax.internals.source_info import SourceInfo
 from cotangent.jax.names import NAMES
 from cotangent.jax.narrowing import narrow_tree, traceable
 
@@ -92,6 +96,13 @@ class BuiltIn(Primitive):
         results = bind_by_jax_name(self.name, args, params)
         return results if self.multiple_results else results[0]
 
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The functions that `bind` takes, and the parameters; a function with its derivative is two, among these."""
+        if self.name != "custom_jvp_call" or "call_jaxpr" not in params:
+            return super().get_bind_params(params)
+        rest = {key: value for key, value in params.items() if key not in ("call_jaxpr", "jvp_jaxpr_fun", "num_consts")}
+        return [], {**rest, "subfuns": (wrap_init(params["call_jaxpr"].results), params["jvp_jaxpr_fun"])}
+
 
 _built_in: dict[str, BuiltIn] = {}
 
@@ -105,7 +116,7 @@ class JaxprEqn:
     primitive: Any
     params: dict[str, Any]
     effects: Any = frozenset()
-    source_info: Any = None
+    source_info: Any = SourceInfo()
     ctx: Any = None
     _source: tuple[Graph, int, tuple[int, ...] | None] | None = None  # where ours is, and its operands among these
 
@@ -332,11 +343,33 @@ def _literal(value: Any, dtype: Any) -> Any:
     )
     if dtype in plain or np.dtype(dtype).kind == "V":
         return value
-    return np.dtype(dtype).type(complex(*value) if isinstance(value, (list, tuple)) else value)
+    kind = np.dtype(dtype)
+    if kind == np.uint64 and value < 0:  # held by its bits
+        value += 2**64
+    return kind.type(complex(*value) if isinstance(value, (list, tuple)) else value)
 
 
 def _filling(aval: ShapedArray) -> dict[str, Any]:
     return {"shape": aval.shape, "broadcast_dimensions": (), "sharding": None}
+
+
+def _column(indices: Any) -> JaxprEqn:
+    """Indices with an axis of size 1 behind theirs, as JAX's operations have them."""
+    shape = (*indices.aval.shape, 1)
+    params = {"shape": shape, "broadcast_dimensions": tuple(range(len(shape) - 1)), "sharding": None}
+    return JaxprEqn([indices], [Var(indices.aval.update(shape=shape))], built_in("broadcast_in_dim"), params)
+
+
+def _derivative_of(graph: Graph, index: int) -> Callable[..., list[Any]]:
+    """The function of operands and their tangents that gives the results of an equation and theirs, by its own rule."""
+
+    def jvp(*args: Any) -> list[Any]:
+        half = len(args) // 2
+        run = lambda *xs: tuple(graph.bind_equation(index, list(xs), {}))  # noqa: E731
+        values, tangents = ct.jvp(run, args[:half], args[half:])
+        return [*values, *tangents]
+
+    return jvp
 
 
 def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = None) -> ClosedJaxpr:
@@ -354,15 +387,22 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
                 continue
             primitive, params = built_in("broadcast_in_dim"), _filling(avals[0])
             invars = [literal]
+        elif eqn.primitive in INDEXING_NAMES:
+            params = indexing_params(eqn.primitive, dict(eqn.attributes), invars[0].aval, invars[1].aval)
+            column = _column(invars[1])
+            eqns.append(column)
+            invars[1] = column.outvars[0]
+            primitive, order = built_in(INDEXING_NAMES[eqn.primitive]), None
         else:
             primitive, params, order = _words(eqn, avals[0] if avals else None)
             if order is not None:
                 invars = [invars[i] for i in order]
+        if eqn.primitive == "custom_jvp":
+            params["jvp_jaxpr_fun"] = wrap_init(_derivative_of(graph, index))
         outvars = [Var(aval) for aval in avals]
         variables.update(zip(eqn.outputs, outvars, strict=True))
-        eqns.append(
-            JaxprEqn(invars, outvars, primitive, params, source_info=eqn.location, _source=(graph, index, order))
-        )
+        source = None if eqn.primitive in INDEXING_NAMES or eqn.primitive in OWNERS else (graph, index, order)
+        eqns.append(JaxprEqn(invars, outvars, primitive, params, source_info=SourceInfo(location=eqn.location), _source=source))
     count = graph.num_inputs if inputs is None else inputs
     jaxpr = Jaxpr(
         [variables[index] for index in range(count, graph.num_inputs)],
@@ -382,7 +422,8 @@ def captured(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     """The program of a function of arrays or types of arrays, and these."""
     name = function_name(fun)
     leaves, structure = flatten_arguments((args, kwargs), name, described=True)
-    return capture(fun, leaves, structure, "jit", name=name), leaves
+    with to_be_shown():
+        return capture(fun, leaves, structure, "jit", name=name), leaves
 
 
 def make_jaxpr(
@@ -474,7 +515,7 @@ def new_jaxpr_eqn(
     source_info: Any = None, ctx: Any = None,
 ) -> JaxprEqn:  # fmt: skip
     """An equation of the library's own."""
-    return JaxprEqn(list(invars), list(outvars), primitive, params, effects, source_info, ctx)
+    return JaxprEqn(list(invars), list(outvars), primitive, params, effects, source_info or SourceInfo(), ctx)
 
 
 def built_in(name: str) -> BuiltIn:
@@ -482,7 +523,16 @@ def built_in(name: str) -> BuiltIn:
     return _built_in.setdefault(name, BuiltIn(name))
 
 
+# What operations are called, where it is not what they are found under.
+_NAMES_OF_PRIMITIVES = {
+    "add_jaxvals_p": "add_any",
+    "linear_solve_p": "custom_linear_solve",
+    "remat_p": "remat2",
+    **{f"scatter_{what}_p": f"scatter-{what}" for what in ("add", "max", "min", "mul", "sub")},
+}
+
+
 def built_ins_named_in(module: str, besides: Sequence[str] = ()) -> dict[str, BuiltIn]:
     """The operations that a module of JAX's has under names that end with ``_p``, by these names."""
     names = [name for name in NAMES[module] if name.endswith("_p") and name not in besides]
-    return {name: built_in(name.removesuffix("_p")) for name in names}
+    return {name: built_in(_NAMES_OF_PRIMITIVES.get(name, name.removesuffix("_p"))) for name in names}

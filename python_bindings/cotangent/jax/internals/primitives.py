@@ -6,18 +6,21 @@ rules in any order, after the primitive was made. A transform that needs a rule 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cotangent import _core, extend
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct
 from cotangent.jax.internals.avals import UndefinedPrimal, Zero, own_trace, set_current_trace, shaped, typeof
+from cotangent.jax.internals.lowerings import NotWrittenError, Registry, lowered, lowerings
 
 __all__ = [
     "OWNERS",
+    "Params",
     "Primitive",
-    "Registry",
     "axis_primitive_batchers",
     "defbroadcasting",
     "defjvp",
@@ -25,32 +28,20 @@ __all__ = [
     "deflinear2",
     "defvectorized",
     "fancy_primitive_batchers",
-    "lower_fun",
-    "lowerings",
+    "is_shown",
     "primitive_batchers",
     "primitive_jvps",
     "primitive_transposes",
-    "register_lowering",
+    "to_be_shown",
 ]
 
 Rule = Callable[..., Any]
-
-
-class Registry(dict[Any, Rule]):
-    """Rules by primitive. It counts changes, after which primitives are defined anew."""
-
-    changes = 0
-
-    def __setitem__(self, primitive: Any, rule: Rule) -> None:
-        Registry.changes += 1
-        super().__setitem__(primitive, rule)
 
 
 primitive_jvps = Registry()
 primitive_transposes = Registry()
 primitive_batchers = Registry()
 fancy_primitive_batchers = Registry()
-lowerings = Registry()
 
 
 class _AxisBatchers:
@@ -69,14 +60,14 @@ _numbers = itertools.count()
 OWNERS: dict[str, Primitive] = {}  # by the names that they have in graphs
 
 
-class _Params:
+class Params:
     """The parameters of one binding. They may be anything; two whose values are equal, and can tell so, are equal."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Params) or self.values.keys() != other.values.keys():
+        if not isinstance(other, Params) or self.values.keys() != other.values.keys():
             return False
         try:
             return all(x is other.values[key] or _equal(x, other.values[key]) for key, x in self.values.items())
@@ -91,6 +82,28 @@ def _equal(x: Any, y: Any) -> bool:
     return type(x) is type(y) and not isinstance(x, float) and bool(x == y)
 
 
+class _Mode(threading.local):
+    shows = False
+
+
+_mode = _Mode()
+
+
+@contextlib.contextmanager
+def to_be_shown() -> Iterator[None]:
+    """A scope in which programs are captured to be shown: operations of libraries are recorded whether or not their results are used."""
+    before, _mode.shows = _mode.shows, True
+    try:
+        yield
+    finally:
+        _mode.shows = before
+
+
+def is_shown() -> bool:
+    """Whether what is captured now is to be shown."""
+    return _mode.shows
+
+
 class Primitive:
     """An operation with rules, as libraries for JAX define it."""
 
@@ -102,7 +115,7 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._defined: tuple[int, extend.Primitive] | None = None
+        self._defined: dict[bool, tuple[int, extend.Primitive]] = {}
 
     def __repr__(self) -> str:
         return self.name
@@ -153,9 +166,12 @@ class Primitive:
             return trace.process_primitive(self, args, params)
         if self._is_computed() and not any(_core.is_traced(arg) for arg in args):
             return self.impl(*args, **params)
-        if self._defined is None or self._defined[0] != Registry.changes:
-            self._defined = Registry.changes, self._define()
-        return self._defined[1](*args, _params=_Params(params))
+        kept = _mode.shows
+        changes, defined = self._defined.get(kept, (-1, None))
+        if defined is None or changes != Registry.changes:
+            defined = self._define(kept)
+            self._defined[kept] = Registry.changes, defined
+        return defined(*args, _params=Params(params))
 
     def bind_with_trace(self, trace: Any, args: Sequence[Any], *avals_and_params: Any) -> Any:
         """Its results in a trace; the parameters are the last argument."""
@@ -169,7 +185,7 @@ class Primitive:
     def _results(self, results: Any) -> Any:
         return list(results) if self.multiple_results else results
 
-    def _define(self) -> extend.Primitive:
+    def _define(self, kept: bool) -> extend.Primitive:
         name = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in self.name)
         rules: dict[str, Any] = {}
         if self in primitive_jvps:
@@ -191,6 +207,7 @@ class Primitive:
             type=self._type,
             expand=self._expand,
             multiple_results=self.multiple_results,
+            has_side_effects=kept,  # which are not dropped
             **rules,
         )
 
@@ -202,20 +219,25 @@ class Primitive:
 
         return rule
 
-    def _type(self, *operands: Any, _params: _Params) -> Any:
+    def _type(self, *operands: Any, _params: Params) -> Any:
         return self._results(self._types([shaped(x) for x in operands], _params.values))
 
-    def _expand(self, *operands: Any, _params: _Params) -> Any:
-        lowering = lowerings.get(self)
-        if getattr(lowering, "_is_python", False):
-            return self._results(lowering(*operands, **_params.values))  # type: ignore[misc]
+    def _expand(self, *operands: Any, _params: Params) -> Any:
+        unwritten: NotWrittenError | None = None
+        if self in lowerings:
+            try:
+                types = self._types([shaped(x) for x in operands], _params.values)
+                found = lowered(self, types if self.multiple_results else [types], operands, _params.values)
+                return found if self.multiple_results else found[0]
+            except NotWrittenError as error:
+                unwritten = error
         if not self._is_computed():
             raise NotImplementedError(
                 f"'{self.name}' has no rule that computes it here: def_impl, or mlir.register_lowering with mlir.lower_fun"
-            )
+            ) from unwritten
         return self._results(self.impl(*operands, **_params.values))
 
-    def _jvp(self, primals: Any, tangents: Any, *, _params: _Params) -> Any:
+    def _jvp(self, primals: Any, tangents: Any, *, _params: Params) -> Any:
         given = [
             Zero(typeof(x).to_tangent_aval()) if tangent is None else tangent
             for x, tangent in zip(primals, tangents, strict=True)
@@ -225,13 +247,13 @@ class Primitive:
             return list(out), [_none_if_zero(t) for t in tangent_out]
         return out, _none_if_zero(tangent_out)
 
-    def _linear_jvp(self, primals: Any, tangents: Any, *, _params: _Params) -> Any:
+    def _linear_jvp(self, primals: Any, tangents: Any, *, _params: Params) -> Any:
         zeros = [
             Zero.from_primal_value(x).instantiate() if t is None else t for x, t in zip(primals, tangents, strict=True)
         ]
         return self.bind(*primals, **_params.values), self.bind(*zeros, **_params.values)
 
-    def _transpose(self, cotangent: Any, *operands: Any, _params: _Params) -> Any:
+    def _transpose(self, cotangent: Any, *operands: Any, _params: Params) -> Any:
         given = [UndefinedPrimal(shaped(x)) if isinstance(x, ShapeDtypeStruct) else x for x in operands]
         if self.multiple_results:
             given_types = [x.aval if isinstance(x, UndefinedPrimal) else typeof(x) for x in given]
@@ -245,7 +267,7 @@ class Primitive:
             None if not isinstance(x, UndefinedPrimal) else _none_if_zero(c) for c, x in zip(found, given, strict=True)
         ]
 
-    def _batch(self, operands: Any, axes: Any, *, _params: _Params) -> Any:
+    def _batch(self, operands: Any, axes: Any, *, _params: Params) -> Any:
         if self in primitive_batchers:
             out, axis = primitive_batchers[self](tuple(operands), tuple(axes), **_params.values)
         else:
@@ -267,25 +289,6 @@ class AxisData:
 
 def _none_if_zero(tangent: Any) -> Any:
     return None if tangent is None or type(tangent) is Zero or getattr(tangent, "dtype", None) == FLOAT0 else tangent
-
-
-def lower_fun(function: Rule, multiple_results: bool = True) -> Rule:
-    """A lowering rule that is a function of arrays: the only kind that is of use here."""
-
-    def rule(*args: Any, **params: Any) -> Any:
-        return function(*args, **params)
-
-    rule._is_python = True  # type: ignore[attr-defined]
-    return rule
-
-
-def register_lowering(primitive: Any, rule: Rule | None = None, platform: str | None = None, **_: Any) -> Any:
-    """Says how a primitive is compiled. Rules that write MLIR are kept and not used: `def_impl` says what they compute."""
-    if rule is None:
-        return lambda given: register_lowering(primitive, given, platform)
-    if platform in (None, "cpu"):
-        lowerings[primitive] = rule
-    return rule
 
 
 def deflinear(primitive: Primitive, rule: Rule) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
-from cotangent._core import Array
+from cotangent._core import Array, JitFunction
 from cotangent.jax.internals import references
 from cotangent.jax.internals.references import Frame
 from cotangent.jax.internals.stateful import (
@@ -66,7 +67,11 @@ def _decorator(transform: Function) -> Function:
     def apply(fun: Any = None, *args: Any, **kwargs: Any) -> Any:
         if fun is None:
             return lambda given: bounded(given, *args, **kwargs)
-        return _narrow_arguments(transform(fun, *args, **kwargs))
+        made = _narrow_arguments(transform(fun, *args, **kwargs))
+        if not isinstance(fun, (types.FunctionType, types.MethodType, functools.partial, JitFunction)):
+            for name, value in getattr(fun, "__dict__", {}).items():  # of an object that is called, as JAX does
+                vars(made).setdefault(name, value)
+        return made
 
     bounded: Function = api_boundary(apply)
     return bounded

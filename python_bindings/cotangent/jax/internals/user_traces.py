@@ -23,8 +23,7 @@ from cotangent._core import Array
 from cotangent.errors import ConcretizationError
 from cotangent.jax import narrowing
 from cotangent.jax.internals.avals import ShapedArray, Trace, own_trace, shaped
-from cotangent.jax.internals.functions import wrap_init
-from cotangent.jax.internals.jaxprs import Literal, as_operand, captured, closed_jaxpr_of, eval_jaxpr
+from cotangent.jax.internals.jaxprs import Literal, as_operand, captured, closed_jaxpr_of
 from cotangent.jax.narrowing import TracerMetError
 
 __all__ = ["TraceTag", "Tracer", "through_trace", "unless_traced"]
@@ -123,15 +122,9 @@ def _processed(trace: Trace, closed: Any, tracers: list[Any]) -> list[Any]:
 
 def _process(trace: Trace, eqn: Any, operands: list[Any]) -> list[Any]:
     if eqn.primitive.name == "custom_jvp_call":
-        closed = eqn.params["call_jaxpr"]
-
-        def jvp(*args: Any) -> list[Any]:
-            primals, tangents = args[: len(operands)], args[len(operands) :]
-            values, derivatives = ct.jvp(lambda *xs: tuple(eqn.evaluate(*xs)), primals, tangents)
-            return [*values, *derivatives]
-
-        fun = wrap_init(lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args))
-        return list(trace.process_custom_jvp_call(eqn.primitive, fun, wrap_init(jvp), operands, symbolic_zeros=False))
+        _, params = eqn.primitive.get_bind_params(eqn.params)
+        fun, jvp = params["subfuns"]
+        return list(trace.process_custom_jvp_call(eqn.primitive, fun, jvp, operands, symbolic_zeros=False))
     found = trace.process_primitive(eqn.primitive, operands, eqn.params)
     return list(found) if eqn.primitive.multiple_results else [found]
 

@@ -20,11 +20,13 @@ def runtime_error_of(error: Exception) -> Exception:
     """What a program raises for the exception of a callback: a `JaxRuntimeError`, which is also of the exception's own class."""
     if isinstance(error, JaxRuntimeError):
         return error
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     try:
-        members = {"__str__": lambda _: str(error)}
-        made: Exception = type(type(error).__name__, (JaxRuntimeError, type(error)), members)(*error.args)
+        members = {"__str__": lambda _: f"{name}: {error}"}  # as the last line of the traceback in JAX's text
+        made: Exception = type(kind.__name__, (JaxRuntimeError, kind), members)(*error.args)
     except TypeError:  # classes that cannot be joined, or want other arguments
-        made = JaxRuntimeError(f"{type(error).__name__}: {error}")
+        made = JaxRuntimeError(f"{name}: {error}")
     return made
 
 

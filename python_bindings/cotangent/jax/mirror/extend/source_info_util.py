@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from cotangent.jax.tracebacks import (
-    register_exclusion,
-)
+from cotangent.jax.internals import source_info
+from cotangent.jax.internals.source_info import *  # noqa: F403
+from cotangent.jax.tracebacks import register_exclusion
 
-__all__ = [
-    "register_exclusion",
-]
+__all__ = [*source_info.__all__, "register_exclusion"]

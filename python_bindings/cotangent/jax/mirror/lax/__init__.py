@@ -12,6 +12,7 @@ from cotangent.jax.internals import stateful
 from cotangent.jax.internals.bit_generators import RandomAlgorithm, rng_bit_generator
 from cotangent.jax.internals.jaxprs import built_ins_named_in
 from cotangent.jax.internals.meshes import with_sharding_constraint
+from cotangent.jax.internals.shown import SHOWN
 from cotangent.jax.narrowing import narrowed_function
 from cotangent.lax import ConvDimensionNumbers
 
@@ -57,6 +58,11 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     """A shape as an array."""
     return cnp.array(shape, "int32")
 
+
+# One operation each in programs that are shown.
+_SHOWN = {name: narrowed_function(function) for name, function in SHOWN.items()}
+globals().update(_SHOWN)
+__all__ += list(_SHOWN)
 
 # What programs of `make_jaxpr` are searched for: ``eqn.primitive is jax.lax.sin_p``.
 _PRIMITIVES = built_ins_named_in("jax.lax")
