@@ -20,12 +20,14 @@ from cotangent._transforms import staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
+from cotangent.jax.internals.shown import SHOWN
 from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.mirror.errors import runtime_error_of
 from cotangent.jax.narrowing import narrow
 from cotangent.jax.tracebacks import api_boundary, leave
 from cotangent.jax.wording import CONVERSIONS, converting
+from cotangent.lax import convolution
 from cotangent.numpy import quantiles
 from cotangent.sharding import SingleDeviceSharding
 
@@ -113,7 +115,7 @@ class _Attributes:
 
 _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
 _custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
-_lowered = _Attributes(staging.Lowered)
+_lowered, _convolution = _Attributes(staging.Lowered), _Attributes(convolution)
 
 
 def start() -> None:
@@ -134,6 +136,7 @@ def start() -> None:
     for name in CONVERSIONS:
         _traced.set(name, converting(name, getattr(Traced, name)))
     _lowered.wrap("compile", _compile)
+    _convolution.set("conv_general_dilated", SHOWN["conv_general_dilated"])  # which the other convolutions call
     _array.wrap("astype", _astype)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
@@ -154,5 +157,5 @@ def stop() -> None:
     callbacks.raised_as = None
     callbacks.given_as = None
     staging.around_trace = None
-    for attributes in (_array, _traced, _sharding, _custom, _structures, _lowered):
+    for attributes in (_array, _traced, _sharding, _custom, _structures, _lowered, _convolution):
         attributes.restore()

@@ -222,6 +222,11 @@ class Trace:
     """What operations on traced values go to. Libraries derive their own from it, which `user_traces` brings operations to."""
 
     is_live_capture = False
+    has_heirs = False  # whether a library has derived one
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ != __name__:
+            Trace.has_heirs = True
 
     def __class_getitem__(cls, item: Any) -> type[Trace]:
         return cls

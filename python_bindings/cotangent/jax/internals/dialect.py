@@ -19,6 +19,7 @@ Params = dict[str, Any]
 
 # Names of operations, where those that libraries look for are others here.
 _NAMES = {
+    "bitcast": "bitcast_convert_type",
     "broadcast": "broadcast_in_dim",
     "call": "jit",
     "checkpoint": "remat2",
@@ -73,6 +74,14 @@ def _dynamic_slice(params: Params, out: Any) -> Params:
     return {"slice_sizes": tuple(params["sizes"])}
 
 
+def _bitcast(params: Params, out: Any) -> Params:
+    return {"new_dtype": out.dtype}
+
+
+def _fft(params: Params, out: Any) -> Params:
+    return {"fft_type": ct.lax.FftType[str(params["kind"]).upper()], "fft_lengths": tuple(params["lengths"])}
+
+
 def _renaming(names: dict[str, str], **given: Any) -> Callable[[Params, Any], Params]:
     """Other names of parameters, of which lists are tuples, and those that only JAX has."""
 
@@ -83,8 +92,15 @@ def _renaming(names: dict[str, str], **given: Any) -> Callable[[Params, Any], Pa
     return rename
 
 
+# Functions that JAX computes to an accuracy that may be asked for.
+_OF_ACCURACY = (
+    "cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin", "sqrt", "tan", "tanh",
+)  # fmt: skip
+
 # By our names: the parameters in JAX's words, given ours and the type of the first result.
 _PARAMS: dict[str, Callable[[Params, Any], Params]] = {
+    **dict.fromkeys(_OF_ACCURACY, _renaming({}, accuracy=None)),
+    "bitcast": _bitcast,
     "broadcast": _renaming({"axes": "broadcast_dimensions"}, sharding=None),
     "call": _renaming({}, inline=False, keep_unused=False),
     "concatenate": _renaming({"axis": "dimension"}),
@@ -93,10 +109,13 @@ _PARAMS: dict[str, Callable[[Params, Any], Params]] = {
     "dot_general": _dot_general,
     "dynamic_slice": _dynamic_slice,
     "dynamic_update_slice": lambda params, out: {},
+    "fft": _fft,
     "iota": _renaming({"axis": "dimension"}, sharding=None),
+    "multiply": _renaming({}, out_dtype=None),
+    "mul": _renaming({}, out_dtype=None),
     "pad": _padding,
-    "reduce_max": _renaming({}, out_sharding=None),
-    "reduce_min": _renaming({}, out_sharding=None),
+    "reduce_max": _renaming({}),
+    "reduce_min": _renaming({}),
     "reduce_sum": _renaming({}, out_sharding=None),
     "reshape": _renaming({"shape": "new_sizes"}, dimensions=None, sharding=None),
     "reverse": _renaming({"axes": "dimensions"}),
@@ -126,8 +145,20 @@ def _is_ours_alone(params: Params) -> bool:
     return any(params.get(name) for name in _OURS_ALONE)
 
 
-def in_jax_words(name: str, params: Params, out: Any) -> tuple[str, Params, tuple[int, ...] | None]:
-    """The name of an operation of ours, its parameters and the order of its operands, in JAX's words."""
+# What extremes of bools are.
+_OF_BOOLS = {"reduce_max": "reduce_or", "reduce_min": "reduce_and"}
+
+
+def in_jax_words(
+    name: str, params: Params, operand: Any, out: Any
+) -> tuple[str, Params, tuple[int, ...] | None]:
+    """The name of an operation of ours, its parameters and the order of its operands, in JAX's words, given the first types."""
+    if name == "bitcast" and "V" in (operand.dtype.kind, out.dtype.kind):  # of random keys, which have their own in JAX
+        return name, params, None
+    if name == "conj":
+        return name, {"input_dtype": operand.dtype}, None
+    if name in _OF_BOOLS and operand.dtype == "bool":
+        return _OF_BOOLS[name], {"axes": tuple(params["axes"])}, None
     if name == "elementwise":
         function = str(params.get("name")).removeprefix("_")
         function = _ELEMENTWISE_NAMES.get(function, function)
@@ -221,11 +252,17 @@ def _bind_cond(index: Any, *args: Any, branches: Any, **_: Any) -> list[Any]:
     return list(ct.lax.switch(index, [_evaluated(branch) for branch in branches], *args))
 
 
+def _bind_to_accuracy(name: str) -> Callable[..., Any]:
+    return lambda x, *, accuracy=None: getattr(ct.lax, name)(x, accuracy=accuracy)
+
+
 def _bind_reduction(name: str) -> Callable[..., Any]:
     return lambda x, *, axes, **_: _core.bind(name, [x], axes=axes)
 
 
 BINDERS: dict[str, Callable[..., Any]] = {
+    **{name: _bind_to_accuracy(name) for name in _OF_ACCURACY},
+    "bitcast_convert_type": lambda x, *, new_dtype: ct.lax.bitcast_convert_type(x, new_dtype),
     "broadcast_in_dim": lambda x, *, shape, broadcast_dimensions, **_: ct.lax.broadcast_in_dim(
         x, shape, broadcast_dimensions
     ),
@@ -244,9 +281,12 @@ BINDERS: dict[str, Callable[..., Any]] = {
     "dynamic_update_slice": lambda x, update, *starts: ct.lax.dynamic_update_slice(x, update, starts),
     **INDEXING_BINDERS,
     "elementwise": _bind_elementwise,
+    "conj": lambda x, **_: ct.lax.conj(x),
+    "fft": lambda x, *, fft_type, fft_lengths: ct.lax.fft(x, fft_type, fft_lengths),
     "integer_pow": lambda x, *, y: ct.lax.integer_pow(x, y),
     "iota": lambda *, dtype, shape, dimension, **_: ct.lax.broadcasted_iota(dtype, shape, dimension),
     "jit": _bind_call,
+    "mul": lambda x, y, **_: ct.lax.mul(x, y),
     "name": lambda x, *, name: ct.ad_checkpoint.checkpoint_name(x, name),
     "pad": lambda x, value, *, padding_config: ct.lax.pad(x, value, padding_config),
     "pjit": _bind_call,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -12,17 +13,22 @@ from cotangent.jax.internals.avals import shaped, typeof
 
 __all__ = [
     "PartialVal",
+    "Store",
+    "StoreException",
     "WrappedFun",
     "debug_info",
     "flatten_fun",
     "flatten_fun_nokwargs",
     "infer_argnums_and_argnames",
+    "merge_linear_aux",
     "safe_map",
     "safe_zip",
     "shaped_abstractify",
     "trace_to_jaxpr_nounits",
     "transformation",
+    "transformation2",
     "transformation_with_aux",
+    "transformation_with_aux2",
     "unzip2",
     "wrap_init",
 ]
@@ -49,6 +55,38 @@ def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, de
     return WrappedFun(functools.partial(f, **params) if params else f)
 
 
+class StoreException(Exception):  # noqa: N818 (JAX's name)
+    """A value is asked for that is not there yet, or given where one is."""
+
+
+class Store:
+    """A place for a value."""
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    def store(self, val: Any) -> None:
+        """Puts it there, once."""
+        if self._held:
+            raise StoreException("Store occupied")
+        self._held.append(val)
+
+    def replace(self, val: Any) -> None:
+        """Puts it there, in the place of what was."""
+        self._held[:] = [val]
+
+    def get(self) -> Any:
+        """The value."""
+        if not self._held:
+            raise StoreException("Store empty")
+        return self._held[0]
+
+    val = property(get)
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+
 def transformation(generator: Callable[..., Any]) -> Callable[..., WrappedFun]:
     """A transformation of functions: a generator that yields the arguments of the function, and then, given its result, another."""
 
@@ -69,19 +107,52 @@ def transformation_with_aux(generator: Callable[..., Any]) -> Callable[..., tupl
     """A transformation whose generator yields a pair at last: the result, and a value to be had when the function has been called."""
 
     def apply(fun: WrappedFun, *gen_args: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-        found: list[Any] = []
+        store = Store()
 
         def run(*args: Any, **kwargs: Any) -> Any:
             steps = generator(*gen_args, *args, **kwargs)
             inner_args, inner_kwargs = next(steps)
             result, aux = steps.send(fun.call_wrapped(*inner_args, **inner_kwargs))
             steps.close()
-            found.append(aux)
+            store.replace(aux)
             return result
 
-        return WrappedFun(run), lambda: found[-1]
+        return WrappedFun(run), store.get
 
     return apply
+
+
+def transformation2(function: Callable[..., Any]) -> Callable[..., WrappedFun]:
+    """A transformation of functions: a function of the function and of its arguments."""
+
+    def apply(fun: WrappedFun, *first: Any) -> WrappedFun:
+        return WrappedFun(functools.partial(function, fun.call_wrapped, *first))
+
+    return apply
+
+
+def transformation_with_aux2(function: Callable[..., Any]) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
+    """A transformation by a function that is given a `Store` behind the function, for a value to be had when it has been called."""
+
+    def apply(fun: WrappedFun, *first: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+        store = Store()
+        return WrappedFun(functools.partial(function, fun.call_wrapped, store, *first)), store.get
+
+    return apply
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """The value of the one of two transformations whose function has been called, and whether it is the first.
+
+    Both have been where a function with its derivative was captured for a derivative: the value is the first's then.
+
+    Raises:
+        StoreException: none has been called.
+    """
+    for aux in (aux1, aux2):
+        with contextlib.suppress(StoreException):
+            return aux is aux1, aux()
+    raise StoreException("neither store occupied")
 
 
 def debug_info(*_: Any, **__: Any) -> None:
@@ -89,14 +160,14 @@ def debug_info(*_: Any, **__: Any) -> None:
 
 
 def _flat(fun: WrappedFun, call: Callable[[Any], Any]) -> tuple[WrappedFun, Callable[[], Any]]:
-    structures: list[Any] = []
+    store = Store()
 
     def run(*leaves: Any) -> list[Any]:
         flat, structure = tree_util.tree_flatten(call(leaves))
-        structures.append(structure)
+        store.replace(structure)
         return flat
 
-    return WrappedFun(run), lambda: structures[-1]
+    return WrappedFun(run), store.get
 
 
 def flatten_fun(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:

@@ -18,6 +18,7 @@ from cotangent import _core, ir
 from cotangent._base.attributes import from_attribute
 from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten_arguments, function_name, wraps
 from cotangent._core import Graph
+from cotangent.jax import narrowing
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray, own_trace, typeof
 from cotangent.jax.internals.dialect import HAS_MANY_RESULTS, bind_by_jax_name, in_jax_words
 from cotangent.jax.internals.functions import wrap_init
@@ -311,7 +312,7 @@ def _aval(parts: tuple[Any, Any, bool]) -> ShapedArray:
     return ShapedArray(*parts)
 
 
-def _words(eqn: ir.Equation, out: Any) -> tuple[Any, dict[str, Any], tuple[int, ...] | None]:
+def _words(eqn: ir.Equation, operand: Any, out: Any) -> tuple[Any, dict[str, Any], tuple[int, ...] | None]:
     """The primitive, the parameters and the order of the operands of an equation, as JAX has them: programs in them are jaxprs."""
     held = eqn.attributes.get("_params")
     if held is not None:
@@ -327,7 +328,7 @@ def _words(eqn: ir.Equation, out: Any) -> tuple[Any, dict[str, Any], tuple[int, 
         return value
 
     ours = {"jaxpr" if key == "graph" else key: converted(value) for key, value in eqn.attributes.items()}
-    name, params, order = in_jax_words(eqn.primitive, ours, out)
+    name, params, order = in_jax_words(eqn.primitive, ours, operand, out)
     primitive = built_in(name)
     if len(eqn.outputs) != 1:
         primitive.multiple_results = True
@@ -342,7 +343,7 @@ def _literal(value: Any, dtype: Any) -> Any:
         else ("bool", "int64", "float64", "complex128")
     )
     if dtype in plain or np.dtype(dtype).kind == "V":
-        return value
+        return bool(value) if dtype == "bool" else value
     kind = np.dtype(dtype)
     if kind == np.uint64 and value < 0:  # held by its bits
         value += 2**64
@@ -364,6 +365,8 @@ def _derivative_of(graph: Graph, index: int) -> Callable[..., list[Any]]:
     """The function of operands and their tangents that gives the results of an equation and theirs, by its own rule."""
 
     def jvp(*args: Any) -> list[Any]:
+        if own_trace() is not None and any(getattr(type(arg), "is_of_own_trace", False) for arg in args):
+            return list(narrowing.through_trace(jvp, args, {}))
         half = len(args) // 2
         run = lambda *xs: tuple(graph.bind_equation(index, list(xs), {}))  # noqa: E731
         values, tangents = ct.jvp(run, args[:half], args[half:])
@@ -394,7 +397,8 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
             invars[1] = column.outvars[0]
             primitive, order = built_in(INDEXING_NAMES[eqn.primitive]), None
         else:
-            primitive, params, order = _words(eqn, avals[0] if avals else None)
+            first = invars[0].aval if invars else None
+            primitive, params, order = _words(eqn, first, avals[0] if avals else None)
             if order is not None:
                 invars = [invars[i] for i in order]
         if eqn.primitive == "custom_jvp":

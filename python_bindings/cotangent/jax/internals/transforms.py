@@ -24,6 +24,7 @@ from cotangent.jax.internals.stateful import (
     stateful_direct,
     stateful_vmap,
 )
+from cotangent.jax.internals.user_traces import for_traces
 from cotangent.jax.narrowing import check_int, narrow_tree, traceable
 from cotangent.jax.tracebacks import api_boundary
 
@@ -146,7 +147,7 @@ def jit(fun: Any = None, /, **options: Any) -> Any:
     jitted._references = owner, substitute
     with contextlib.suppress(TypeError, ValueError):  # of built-in functions it is not known
         jitted.__signature__ = inspect.signature(fun)
-    return jitted
+    return for_traces(jitted)
 
 
 def _narrow_traced(tree: Any) -> Any:

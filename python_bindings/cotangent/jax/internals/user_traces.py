@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import operator
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,14 +20,15 @@ import numpy as np
 
 import cotangent as ct
 from cotangent import _core, tree_util
-from cotangent._core import Array
+from cotangent._base.capture import wraps
+from cotangent._core import Array, JitFunction
 from cotangent.errors import ConcretizationError
 from cotangent.jax import narrowing
 from cotangent.jax.internals.avals import ShapedArray, Trace, own_trace, shaped
 from cotangent.jax.internals.jaxprs import Literal, as_operand, captured, closed_jaxpr_of
 from cotangent.jax.narrowing import TracerMetError
 
-__all__ = ["TraceTag", "Tracer", "through_trace", "unless_traced"]
+__all__ = ["TraceTag", "Tracer", "for_traces", "through_trace", "unless_traced"]
 
 
 class TraceTag:
@@ -47,12 +49,35 @@ class _NeededError(Exception):
         self.tracer = tracer
 
 
+class UnsizedTracerError(TracerMetError):
+    """``len`` of a tracer without axes, which functions of arrays try, too."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        super().__init__(tracer)
+        self.args = ("len() of unsized object",)
+
+
 class _State(threading.local):
     def __init__(self) -> None:
         self.inputs: list[dict[int, Array]] = []  # of the functions that are being captured, by the tracers' identities
 
 
 _state = _State()
+
+
+def _input_for(tracer: Tracer) -> Array:
+    """The input that a tracer is of a function that is being captured for its trace."""
+    for known in reversed(_state.inputs):
+        if id(tracer) in known:
+            return known[id(tracer)]
+    raise _NeededError(tracer)
+
+
+def _met(tracer: Tracer) -> Array:
+    """The same, where one is being captured; else TracerMetError."""
+    if not _state.inputs or own_trace() is not None:
+        raise TracerMetError(tracer)
+    return _input_for(tracer)
 
 
 def through_trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -65,7 +90,12 @@ def through_trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     leaves, structure = tree_util.tree_flatten((args, kwargs))
     positions = {position: leaf for position, leaf in enumerate(leaves) if type(leaf) is not Array and _is_tracer(leaf)}
     if trace is None:
-        raise TracerMetError(next(iter(positions.values()), None))
+        if not positions or not _state.inputs:
+            raise TracerMetError(next(iter(positions.values()), None))
+        args, kwargs = structure.unflatten(
+            [_input_for(leaf) if position in positions else leaf for position, leaf in enumerate(leaves)]
+        )
+        return function(*args, **kwargs)
     tracers = list({id(tracer): tracer for tracer in positions.values()}.values())
     while True:
 
@@ -89,6 +119,44 @@ def through_trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
             tracers.append(needed.tracer)
     closed = closed_jaxpr_of(program.graph, program.closure, len(tracers))
     return program.structure.unflatten(_processed(trace, closed, tracers))
+
+
+class _TraceableJit:
+    """A jitted function that may be called with tracers of a library's own trace: for these it is one operation.
+
+    Functions are made such where a library has derived a trace; others pay nothing.
+    """
+
+    def __init__(self, jitted: Any) -> None:
+        self._jitted = jitted
+        wraps(jitted.__wrapped__)(self)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """That of jitted functions, for `isinstance`."""
+        return JitFunction
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._jitted(*args, **kwargs)
+        except TracerMetError:
+            return through_trace(self._jitted, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_jitted":  # of a copy that is not filled yet
+            raise AttributeError(name)
+        return getattr(self._jitted, name)
+
+    def __reduce__(self) -> Any:
+        return _TraceableJit, (self._jitted,)
+
+
+def for_traces(jitted: Any) -> Any:
+    """A jitted function for programs in which a library has a trace of its own."""
+    return _TraceableJit(jitted) if Trace.has_heirs else jitted
 
 
 def unless_traced(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -172,6 +240,7 @@ class Tracer(metaclass=_TracerType):
     __slots__ = ("__weakref__", "_line_info", "_trace", "aval")
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 1000
+    is_of_own_trace = True
     __array_ufunc__ = None  # arrays of NumPy leave operators to it
     _trace: Any
     aval: Any
@@ -194,16 +263,10 @@ class Tracer(metaclass=_TracerType):
         if not _state.inputs:
             return None
 
-        def value() -> Any:
-            for known in reversed(_state.inputs):
-                if id(self) in known:
-                    return known[id(self)]
-            raise _NeededError(self)
-
-        return value
+        return lambda: _input_for(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TracerMetError(self)
+        return _met(self).__array__(*args, **kwargs)
 
     @property
     def shape(self) -> Any:
@@ -241,7 +304,7 @@ class Tracer(metaclass=_TracerType):
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Array, name):  # what functions of arrays ask of these alone
-            raise TracerMetError(self)
+            return getattr(_met(self), name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name}")
 
     def full_lower(self) -> Any:
@@ -250,7 +313,7 @@ class Tracer(metaclass=_TracerType):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of unsized object")
+            raise UnsizedTracerError(self)
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:

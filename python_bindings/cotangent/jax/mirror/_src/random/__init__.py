@@ -1,0 +1,3 @@
+"""``jax._src.random``."""
+
+__all__: list[str] = []
