@@ -20,7 +20,7 @@ from pathlib import Path
 TARGET = Path(__file__).resolve().parents[2] / "python_bindings" / "cotangent" / "jax" / "names.txt"
 
 # Compilers for other machines, tools and test utilities of JAX itself: no library's business.
-LEFT_OUT = ("pallas", "mosaic", "jax.tools", "jax2tf", "array_serialization", "_src.test", "cudnn", "tpu",
+LEFT_OUT = ("pallas", "mosaic", "jax.tools", "jax2tf", "_src.test", "cudnn", "tpu",
             "roofline", "source_mapper", "lapack", "_src.lib", "internal_test", "_src.xla_metadata", "fused", "_src.cloud_tpu",
             "extend.mlir", "_src.clusters", "_src.debugger", "_src.cache", "_src.lru", "_src.hardware", "_src.export.shape_poly_decision")  # fmt: skip
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import callbacks
+from cotangent._base.device import Device
 from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans
 from cotangent._transforms import staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
+from cotangent.jax.internals.processes import DEVICE_MEMBERS
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.internals.shown import SHOWN
 from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
@@ -114,6 +116,7 @@ class _Attributes:
 
 
 _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
+_device = _Attributes(Device)
 _custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
 _lowered, _convolution = _Attributes(staging.Lowered), _Attributes(convolution)
 
@@ -139,7 +142,7 @@ def start() -> None:
     _convolution.set("conv_general_dilated", SHOWN["conv_general_dilated"])  # which the other convolutions call
     _array.wrap("astype", _astype)
     _array.wrap("__round__", _round)
-    for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
+    for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS), (_device, DEVICE_MEMBERS)):
         for name, member in members.items():
             owner.set(name, member)
     for owner in (_array, _traced):
@@ -157,5 +160,5 @@ def stop() -> None:
     callbacks.raised_as = None
     callbacks.given_as = None
     staging.around_trace = None
-    for attributes in (_array, _traced, _sharding, _custom, _structures, _lowered, _convolution):
+    for attributes in (_array, _traced, _sharding, _device, _custom, _structures, _lowered, _convolution):
         attributes.restore()

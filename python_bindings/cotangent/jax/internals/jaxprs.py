@@ -7,6 +7,7 @@ itself binds its primitive.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -322,9 +323,9 @@ def _words(eqn: ir.Equation, operand: Any, out: Any) -> tuple[Any, dict[str, Any
 
     def converted(value: Any) -> Any:
         if isinstance(value, Graph):
-            return closed_jaxpr_of(value, [])
+            return _nested(value)
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], Graph):
-            return tuple(closed_jaxpr_of(graph, []) for graph in value)
+            return tuple(_nested(graph) for graph in value)
         return value
 
     ours = {"jaxpr" if key == "graph" else key: converted(value) for key, value in eqn.attributes.items()}
@@ -335,6 +336,12 @@ def _words(eqn: ir.Equation, operand: Any, out: Any) -> tuple[Any, dict[str, Any
     return primitive, params, order
 
 
+@functools.lru_cache(maxsize=1024)
+def _nested(graph: Graph) -> ClosedJaxpr:
+    """A program in an equation: one object for equal ones, as libraries keep what they make of it by its identity."""
+    return closed_jaxpr_of(graph, [])
+
+
 def _literal(value: Any, dtype: Any) -> Any:
     """A constant: a Python number, or one of NumPy's where its dtype is not that of Python's numbers."""
     plain = (
@@ -343,7 +350,7 @@ def _literal(value: Any, dtype: Any) -> Any:
         else ("bool", "int64", "float64", "complex128")
     )
     if dtype in plain or np.dtype(dtype).kind == "V":
-        return bool(value) if dtype == "bool" else value
+        return bool(value) if dtype == "bool" else complex(*value) if isinstance(value, (list, tuple)) else value
     kind = np.dtype(dtype)
     if kind == np.uint64 and value < 0:  # held by its bits
         value += 2**64

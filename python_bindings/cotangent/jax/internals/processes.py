@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,9 @@ import cotangent as ct
 from cotangent._base.device import Device
 
 __all__ = [
+    "DEVICE_MEMBERS",
     "Backend",
+    "Memory",
     "copy_to_host_async",
     "devices",
     "get_backend",
@@ -49,6 +52,8 @@ class Backend:
         """The kind of processor."""
         return self._devices[0].platform
 
+    runtime_type = "cotangent"  # what moves arrays and runs programs
+
     @property
     def platform_version(self) -> str:
         """What programs are compiled with."""
@@ -72,6 +77,39 @@ class Backend:
 def get_backend(platform: str | None = None) -> Backend:
     """The client of a platform."""
     return Backend(devices(platform))
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """What a device keeps arrays in."""
+
+    device: Device
+    kind: str = "device"
+
+    @property
+    def platform(self) -> str:
+        """The kind of processor."""
+        return self.device.platform
+
+    def addressable_by_devices(self) -> list[Device]:
+        """Which devices read it."""
+        return [self.device]
+
+
+def _memory(device: Device, kind: str = "device") -> Memory:
+    """The memory of a kind, of which there is one."""
+    if kind != "device":
+        raise ValueError(f"{device} has memory of the kind 'device', and none of {kind!r}")
+    return Memory(device)
+
+
+# Of devices, by name.
+DEVICE_MEMBERS: dict[str, Any] = {
+    "addressable_memories": lambda device: [Memory(device)],
+    "client": property(lambda device: Backend([device])),
+    "default_memory": _memory,
+    "memory": _memory,
+}
 
 
 def local_devices(

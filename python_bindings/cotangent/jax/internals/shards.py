@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.sharding import SingleDeviceSharding
 
-__all__ = ["ARRAY_MEMBERS", "SHARDING_MEMBERS", "Shard"]
+__all__ = ["ARRAY_MEMBERS", "SHARDING_MEMBERS", "Shard", "make_single_device_sharding"]
 
 
 class Shard:
@@ -84,8 +84,14 @@ def _is_equivalent(sharding: SingleDeviceSharding, other: Any, ndim: int) -> boo
     return isinstance(other, SingleDeviceSharding) and sharding.device_set == other.device_set
 
 
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """The placement on a device."""
+    return SingleDeviceSharding(device, memory_kind=None if memory_kind == "device" else memory_kind)
+
+
 # Of shardings, by name.
 SHARDING_MEMBERS: dict[str, Any] = {
+    "_addressable_device_assignment": property(lambda sharding: tuple(sharding.device_set)),
     "addressable_devices": property(lambda sharding: sharding.device_set),
     "addressable_devices_indices_map": _whole,
     "devices_indices_map": _whole,

@@ -16,6 +16,7 @@ from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
 from cotangent._core import Array, JitFunction
 from cotangent.jax.internals import references
+from cotangent.jax.internals.formats import Format, placement_of
 from cotangent.jax.internals.references import Frame
 from cotangent.jax.internals.stateful import (
     of_jit,
@@ -171,6 +172,8 @@ def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     """`ct.device_put` of arrays without 64 bits."""
     for leaf in tree_util.tree_leaves(x):
         check_int(leaf)
+    if any(isinstance(leaf, Format) for leaf in tree_util.tree_leaves(device)):
+        device = tree_util.tree_map(placement_of, device)
     return ct.device_put(narrow_tree(x), device, **options)
 
 

@@ -16,6 +16,7 @@ from cotangent.jax.internals.meshes import (
     set_mesh,
     use_mesh,
 )
+from cotangent.jax.internals.shards import make_single_device_sharding
 
 __all__ = [
     "AbstractMesh",
@@ -27,6 +28,7 @@ __all__ = [
     "get_abstract_mesh",
     "get_mesh",
     "make_mesh",
+    "make_single_device_sharding",
     "reshard",
     "set_mesh",
     "use_mesh",

@@ -1,0 +1,3 @@
+"""``jax.experimental.array_serialization``."""
+
+__all__: list[str] = []
