@@ -461,6 +461,48 @@ def test_derivatives_of_what_a_trace_of_a_library_computes() -> None:
     ]
 
 
+def test_jitted_functions_are_operations_on_tracers_of_a_library() -> None:
+    program = """
+    import functools
+    double = jax.jit(lambda x: 2 * x)
+    print(logged(lambda x: double(x) + 1)(x), names)
+    class Holder:
+        factor = 3.0
+        @functools.partial(jax.jit, static_argnums=0)
+        def scaled(self, x):
+            return self.factor * x
+    holder = Holder()
+    print(logged(lambda x: holder.scaled(x))(x), names, holder.scaled(x))
+    from jaxlib._jax import PjitFunction
+    print(isinstance(double, PjitFunction), double.__wrapped__(3), double.lower(1.0).compile()(4.0), double(jnp.ones(2)))
+    """
+    assert run(OWN_TRACE + program).splitlines() == [
+        "[3. 5. 7.] ['jit', 'add']",
+        "[3. 6. 9.] ['jit'] [3. 6. 9.]",
+        "True 6 8.0 [2. 2.]",
+    ]
+
+
+def test_functions_in_loops_and_branches_close_over_tracers_of_a_library() -> None:
+    program = """
+    scan = lambda x: jax.lax.scan(lambda c, row: (c + x * row, x.sum()), jnp.zeros(3), jnp.ones((2, 1)))
+    print([a.tolist() for a in logged(scan)(x)], scan(x)[0])
+    print(logged(lambda x: jax.lax.cond(x[0] > 0, lambda: x + 1, lambda: x - 1))(x))
+    print(logged(lambda x: jax.lax.while_loop(lambda c: c < x[2], lambda c: c + x[0], jnp.zeros(())))(x))
+    @jax.custom_jvp
+    def f(x):
+        return x * x
+    f.defjvp(lambda primals, tangents: (f(*primals), 10 * tangents[0]))
+    print(jax.jvp(logged(f), (2.0,), (1.0,))[1], logged(lambda x: jax.jvp(f, (x,), (x,))[1])(x))
+    """
+    assert run(OWN_TRACE + program).splitlines() == [
+        "[[2.0, 4.0, 6.0], [6.0, 6.0]] [2. 4. 6.]",
+        "[2. 3. 4.]",
+        "3.0",
+        "10.0 [10. 20. 30.]",
+    ]
+
+
 def test_a_tracer_that_has_left_its_trace_is_refused() -> None:
     program = """
     kept = []

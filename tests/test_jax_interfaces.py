@@ -1,0 +1,159 @@
+"""`cotangent.jax`: parts of JAX around its arrays that libraries ask for: callbacks, files, devices, formats, literals, transformations of functions."""
+
+from __future__ import annotations
+
+from jax_hook_process import run
+
+
+def test_callbacks_are_given_arrays_and_their_errors_name_themselves() -> None:
+    program = """
+        import numpy as np, jax, jax.numpy as jnp
+        kinds = []
+        def f(x):
+            kinds.append(isinstance(x, jax.Array))
+            return np.asarray(x) + 1
+        print(jax.jit(lambda x: jax.pure_callback(f, x, x) * 2)(jnp.ones(2)), kinds)
+        jax.debug.callback(lambda x: print(repr(x)), jnp.float32(2))
+        class OwnError(RuntimeError): ...
+        def fail(x):
+            raise OwnError("too large")
+        try:
+            jax.jit(lambda x: jax.pure_callback(fail, x, x))(1.0)
+        except jax.errors.JaxRuntimeError as error:
+            print(isinstance(error, OwnError), "OwnError: too large" in str(error))
+    """
+    assert run(program).splitlines() == ["[4. 4.] [True]", "Array(2., dtype=float32)", "True True"]
+
+
+def test_files_hold_what_is_given() -> None:
+    program = """
+        import io, numpy as np, jax.numpy as jnp
+        file = io.BytesIO()
+        jnp.save(file, np.float64(1e-8))
+        file.seek(0)
+        found = np.load(file)
+        print(found == 1e-8, found.dtype)
+    """
+    assert run(program) == "True float64"
+
+
+def test_an_object_that_is_mapped_keeps_its_attributes() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        class Scale:
+            def __init__(self):
+                self.factor = 3.0
+            def __call__(self, x):
+                return x * self.factor
+        mapped = jax.vmap(jax.grad(Scale()))
+        print(mapped(jnp.ones(2)), mapped.factor)
+    """
+    assert run(program) == "[3. 3.] 3.0"
+
+
+def test_options_of_xla_are_taken_where_a_program_is_compiled() -> None:
+    program = """
+        import jax
+        print(jax.jit(lambda x: x + 1).lower(1.0).compile(compiler_options={"xla_cpu_enable_fast_math": True})(2.0))
+    """
+    assert run(program) == "3.0"
+
+
+def test_numbers_with_dtypes() -> None:
+    program = """
+        import copy, numpy as np, jax.numpy as jnp
+        from jax._src.literals import TypedComplex, TypedFloat, TypedInt
+        for x in (TypedInt(3, np.dtype("int32")), TypedFloat(0.5, np.dtype("float32")), TypedComplex(1j, np.dtype("complex64"))):
+            array = jnp.asarray(x, x.dtype)
+            print(repr(x), x + 1, array.item(), array.dtype, x.aval.weak_type, copy.deepcopy(x).dtype)
+    """
+    assert run(program).splitlines() == [
+        "TypedInt(3, dtype=int32) 4 3 int32 True int32",
+        "TypedFloat(0.5, dtype=float32) 1.5 0.5 float32 True float32",
+        "TypedComplex(1j, dtype=complex64) (1+1j) 1j complex64 True complex64",
+    ]
+
+
+def test_words_of_the_default_generator() -> None:
+    program = """
+        import numpy as np, jax, jax.numpy as jnp
+        from jax._src.random import threefry2x32 as own
+        key = jax.random.PRNGKey(7)
+        words = own.threefry_seed(jnp.asarray(7))
+        print(np.array_equal(words, key))
+        print(np.array_equal(own.threefry_split(words, (3,)), jax.random.split(key, 3)))
+        print(np.array_equal(own.threefry_fold_in(words, 5), jax.random.fold_in(key, 5)))
+        print(np.array_equal(own.threefry_random_bits(words, 16, (4,)), jax.random.bits(key, (4,), jnp.uint16)))
+    """
+    assert run(program).splitlines() == ["True"] * 4
+
+
+def test_transformations_of_functions_with_stores() -> None:
+    program = """
+        from jax.extend import linear_util as lu
+        @lu.transformation_with_aux2
+        def counted(f, store, scale, *args):
+            store.store(len(args))
+            return scale * f(*args)
+        @lu.transformation2
+        def doubled(f, *args):
+            return 2 * f(*args)
+        fun, count = counted(lu.wrap_init(lambda x, y: x + y), 10)
+        other, its_count = counted(lu.wrap_init(lambda x: x), 1)
+        try:
+            lu.merge_linear_aux(count, its_count)
+        except lu.StoreException as error:
+            print(error)
+        print(doubled(fun).call_wrapped(1, 2), lu.merge_linear_aux(its_count, count), count())
+    """
+    assert run(program).splitlines() == ["neither store occupied", "60 (False, 2) 2"]
+
+
+def test_devices_formats_and_functions_beside_them() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        from jax._src.distributed import global_state
+        from jax.experimental import colocated_python
+        from jax.experimental.layout import Format, Layout
+        from jax.sharding import make_single_device_sharding
+        (device,) = jax.devices("cpu")
+        print(device.client.platform, [m.kind for m in device.addressable_memories()], device.default_memory().device == device)
+        placed = jax.device_put(jnp.arange(3.0), Format(Layout((0,)), make_single_device_sharding(device)))
+        print(placed, placed.devices() == {device}, global_state.client, global_state.num_processes)
+        try:
+            jax.device_put(jnp.ones((2, 2)), Format(Layout((1, 0)), None))
+        except NotImplementedError as error:
+            print(str(error).splitlines()[0])
+        @colocated_python.colocated_python
+        def f(x):
+            return x + 1
+        print(f(jnp.ones(2)), colocated_python.colocated_cpu_devices([device]) == (device,))
+        fixed = f.specialize(in_specs=(jax.ShapeDtypeStruct((2,), jnp.float32),), out_specs_fn=lambda x: x)
+        print(fixed(jnp.zeros(2)))
+        for wrong in (lambda: fixed(jnp.ones(3)), lambda: f(1.0), lambda: fixed.specialize(out_specs_fn=lambda x: x)):
+            try:
+                wrong()
+            except ValueError as error:
+                print(error)
+        @colocated_python.colocated_python_class
+        class Counter:
+            def __init__(self, start):
+                self.value = start
+            def add(self, x):
+                self.value = self.value + x
+                return self.value
+        counter = Counter(jnp.ones(()))
+        counter.add(jnp.ones(()))
+        print(counter.add(jnp.ones(())))
+    """
+    assert run(program).splitlines() == [
+        "cpu ['device'] True",
+        "[0. 1. 2.] True None 1",
+        "an array with the layout (1, 0): elements lie in the order of the axes here",
+        "[2. 2.] True",
+        "[1. 1.]",
+        "the arguments must be float32[2]; got float32[3]",
+        "colocated_python only supports jax.Array as input and output, but got <class 'float'>.",
+        "out_specs_fn already specified",
+        "3.0",
+    ]
