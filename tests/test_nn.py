@@ -320,6 +320,31 @@ def test_attention_errors():
         nn.dot_product_attention(q, q, q, implementation="cudnn")
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),  # what JAX 0.10.2 gives
+    [
+        ("relu", [1 + 1j, 0, 0.3]),
+        ("relu6", [1 + 1j, 0, 0.3]),
+        ("leaky_relu", [1 + 1j, -0.02 + 0.005j, 0.3]),
+        ("elu", [1 + 1j, -0.88123214 + 0.06488319j, 0.3]),
+        ("softplus", [1.2135701 + 0.74728847j, 0.11390687 + 0.05793023j, 0.8543553]),
+        ("log_sigmoid", [-0.21357006 + 0.2527113j, -2.1139069 + 0.44206977j, -0.55435526]),
+    ],
+)
+def test_activations_of_complex_numbers(name, expected):
+    z = cnp.array([1 + 1j, -2 + 0.5j, 0.3])
+    got = getattr(nn, name)(z)
+    assert got.dtype == np.complex64
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_mish_of_complex_numbers():
+    z = cnp.array([1 + 1j, -2 + 0.5j])
+    value, slope = ct.jvp(nn.mish, (z,), (z,))
+    np.testing.assert_allclose(value, [0.799165 + 1.1439717j, -0.25620994 - 0.05759662j], rtol=1e-5)
+    np.testing.assert_allclose(slope, [1.2884924 + 1.4134421j, 0.2511755 - 0.08860727j], rtol=1e-5)
+
+
 @needs_jax
 def test_geometric_mean_of_fans():
     actual = nn.initializers.variance_scaling(2.0, "fan_geo_avg", "normal")(ct.random.PRNGKey(3), (3, 8))

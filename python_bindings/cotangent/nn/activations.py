@@ -10,9 +10,10 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import choose, inexact, kind, literal, own
+from cotangent._ops.binding import choose, inexact, kind, literal, ordered, own
 from cotangent._ops.choice import where
 from cotangent._ops.extents import capacity, slice_axis, without_padding
+from cotangent._ops.functions import logaddexp
 from cotangent._ops.per_element import by_precision, elementwise, pick
 from cotangent._ops.sizes import normalize_axis, ragged_length
 from cotangent._special.error import gelu_of_one
@@ -65,26 +66,30 @@ def relu(x: Any) -> Array:
     [0.0, 2.0]
     """
     array = _core.array(x)
-    return choose(primitives.le(array, literal(array, 0)), 0, array)
+    return choose(ordered(primitives.le, array, literal(array, 0)), 0, array)
 
 
 def relu6(x: Any) -> Array:
     """``min(max(x, 0), 6)``."""
     array = inexact(x)
     return choose(
-        primitives.ge(array, literal(array, 6.0)), 6.0, choose(primitives.le(array, literal(array, 0.0)), 0.0, array)
+        ordered(primitives.ge, array, literal(array, 6.0)),
+        6.0,
+        choose(ordered(primitives.le, array, literal(array, 0.0)), 0.0, array),
     )
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     """``x`` from 0 on, ``negative_slope * x`` below."""
     array = inexact(x)
-    return where(primitives.ge(array, literal(array, 0.0)), array, negative_slope * array)  # type: ignore[no-any-return]
+    return where(ordered(primitives.ge, array, literal(array, 0.0)), array, negative_slope * array)  # type: ignore[no-any-return]
 
 
 def softplus(x: Any) -> Array:
     """``log(1 + exp(x))`` without overflow."""
     array = inexact(x)
+    if kind(array) == "complex":
+        return logaddexp(array, literal(array, 0.0))
     return choose(is_below(array, 0.0), 0.0, array) + primitives.log1p(small_exponential(array))
 
 
@@ -92,8 +97,8 @@ def sparse_plus(x: Any) -> Array:
     """``x`` from 1 on, 0 up to -1, and ``(x + 1)**2 / 4`` between."""
     array = inexact(x)
     shifted = array + 1.0
-    inside = choose(primitives.ge(array, literal(array, 1.0)), array, shifted * shifted / 4.0)
-    return choose(primitives.le(array, literal(array, -1.0)), 0.0, inside)
+    inside = choose(ordered(primitives.ge, array, literal(array, 1.0)), array, shifted * shifted / 4.0)
+    return choose(ordered(primitives.le, array, literal(array, -1.0)), 0.0, inside)
 
 
 def sparse_sigmoid(x: Any) -> Array:
@@ -262,7 +267,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 def elu(x: Any, alpha: Any = 1.0) -> Array:
     """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
     array = inexact(x)
-    above = primitives.gt(array, literal(array, 0.0))
+    above = ordered(primitives.gt, array, literal(array, 0.0))
     return where(above, array, alpha * primitives.expm1(choose(above, 0.0, array)))  # type: ignore[no-any-return]
 
 
@@ -274,14 +279,18 @@ def selu(x: Any) -> Array:
 def celu(x: Any, alpha: Any = 1.0) -> Array:
     """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below: smooth for every alpha."""
     array = inexact(x)
-    above = primitives.gt(array, literal(array, 0.0))
+    above = ordered(primitives.gt, array, literal(array, 0.0))
     return where(above, array, alpha * primitives.expm1(choose(above, 0.0, array) / alpha))  # type: ignore[no-any-return]
 
 
 def hard_tanh(x: Any) -> Array:
     """``x`` limited to [-1, 1]."""
     array = inexact(x)
-    return choose(primitives.gt(array, literal(array, 1.0)), 1.0, choose(is_below(array, -1.0), -1.0, array))
+    return choose(
+        ordered(primitives.gt, array, literal(array, 1.0)),
+        1.0,
+        choose(ordered(primitives.lt, array, literal(array, -1.0)), -1.0, array),
+    )
 
 
 def hard_sigmoid(x: Any) -> Array:

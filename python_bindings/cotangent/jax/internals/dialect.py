@@ -149,9 +149,7 @@ def _is_ours_alone(params: Params) -> bool:
 _OF_BOOLS = {"reduce_max": "reduce_or", "reduce_min": "reduce_and"}
 
 
-def in_jax_words(
-    name: str, params: Params, operand: Any, out: Any
-) -> tuple[str, Params, tuple[int, ...] | None]:
+def in_jax_words(name: str, params: Params, operand: Any, out: Any) -> tuple[str, Params, tuple[int, ...] | None]:
     """The name of an operation of ours, its parameters and the order of its operands, in JAX's words, given the first types."""
     if name == "bitcast" and "V" in (operand.dtype.kind, out.dtype.kind):  # of random keys, which have their own in JAX
         return name, params, None

@@ -47,7 +47,9 @@ def _gather(x: Any, indices: Any, **params: Any) -> Any:
 def _scatter(name: str) -> Callable[..., Any]:
     function = getattr(ct.lax, name)
 
-    def scatter(x: Any, indices: Any, updates: Any, *, update_jaxpr: Any, update_consts: Sequence[Any], **params: Any) -> Any:
+    def scatter(
+        x: Any, indices: Any, updates: Any, *, update_jaxpr: Any, update_consts: Sequence[Any], **params: Any
+    ) -> Any:
         return function(x, indices, updates, **params)
 
     return scatter

@@ -118,7 +118,7 @@ class JaxprEqn:
     primitive: Any
     params: dict[str, Any]
     effects: Any = frozenset()
-    source_info: Any = SourceInfo()
+    source_info: Any = dataclasses.field(default_factory=SourceInfo)
     ctx: Any = None
     _source: tuple[Graph, int, tuple[int, ...] | None] | None = None  # where ours is, and its operands among these
 
@@ -413,7 +413,9 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
         outvars = [Var(aval) for aval in avals]
         variables.update(zip(eqn.outputs, outvars, strict=True))
         source = None if eqn.primitive in INDEXING_NAMES or eqn.primitive in OWNERS else (graph, index, order)
-        eqns.append(JaxprEqn(invars, outvars, primitive, params, source_info=SourceInfo(location=eqn.location), _source=source))
+        eqns.append(
+            JaxprEqn(invars, outvars, primitive, params, source_info=SourceInfo(location=eqn.location), _source=source)
+        )
     count = graph.num_inputs if inputs is None else inputs
     jaxpr = Jaxpr(
         [variables[index] for index in range(count, graph.num_inputs)],

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
 from cotangent._core import Array, JitFunction

@@ -21,7 +21,9 @@ def runtime_error_of(error: Exception) -> Exception:
     if isinstance(error, JaxRuntimeError):
         return error
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    name = (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
     try:
         members = {"__str__": lambda _: f"{name}: {error}"}  # as the last line of the traceback in JAX's text
         made: Exception = type(kind.__name__, (JaxRuntimeError, kind), members)(*error.args)

@@ -64,7 +64,7 @@ class TypedComplex(complex):
     def __repr__(self) -> str:
         return f"TypedComplex({complex(self)}, dtype={self.dtype.name})"
 
-    def __getnewargs__(self) -> tuple[complex, Any]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[complex, Any]:
         return complex(self), self.dtype
 
 

@@ -21,9 +21,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         """Returns when everything is written."""
 
     @abc.abstractmethod
-    def serialize(
-        self, arrays: Any, tensorstore_specs: Any, *, on_commit_callback: Callable[[], None]
-    ) -> None:
+    def serialize(self, arrays: Any, tensorstore_specs: Any, *, on_commit_callback: Callable[[], None]) -> None:
         """Begins to write arrays."""
 
     @abc.abstractmethod
