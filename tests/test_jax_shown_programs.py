@@ -215,3 +215,14 @@ one, other = (jax.make_jaxpr(lambda x: f(x) * k)(1.0).eqns[0].params["jaxpr"] fo
 print(one is other, one is jax.make_jaxpr(f)(jnp.ones(2)).eqns[0].params["jaxpr"])
 """
     assert run(START + program) == "True False"
+
+
+def test_evaluating_again_shows_the_same_program() -> None:
+    program = """
+f = lambda x: jnp.any(~x, axis=0) | jnp.all(x, axis=0)
+closed = jax.make_jaxpr(f)(jnp.array([True, False]))
+again = jax.make_jaxpr(lambda x: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)[0])(jnp.array([True, False]))
+bound = jax.make_jaxpr(lambda x: closed.eqns[1].primitive.bind(x, **closed.eqns[1].params))(jnp.array([True, False]))
+print(str(closed) == str(again), [str(e.primitive) for e in closed.eqns], [str(e.primitive) for e in bound.eqns])
+"""
+    assert run(START + program) == "True ['not', 'reduce_or', 'reduce_and', 'or'] ['reduce_or']"

@@ -25,7 +25,7 @@ from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.internals.shown import SHOWN
 from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
-from cotangent.jax.mirror.errors import runtime_error_of
+from cotangent.jax.mirror.errors import JaxRuntimeError, runtime_error_of
 from cotangent.jax.narrowing import narrow
 from cotangent.jax.tracebacks import api_boundary, leave
 from cotangent.jax.wording import CONVERSIONS, converting
@@ -83,7 +83,10 @@ def _round(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compile(own: Callable[..., Any]) -> Callable[..., Any]:
     def compile(x: Any, compiler_options: Any = None, **_: Any) -> Any:  # noqa: A001 (JAX's name)
-        return own(x)  # the options are those of another compiler
+        for name in compiler_options or ():
+            if not name.startswith("xla_"):  # those are another compiler's
+                raise JaxRuntimeError(f"INVALID_ARGUMENT: No such compile option: {name!r}")
+        return own(x)
 
     return compile
 

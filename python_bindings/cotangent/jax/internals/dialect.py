@@ -258,6 +258,18 @@ def _bind_reduction(name: str) -> Callable[..., Any]:
     return lambda x, *, axes, **_: _core.bind(name, [x], axes=axes)
 
 
+def _bind_of_bits(name: str, ours: str) -> Callable[..., Any]:
+    """A reduction by bits, which of bools is an extreme."""
+
+    def reduce(x: Any, *, axes: Any, **_: Any) -> Any:
+        array = _core.array(x)
+        if array.dtype == "bool":
+            return _core.bind(ours, [array], axes=list(axes))[0]
+        return getattr(ct.lax, name)(array, axes)
+
+    return reduce
+
+
 BINDERS: dict[str, Callable[..., Any]] = {
     **{name: _bind_to_accuracy(name) for name in _OF_ACCURACY},
     "bitcast_convert_type": lambda x, *, new_dtype: ct.lax.bitcast_convert_type(x, new_dtype),
@@ -289,6 +301,7 @@ BINDERS: dict[str, Callable[..., Any]] = {
     "pad": lambda x, value, *, padding_config: ct.lax.pad(x, value, padding_config),
     "pjit": _bind_call,
     **{name: _bind_reduction(name) for name in ("reduce_max", "reduce_min", "reduce_sum")},
+    **{name: _bind_of_bits(name, ours) for ours, name in _OF_BOOLS.items()},
     "remat2": _bind_call,
     "reshape": lambda x, *, new_sizes, **_: ct.lax.reshape(x, new_sizes),
     "rev": lambda x, *, dimensions: ct.lax.rev(x, dimensions),

@@ -134,7 +134,7 @@ def _along(function: Function) -> Function:
         x = _core.array(operand)
         return [x], {"axes": tuple(axis % x.ndim for axis in axes)}
 
-    return _shown(function, form)
+    return _shown(function, form, BINDERS[function.__name__])
 
 
 def _form_of_round(x: Any, rounding_method: Any) -> tuple[list[Any], dict[str, Any]]:

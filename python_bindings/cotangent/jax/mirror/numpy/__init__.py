@@ -7,9 +7,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
+from cotangent._core import Array
 from cotangent._ops.dtypes import ScalarType
 from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
 
@@ -27,6 +30,7 @@ __all__ = [
     "not_equal",
     "promote_types",
     "result_type",
+    "save",
     "shape",
     "uint64",
 ]
@@ -115,6 +119,11 @@ def _wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
         return narrow(result)
 
     return make
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Writes an array to a ``.npy`` file; what is none as NumPy has it."""
+    cnp.save(file, arr if isinstance(arr, Array) else np.asarray(arr), allow_pickle)
 
 
 array, asarray = _of_ints(cnp.array), _of_ints(cnp.asarray)

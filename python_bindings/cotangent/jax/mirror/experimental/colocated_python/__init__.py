@@ -97,7 +97,8 @@ def colocated_python_class(cls: type[Any]) -> type[Any]:
     class Wrapped:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self._made: Any = None
-            self._make: Callable[[], Any] = functools.partial(cls, *args, **kwargs)
+            make: Callable[..., Any] = cls
+            self._make = functools.partial(make, *args, **kwargs)
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or not callable(getattr(cls, name, None)):
