@@ -456,7 +456,16 @@ PyObject* make_array(Datum datum) {
     array->weak_references = nullptr;
   }
   new (&array->datum) Datum(std::move(datum));
+  array->made_in = innermost_capture_number();
   return reinterpret_cast<PyObject*>(array);
+}
+
+void become(PyObject* object, PyObject* other) {
+  array_contents(object) = array_datum(other);
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == Py_TYPE(other)) return;
+  Py_SET_TYPE(object, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(other))));
+  Py_DECREF(type);
 }
 
 PyObject* make_unwritten_array(Aval aval, void*& data) {
@@ -464,6 +473,7 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
     Tensor& tensor = *std::get_if<Tensor>(&array->datum);
     tensor.reuse(aval);
     data = tensor.data();
+    array->made_in = innermost_capture_number();
     return reinterpret_cast<PyObject*>(array);
   }
   Tensor tensor(aval);
@@ -473,8 +483,8 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
 
 void register_array(py::module_& module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>(
-                      "An immutable n-dimensional array: concrete, or traced while a transform captures a function.")},
+      {Py_tp_doc,
+       const_cast<char*>("An n-dimensional array: concrete, or traced while a transform captures a function.")},
       {Py_tp_dealloc, slot(deallocate)},
       {Py_tp_new, slot(no_constructor)},
       {Py_tp_getset, getters},
@@ -500,6 +510,7 @@ void register_array(py::module_& module) {
       {Py_nb_index, guarded_slot<to_index>()},
       {Py_mp_length, guarded_slot<length>()},
       {Py_mp_subscript, guarded_slot<get_item>()},
+      {Py_mp_ass_subscript, guarded_slot<set_item>()},
       {Py_bf_getbuffer, guarded_slot<get_buffer>()},
       {Py_bf_releasebuffer, slot(release_buffer)},
       {0, nullptr}};
@@ -525,6 +536,7 @@ void register_array(py::module_& module) {
   });
   // Indexing beyond integers, slices and None: (array, index) -> array.
   module.def("set_index_hook", [](py::object hook) { set_index_hook(hook.release().ptr()); });
+  module.def("set_assignment_hook", [](py::object hook) { set_assignment_hook(hook.release().ptr()); });
 }
 
 }  // namespace ct::python

@@ -409,12 +409,13 @@ void register_jit(py::module_& module) {
   module.def("delete_array", [](const py::object& array) {
     if (auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()))) *tensor = Tensor(tensor->aval(), nullptr);
   });
-  // An array of the same memory that neither of these happens to with the first; what is traced has none.
-  module.def("share_array", [](const py::object& array) {
-    const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));
-    if (tensor == nullptr) return array;
-    if (!*tensor) throw_donated(tensor->aval());
-    return array_object(Tensor(*tensor));
+  // An array of the same elements to which none of this happens with the first.
+  module.def("share_array", [](const py::object& array) { return array_object(array_datum(array.ptr())); });
+  // `x[i] = y`, by an array that has the elements after it. Nobody else's memory or program changes.
+  module.def("become", [](const py::object& array, const py::object& other) { become(array.ptr(), other.ptr()); });
+  // Whether the array was made by the function that is captured now, or outside of all captures where none is.
+  module.def("is_own", [](const py::object& array) {
+    return reinterpret_cast<ArrayObject*>(array.ptr())->made_in == innermost_capture_number();
   });
   module.def("is_deleted", [](const py::object& array) {
     const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));

@@ -120,10 +120,10 @@ def copy(a: Any, order: str | None = None) -> Array:
     return apart(_core.array(a), a)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Placement = None) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Placement = None) -> Array:
     """The elements as another dtype. Complex to real drops the imaginary part.
 
-    An array that has the dtype is returned as it is unless ``copy`` is true.
+    An array that has the dtype is returned as it is where ``copy`` is false; else it is another object, of the same memory.
     """
     result = convert(_core.array(x), dtype)
     return apart(result, x) if copy else result

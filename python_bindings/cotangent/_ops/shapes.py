@@ -83,6 +83,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 @entrance("reshape", primitives.reshape)
+@own
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Placement = None) -> Array:
     """The elements in row-major order under another shape; one size may be -1, which the others determine.
 
@@ -123,6 +124,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
 
 
 @entrance("transpose", primitives.transpose)
+@own
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """Axes reversed, or in the order ``axes``."""
     array = _core.array(a)
@@ -220,6 +222,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     return drop_axes(array, axes) if axes else array
 
 
+@own
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Placement = None) -> Array:
     """The array stretched to a shape.
 

@@ -18,7 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._core import Array
-from cotangent._ops.binding import literal, own
+from cotangent._ops.binding import apart, literal, own
 from cotangent._ops.extents import bound_of, capacity, slice_axis
 from cotangent._ops.sizes import (
     as_dtype,
@@ -119,7 +119,7 @@ def _fft(
     factor = _factor(norm, kind[0] == "I", math.prod(sizes), name)
     if factor != 1.0:
         result = result * literal(result, factor)
-    return ops.moveaxis(result, last, where) if where != last else result
+    return apart(ops.moveaxis(result, last, where) if where != last else result, a)
 
 
 def _ragged_fft(

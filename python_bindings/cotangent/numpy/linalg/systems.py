@@ -15,7 +15,7 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import convert, kind, real_dtype
+from cotangent._ops.binding import convert, kind, own, real_dtype
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import (
     adjoint,
@@ -275,6 +275,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     return ops.reshape(flat, rest)
 
 
+@own
 def matrix_power(a: Any, n: int) -> Array:
     """Square matrices to an integer power; negative ones through the inverse.
 
