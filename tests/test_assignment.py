@@ -335,5 +335,5 @@ def test_what_holds_an_array() -> None:
 def test_deleted_arrays() -> None:
     x = cnp.zeros(2)
     x.delete()
-    with pytest.raises(ValueError, match="donated|deleted"):
+    with pytest.raises(ValueError, match=r"donated|deleted"):
         x[0] = 1.0
