@@ -1,0 +1,154 @@
+"""What is public, asked of the package itself: namespaces, their names, and what each name's documentation is about.
+
+The site's reference (`docs/cotangent_site/`), the checks of docstrings and `./dev coverage --docstrings` all start here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import types
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import cotangent as ct
+
+HOOK = "cotangent.jax"  # below it stand JAX's modules under JAX's names
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A public name of a namespace, or of a class in it."""
+
+    namespace: str
+    name: str
+    value: Any
+    owner: type | None = None  # the class, of a member of one
+
+    @property
+    def path(self) -> str:
+        return f"{self.namespace}.{self.name}"
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.value, type)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is called: a function, or an object of this package that stands for one."""
+        return callable(self.value) and not self.is_class and not isinstance(self.value, types.ModuleType)
+
+    @property
+    def doc(self) -> str:
+        """Its own docstring, without indentation; empty for values, whose docstring is that of their class."""
+        value = self.value
+        if isinstance(value, property):
+            value = value.fget
+        if not (self.is_class or self.is_function or inspect.isdatadescriptor(value) or inspect.isroutine(value)):
+            own = vars(value).get("__doc__") if hasattr(value, "__dict__") else None
+            return inspect.cleandoc(own) if isinstance(own, str) else ""
+        return inspect.cleandoc(getattr(value, "__doc__", None) or "")
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the docstring, on one line."""
+        return " ".join(self.doc.split("\n\n")[0].split())
+
+    @property
+    def signature(self) -> inspect.Signature | None:
+        """How it is called, without self; None where Python does not know."""
+        try:
+            found = inspect.signature(self.value)
+        except (TypeError, ValueError):
+            return None
+        parameters = list(found.parameters.values())
+        bound = self.owner is not None and isinstance(inspect.getattr_static(self.owner, self.name.split(".")[-1]), staticmethod | classmethod)
+        if self.owner is not None and not bound and parameters and parameters[0].name in ("self", "cls"):
+            parameters = parameters[1:]
+        return found.replace(parameters=parameters)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters, stars left out."""
+        return list(self.signature.parameters) if self.signature is not None else []
+
+
+def _public_names(module: types.ModuleType) -> list[str]:
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return sorted(set(listed))
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and getattr(value, "__module__", None) == module.__name__
+    )
+
+
+def _modules() -> list[str]:
+    names = ["cotangent"]
+    for found in pkgutil.walk_packages(ct.__path__, "cotangent.", onerror=lambda name: None):
+        parts = found.name.split(".")
+        if not any(part.startswith("_") for part in parts) and not found.name.startswith(f"{HOOK}."):
+            names.append(found.name)
+    return names
+
+
+@cache
+def namespaces() -> tuple[str, ...]:
+    """The modules that programs import: those whose names are not all their package's, too."""
+    found = []
+    for name in _modules():
+        module = importlib.import_module(name)
+        package, _, _ = name.rpartition(".")
+        names = _public_names(module)
+        if not names:
+            continue
+        if package and package != "cotangent":
+            outer = importlib.import_module(package)
+            listed = set(_public_names(outer))
+            if all(part in listed and getattr(outer, part) is getattr(module, part) for part in names):
+                continue
+        found.append(name)
+    return tuple(found)
+
+
+@cache
+def entries(namespace: str) -> tuple[Entry, ...]:
+    """The public names of a namespace that are not modules."""
+    module = importlib.import_module(namespace)
+    found = [Entry(namespace, name, getattr(module, name)) for name in _public_names(module)]
+    return tuple(entry for entry in found if not isinstance(entry.value, types.ModuleType))
+
+
+def members(entry: Entry) -> list[Entry]:
+    """The public methods and properties of a class of this package, those of its bases in the package among them."""
+    found = []
+    for name in dir(entry.value):
+        if name.startswith("_"):
+            continue
+        holder = next((base for base in entry.value.__mro__ if name in vars(base)), None)
+        if holder is None or not holder.__module__.startswith("cotangent"):
+            continue
+        value = inspect.getattr_static(entry.value, name)
+        if isinstance(value, staticmethod | classmethod):
+            value = getattr(entry.value, name)
+        if callable(value) or inspect.isdatadescriptor(value) or isinstance(value, property):
+            found.append(Entry(entry.namespace, f"{entry.name}.{name}", value, entry.value))
+    return found
+
+
+@cache
+def homes() -> dict[int, str]:
+    """Where an object is documented in full, by its identity: in the module that it says it is of, else where it is met first."""
+    found: dict[int, str] = {}
+    for namespace in sorted(namespaces(), key=lambda name: (name.count("."), name)):
+        for entry in entries(namespace):
+            if entry.is_class or entry.is_function:
+                named = getattr(entry.value, "__module__", "") == namespace
+                if id(entry.value) not in found or named:
+                    found[id(entry.value)] = entry.path
+    return found
