@@ -5,17 +5,19 @@ The site's reference (`docs/cotangent_site/`), the checks of docstrings and `./d
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
-import pkgutil
 import types
+import typing
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import cotangent as ct
 
-HOOK = "cotangent.jax"  # below it stand JAX's modules under JAX's names
+# Those that no package offers, and that are imported by name. Below the first stand JAX's modules under JAX's names.
+BY_THEIR_OWN_NAME = ("cotangent.jax", "cotangent.experimental.ode")
 
 
 @dataclass(frozen=True)
@@ -75,52 +77,56 @@ class Entry:
         return list(self.signature.parameters) if self.signature is not None else []
 
 
-def _public_names(module: types.ModuleType) -> list[str]:
+@cache
+def _offered(namespace: str) -> tuple[str, ...]:
+    """The names that a module offers: its ``__all__``, and what its file imports as such or from all of a module, or defines."""
+    module = importlib.import_module(namespace)
+    tree = ast.parse(inspect.getsource(module))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    found = {alias.name for node in imports for alias in node.names if alias.asname == alias.name}
     listed = getattr(module, "__all__", None)
     if listed is not None:
-        return sorted(set(listed))
-    return sorted(
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and not isinstance(value, types.ModuleType)
-        and getattr(value, "__module__", None) == module.__name__
-    )
+        return tuple(sorted(found | set(listed)))
+    for node in imports:
+        if node.names[0].name == "*" and node.module:
+            found |= set(importlib.import_module(node.module).__all__)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    public = (name for name in sorted(found) if not name.startswith("_"))
+    return tuple(name for name in public if not _is_annotation(getattr(module, name)))
 
 
-def _modules() -> list[str]:
-    names = ["cotangent"]
-    for found in pkgutil.walk_packages(ct.__path__, "cotangent.", onerror=lambda name: None):
-        parts = found.name.split(".")
-        if not any(part.startswith("_") for part in parts) and not found.name.startswith(f"{HOOK}."):
-            names.append(found.name)
-    return names
+def _is_annotation(value: Any) -> bool:
+    """Whether it is a name for a type, which a module without ``__all__`` has for itself."""
+    return isinstance(value, TypeVar) or typing.get_origin(value) is not None
 
 
 @cache
 def namespaces() -> tuple[str, ...]:
-    """The modules that programs import: those whose names are not all their package's, too."""
-    found = []
-    for name in _modules():
+    """The modules that programs import: the package, and of each of them those modules within it that it offers."""
+    found: list[str] = []
+    waiting = ["cotangent", *BY_THEIR_OWN_NAME]
+    while waiting:
+        name = waiting.pop()
         module = importlib.import_module(name)
-        package, _, _ = name.rpartition(".")
-        names = _public_names(module)
-        if not names:
-            continue
-        if package and package != "cotangent":
-            outer = importlib.import_module(package)
-            listed = set(_public_names(outer))
-            if all(part in listed and getattr(outer, part) is getattr(module, part) for part in names):
-                continue
+        inner = [getattr(module, offered) for offered in _offered(name) if offered not in ("annotations",)]
+        waiting += [
+            value.__name__
+            for value in inner
+            if isinstance(value, types.ModuleType) and value.__name__.startswith(f"{name}.")
+        ]
         found.append(name)
-    return tuple(found)
+    return tuple(sorted(set(found)))
 
 
 @cache
 def entries(namespace: str) -> tuple[Entry, ...]:
     """The public names of a namespace that are not modules."""
     module = importlib.import_module(namespace)
-    found = [Entry(namespace, name, getattr(module, name)) for name in _public_names(module)]
+    found = [Entry(namespace, name, getattr(module, name)) for name in _offered(namespace)]
     return tuple(entry for entry in found if not isinstance(entry.value, types.ModuleType))
 
 

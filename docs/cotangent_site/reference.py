@@ -172,14 +172,15 @@ these.
      - what it is
 {rows}
 
-Of what the names stand on
---------------------------
+What the names stand on
+-----------------------
 
 .. toctree::
    :maxdepth: 1
 
    ../primitives
    ../masks
+   ../environment
    cpp_headers
 
 .. toctree::
