@@ -61,9 +61,14 @@ def functions(namespace: str) -> Iterator[Entry]:
         array = next(entry for entry in public_api.entries("cotangent") if entry.value is ct.Array)
         yield from (entry for entry in public_api.members(array) if callable(entry.value))
         return
+    methods: set[int] = set()  # that several objects have
     for entry in public_api.entries(namespace):
         if entry.is_function and public_api.homes()[id(entry.value)] == entry.path:
             yield entry
+        elif entry.is_object:
+            own = [member for member in public_api.members(entry) if callable(member.value) and id(member.value) not in methods]
+            methods |= {id(member.value) for member in own}
+            yield from own
 
 
 @cache
@@ -85,14 +90,28 @@ def counted() -> tuple[str, ...]:
     return tuple(name for name in (*public_api.namespaces(), ARRAY) if measure(name).functions)
 
 
-def least() -> dict[str, tuple[float, float]]:
+def least() -> dict[str, tuple[int, int]]:
     """Of each namespace the shares that must be kept: parameters, examples."""
     table = tomllib.loads(SHARES.read_text())
     return {name: (shares["parameters"], shares["examples"]) for name, shares in table.items()}
 
 
+def write() -> None:
+    """Raises what must be kept to what is there, in whole percents; nothing falls."""
+    kept = least() if SHARES.exists() else {}
+    lines = ["# Percent of a namespace's functions that have these, at least: `python tests/docstrings.py --write` raises them to what is there."]
+    for name in counted():
+        parameters, examples = kept.get(name, (0, 0))
+        share = measure(name)
+        lines += ["", f'["{name}"]', f"parameters = {max(parameters, int(share.parameters))}"]
+        lines += [f"examples = {max(examples, int(share.examples))}"]
+    SHARES.write_text("\n".join(lines) + "\n")
+
+
 def main(arguments: list[str]) -> int:
-    """Prints the table; with names of namespaces, also which of their functions lack what."""
+    """Prints the table; with names of namespaces, also which of their functions lack what; with --write it keeps the shares."""
+    if "--write" in arguments:
+        write()
     print(f"{'namespace':38} {'functions':>9} {'parameters':>11} {'example':>8}")
     total = Share("all")
     for name in counted():
@@ -102,8 +121,8 @@ def main(arguments: list[str]) -> int:
         total.without_parameters += share.without_parameters
         total.without_example += share.without_example
     print(f"{total.namespace:38} {total.functions:9} {total.parameters:10.1f}% {total.examples:7.1f}%")
-    for name in arguments:
-        share = measure(name)
+    for share in (measure(name) for name in arguments if not name.startswith("-")):
+        name = share.namespace
         print(f"\n{name}: parameters are not those of the signature\n  {' '.join(share.without_parameters)}")
         print(f"\n{name}: no example\n  {' '.join(share.without_example)}")
     return 0

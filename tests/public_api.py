@@ -40,7 +40,12 @@ class Entry:
     @property
     def is_function(self) -> bool:
         """Whether it is called: a function, or an object of this package that stands for one."""
-        return callable(self.value) and not self.is_class and not isinstance(self.value, types.ModuleType)
+        return callable(self.value) and not self.is_class and typing.get_origin(self.value) is None
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it stands for functions that are its methods, as a distribution does."""
+        return not callable(self.value) and type(self.value).__module__.startswith("cotangent")
 
     @property
     def doc(self) -> str:
@@ -131,19 +136,20 @@ def entries(namespace: str) -> tuple[Entry, ...]:
 
 
 def members(entry: Entry) -> list[Entry]:
-    """The public methods and properties of a class of this package, those of its bases in the package among them."""
+    """The public methods and properties of a class of this package or of an object of one; those of its bases in the package among them."""
     found = []
-    for name in dir(entry.value):
+    owner = entry.value if entry.is_class else type(entry.value)
+    for name in dir(owner):
         if name.startswith("_"):
             continue
-        holder = next((base for base in entry.value.__mro__ if name in vars(base)), None)
+        holder = next((base for base in owner.__mro__ if name in vars(base)), None)
         if holder is None or not holder.__module__.startswith("cotangent"):
             continue
-        value = inspect.getattr_static(entry.value, name)
+        value = inspect.getattr_static(owner, name)
         if isinstance(value, staticmethod | classmethod):
-            value = getattr(entry.value, name)
+            value = getattr(owner, name)
         if callable(value) or inspect.isdatadescriptor(value) or isinstance(value, property):
-            found.append(Entry(entry.namespace, f"{entry.name}.{name}", value, entry.value))
+            found.append(Entry(entry.namespace, f"{entry.name}.{name}", value, owner))
     return found
 
 
