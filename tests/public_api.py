@@ -49,8 +49,10 @@ class Entry:
 
     @property
     def doc(self) -> str:
-        """Its own docstring, without indentation; empty for values, whose docstring is that of their class."""
+        """Its own docstring, without indentation; empty for values, whose docstring is that of their class. Of an object its class's will do."""
         value = self.value
+        if self.is_object:
+            return inspect.cleandoc(value.__doc__ or "")
         if isinstance(value, property):
             value = value.fget
         if not (self.is_class or self.is_function or inspect.isdatadescriptor(value) or inspect.isroutine(value)):

@@ -8,15 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
 
-from cotangent_site import code_links, headers, notebooks, reference
-
-ROOT = Path(__file__).resolve().parents[2]
-
-# Files of the repository that are pages under another name.
-PAGES = {"README.md": "index", "CHANGELOG.md": "changelog", "CONTRIBUTING.md": "contributing"}
+from cotangent_site import headers, links, notebooks, reference
 
 
 def write(app: Sphinx) -> None:
@@ -37,21 +31,9 @@ def write(app: Sphinx) -> None:
                 file.unlink()
 
 
-def resolve(app: Sphinx, env: Any, node: nodes.Element, content: nodes.Element) -> nodes.Element | None:
-    """Links of pages that are files of the repository's root, as README.md is, to others of these, or to what is no page."""
-    target = Path(str(node.get("reftarget", ""))).name
-    page = PAGES.get(target)
-    if page is not None:
-        address = app.builder.get_relative_uri(node.get("refdoc", "index"), page)
-        return nodes.reference("", "", content, internal=True, refuri=address)
-    if node.get("reftype") == "myst" and target and (ROOT / target).exists():
-        return content  # a file of the repository that the site has not
-    return None
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("builder-inited", write)
-    app.connect("missing-reference", resolve)
-    app.add_post_transform(code_links.LinkCode)
+    app.add_post_transform(links.LinkFiles)
+    app.add_post_transform(links.LinkCode)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

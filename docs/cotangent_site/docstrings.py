@@ -19,7 +19,8 @@ def plain(text: str) -> str:
     for at in range(0, len(pieces), 2):
         piece = re.sub(r"(?<![\\\w*])\*(?=\S)(?!\*?\w[^*\n]*\w\*)", r"\\*", pieces[at])
         piece = re.sub(r"(?<!\\)\|", r"\\|", piece)
-        pieces[at] = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", piece)
+        piece = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", piece)
+        pieces[at] = "\\ " + piece if at and re.match(r"\w", piece) else piece  # the plural of a literal
     return "".join(pieces)
 
 

@@ -20,6 +20,8 @@ from public_api import Entry
 from cotangent_site import docstrings, support
 
 GROUPS_FROM = 30  # names in a namespace from which on its table is cut into groups
+LONGEST_TITLE = 80
+OTHERS, VALUES = "Others", "Values"
 
 
 def default_text(value: Any) -> str:
@@ -77,6 +79,8 @@ def described(entry: Entry) -> list[str]:
     if entry.is_function:
         body = docstrings.as_rst(entry.doc, entry.name, "function")
         return directive("function", entry.name + call_of(entry), [*body, "", *support.lines(entry)])
+    if entry.is_object:
+        return directive("data", entry.name, with_members(entry, "data"))
     lines = docstrings.as_rst(entry.doc, entry.name, "data") if entry.doc else [f"``{default_text(entry.value)}``"]
     return directive("data", entry.name, lines)
 
@@ -88,29 +92,32 @@ def call_of(entry: Entry) -> str:
 
 
 def class_entry(entry: Entry) -> list[str]:
-    body = docstrings.as_rst(entry.doc, entry.name, "class")
+    kind = "exception" if issubclass(entry.value, BaseException) else "class"
+    return directive(kind, entry.name + call_of(entry), with_members(entry, "class"))
+
+
+def with_members(entry: Entry, kind: str) -> list[str]:
+    """What a class or an object says of itself, and its methods and properties."""
+    body = docstrings.as_rst(entry.doc, entry.name, kind)
     for member in public_api.members(entry):
         name = member.name.rpartition(".")[2]
-        if callable(member.value):
-            body += ["", *directive("method", name + signature_text(member), member_text(member, "method"))]
-        else:
-            body += ["", *directive("property", name, member_text(member, "property"))]
-    kind = "exception" if issubclass(entry.value, BaseException) else "class"
-    return directive(kind, entry.name + call_of(entry), body)
-
-
-def member_text(member: Entry, kind: str) -> list[str]:
-    """What a member says of itself; what it has from a class outside of the package is left to that one."""
-    return docstrings.as_rst(member.doc, member.name, kind) if member.doc else []
+        what, heading = ("method", name + signature_text(member)) if callable(member.value) else ("property", name)
+        if not entry.is_class:  # a name of Python's domain, which knows members of classes only
+            heading = f"{entry.name}.{heading}"
+        text = docstrings.as_rst(member.doc, member.name, what) if member.doc else []
+        body += ["", *directive(what, heading, text)]
+    return body
 
 
 def row(entry: Entry) -> list[str]:
     """A line of the table."""
-    says = docstrings.plain(entry.summary) if entry.is_class or entry.is_function or entry.doc else "A value."
+    says = docstrings.plain(entry.summary) if entry.doc else "A value."
     return [f"   * - :py:obj:`~{entry.path}`", *indented([f"- {says}"], 5)]
 
 
-def table(entries: Iterable[Entry]) -> list[str]:
+def table(entries: list[Entry]) -> list[str]:
+    if not entries:
+        return []
     lines = [".. list-table::", "   :class: summaries", "   :widths: 30 70", ""]
     for entry in entries:
         lines += row(entry)
@@ -118,27 +125,29 @@ def table(entries: Iterable[Entry]) -> list[str]:
 
 
 def group_of(entry: Entry) -> str:
-    """The module where it is written."""
-    return str(getattr(entry.value, "__module__", None) or entry.namespace)
-
-
-def title_of(module: str) -> str:
-    """What a module says that it is: its first sentence, without what follows a colon."""
-    doc = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
-    sentence = re.split(r"[.:;](?:\s|$)", " ".join(doc.split("\n\n")[0].split()))[0]
-    return sentence.replace("`", "") if 0 < len(sentence) <= 70 else module.rpartition(".")[2].strip("_").replace("_", " ")
+    """The title of what it is among: of the module where it is written."""
+    if not (entry.is_class or entry.is_function or entry.is_object):
+        return VALUES
+    home = str(getattr(entry.value, "__module__", None) or entry.namespace)
+    if home == entry.namespace or not home.startswith("cotangent."):
+        return OTHERS
+    doc = inspect.cleandoc(importlib.import_module(home).__doc__ or "")
+    sentence = re.split(r"[.:;](?:\s|$)", " ".join(doc.split("\n\n")[0].split()))[0].replace("`", "")
+    name = home.rpartition(".")[2].strip("_").replace("_", " ")
+    return sentence if 0 < len(sentence) <= LONGEST_TITLE else name[0].upper() + name[1:]
 
 
 def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
-    """Entries by the titles of their modules; one group where there are few."""
+    """Entries by titles; one group without a title where there are few, or where groups would be of one name each."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
-        home = group_of(entry)
-        title = "Values" if not (entry.is_class or entry.is_function) else title_of(home if home.startswith("cotangent") else entry.namespace)
-        groups.setdefault(title, []).append(entry)
-    if len(entries) < GROUPS_FROM:
+        groups.setdefault(group_of(entry), []).append(entry)
+    single = [title for title, members in groups.items() if len(members) == 1]
+    if len(entries) < GROUPS_FROM or 3 * len(single) > len(groups):
         return {"": list(entries)}
-    return dict(sorted(groups.items(), key=lambda item: (item[0] == "Values", item[0].lower())))
+    for title in single:
+        groups.setdefault(OTHERS, []).extend(groups.pop(title))
+    return dict(sorted(groups.items(), key=lambda item: (item[0] == VALUES, item[0] == OTHERS, item[0].lower())))
 
 
 def page(namespace: str) -> str:
@@ -150,7 +159,8 @@ def page(namespace: str) -> str:
     groups = grouped(entries)
     for title, members in groups.items():
         lines += [*(section(title, "-") if title else []), *table(members)]
-    lines += section("Entries", "-")
+    if entries:
+        lines += section("Entries", "-")
     for entry in entries:
         lines += described(entry)
     return "\n".join(lines) + "\n"
@@ -162,6 +172,12 @@ INDEX = """Reference
 Every public name, from the package itself: what is here is what ``import cotangent`` has. Names in code on all pages of this site are links to
 these.
 
+.. toctree::
+   :hidden:
+   :caption: Namespaces
+
+{pages}
+
 .. list-table::
    :class: summaries
    :widths: 30 10 60
@@ -172,22 +188,14 @@ these.
      - what it is
 {rows}
 
-What the names stand on
------------------------
-
 .. toctree::
    :maxdepth: 1
+   :caption: Below the names
 
    ../primitives
    ../masks
    ../environment
    cpp_headers
-
-.. toctree::
-   :hidden:
-   :caption: Namespaces
-
-{pages}
 """
 
 
