@@ -18,7 +18,7 @@ nitpicky = False
 default_role = "py:obj"  # of docstrings: names in single backticks are links where there is such a name
 highlight_language = "python"
 add_module_names = False
-python_maximum_signature_line_length = 100
+python_maximum_signature_line_length = 80
 toc_object_entries = False
 
 html_theme = "pydata_sphinx_theme"

@@ -6,6 +6,7 @@ The site's reference (`docs/cotangent_site/`), the checks of docstrings and `./d
 from __future__ import annotations
 
 import ast
+import collections
 import importlib
 import inspect
 import types
@@ -18,6 +19,8 @@ import cotangent as ct
 
 # Those that no package offers, and that are imported by name. Below the first stand JAX's modules under JAX's names.
 BY_THEIR_OWN_NAME = ("cotangent.jax", "cotangent.experimental.ode")
+
+_TUPLE_FIELD = type(collections.namedtuple("_Pair", "first").first)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,17 @@ class Entry:
         except (TypeError, ValueError):
             return None
         parameters = list(found.parameters.values())
-        bound = self.owner is not None and isinstance(inspect.getattr_static(self.owner, self.name.split(".")[-1]), staticmethod | classmethod)
-        if self.owner is not None and not bound and parameters and parameters[0].name in ("self", "cls"):
-            parameters = parameters[1:]
+        if self.owner is not None and parameters and not self._is_static():
+            first = parameters[0]
+            by_position = first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
+            # A function of the package may be a method: then the object is its first argument, whatever that is called.
+            if first.name in ("self", "cls") or (by_position and not inspect.isroutine(self.value)):
+                parameters = parameters[1:]
         return found.replace(parameters=parameters)
+
+    def _is_static(self) -> bool:
+        held = inspect.getattr_static(self.owner, self.name.rpartition(".")[2])
+        return isinstance(held, staticmethod | classmethod)
 
     @property
     def parameters(self) -> list[str]:
@@ -150,7 +160,8 @@ def members(entry: Entry) -> list[Entry]:
         value = inspect.getattr_static(owner, name)
         if isinstance(value, staticmethod | classmethod):
             value = getattr(owner, name)
-        if callable(value) or inspect.isdatadescriptor(value) or isinstance(value, property):
+        of_tuple = isinstance(value, _TUPLE_FIELD)  # described by the class
+        if callable(value) or (inspect.isdatadescriptor(value) and not of_tuple):
             found.append(Entry(entry.namespace, f"{entry.name}.{name}", value, owner))
     return found
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 from cotangent_site import headers, links, notebooks, reference
 
@@ -31,9 +33,22 @@ def write(app: Sphinx) -> None:
                 file.unlink()
 
 
+class WithoutEmptyEnd(SphinxTransform):
+    """Blocks of code end with their last line: the empty one that doctest needs before a fence is not shown."""
+
+    default_priority = 400
+
+    def apply(self, **kwargs: Any) -> None:
+        """Cuts the ends."""
+        for block in self.document.findall(nodes.literal_block):
+            text = block.astext().rstrip()
+            block.rawsource, block.children = text, [nodes.Text(text)]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("builder-inited", write)
+    app.add_transform(WithoutEmptyEnd)
     app.add_post_transform(links.LinkFiles)
     app.add_post_transform(links.LinkCode)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

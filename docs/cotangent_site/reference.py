@@ -104,7 +104,7 @@ def with_members(entry: Entry, kind: str) -> list[str]:
         what, heading = ("method", name + signature_text(member)) if callable(member.value) else ("property", name)
         if not entry.is_class:  # a name of Python's domain, which knows members of classes only
             heading = f"{entry.name}.{heading}"
-        text = docstrings.as_rst(member.doc, member.name, what) if member.doc else []
+        text = docstrings.as_rst(member.doc, member.name, "method") if member.doc else []
         body += ["", *directive(what, heading, text)]
     return body
 
@@ -190,7 +190,7 @@ these.
 
 .. toctree::
    :maxdepth: 1
-   :caption: Below the names
+   :caption: What they stand on
 
    ../primitives
    ../masks
