@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-import cotangent as ct
-
 # Those that no package offers, and that are imported by name. Below the first stand JAX's modules under JAX's names.
 BY_THEIR_OWN_NAME = ("cotangent.jax", "cotangent.experimental.ode")
 
+_OF_C = (types.MethodDescriptorType, types.BuiltinFunctionType)
 _TUPLE_FIELD = type(collections.namedtuple("_Pair", "first").first)  # type: ignore[attr-defined]
 
 
@@ -80,7 +79,7 @@ class Entry:
             first = parameters[0]
             by_position = first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
             # A function of the package may be a method: then the object is its first argument, whatever that is called.
-            if first.name in ("self", "cls") or (by_position and not inspect.isroutine(self.value)):
+            if first.name in ("self", "cls") or (by_position and not isinstance(self.value, _OF_C)):
                 parameters = parameters[1:]
         return found.replace(parameters=parameters)
 

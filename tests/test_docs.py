@@ -115,5 +115,7 @@ def test_every_environment_variable_is_listed() -> None:
     ]
     asked = r"(?:getenv|is_set|environ\.get)\(\"([A-Z][A-Z0-9_]+)\""
     read = {name for text in source for name in re.findall(asked, text)} - {"HOME", "XDG_CACHE_HOME"}
-    listed = set(re.findall(r"`([A-Z][A-Z0-9_]+)`[,|]? ", (ROOT / "docs/environment.md").read_text())) - {"XDG_CACHE_HOME"}
+    listed = set(re.findall(r"`([A-Z][A-Z0-9_]+)`[,|]? ", (ROOT / "docs/environment.md").read_text())) - {
+        "XDG_CACHE_HOME"
+    }
     assert read == listed

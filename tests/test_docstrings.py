@@ -21,7 +21,8 @@ WITH_ARRAY = (*public_api.namespaces(), docstrings.ARRAY)
 def texts(namespace: str) -> dict[str, str]:
     """The docstrings of a namespace by their names: of the module, of what is documented there, and of classes' members."""
     if namespace == docstrings.ARRAY:
-        return {entry.path: entry.doc for entry in public_api.members(Entry("cotangent", "Array", ct.Array))}
+        members = public_api.members(Entry("cotangent", "Array", ct.Array))
+        return {entry.path: entry.doc for entry in members if id(entry.value) not in public_api.homes()}
     found = {namespace: inspect.cleandoc(importlib.import_module(namespace).__doc__ or "")}
     for entry in public_api.entries(namespace):
         if public_api.homes().get(id(entry.value), entry.path) != entry.path:
@@ -33,9 +34,7 @@ def texts(namespace: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("namespace", WITH_ARRAY)
-def test_every_example_prints_what_it_shows(
-    namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_example_prints_what_it_shows(namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # files that an example writes
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
     failures: list[str] = []
@@ -65,6 +64,12 @@ def test_what_describes_parameters() -> None:
 
 def test_implementation_modules_are_no_namespaces() -> None:
     found = set(public_api.namespaces())
-    assert found >= {"cotangent", "cotangent.numpy", "cotangent.numpy.linalg", "cotangent.nn.initializers", "cotangent.scipy.stats"}
+    assert found >= {
+        "cotangent",
+        "cotangent.numpy",
+        "cotangent.numpy.linalg",
+        "cotangent.nn.initializers",
+        "cotangent.scipy.stats",
+    }
     assert not found & {"cotangent.numpy.windows", "cotangent.nn.activations", "cotangent.jax.tree"}
     assert "grad" in {entry.name for entry in public_api.entries("cotangent")}

@@ -104,9 +104,16 @@ def with_members(entry: Entry, kind: str) -> list[str]:
         what, heading = ("method", name + signature_text(member)) if callable(member.value) else ("property", name)
         if not entry.is_class:  # a name of Python's domain, which knows members of classes only
             heading = f"{entry.name}.{heading}"
-        text = docstrings.as_rst(member.doc, member.name, "method") if member.doc else []
-        body += ["", *directive(what, heading, text)]
+        body += ["", *directive(what, heading, member_text(member))]
     return body
+
+
+def member_text(member: Entry) -> list[str]:
+    """What a method or property says of itself; a function that is a method, too, is described as a function."""
+    home = public_api.homes().get(id(member.value))
+    if home is not None:
+        return [f"As the function :py:obj:`{home}`. {docstrings.plain(member.summary)}"]
+    return docstrings.as_rst(member.doc, member.name, "method") if member.doc else []
 
 
 def row(entry: Entry) -> list[str]:
@@ -145,8 +152,9 @@ def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
     single = [title for title, members in groups.items() if len(members) == 1]
     if len(entries) < GROUPS_FROM or 3 * len(single) > len(groups):
         return {"": list(entries)}
-    for title in single:
+    for title in set(single) - {OTHERS, VALUES}:
         groups.setdefault(OTHERS, []).extend(groups.pop(title))
+    groups.get(OTHERS, []).sort(key=lambda entry: entry.name)
     return dict(sorted(groups.items(), key=lambda item: (item[0] == VALUES, item[0] == OTHERS, item[0].lower())))
 
 

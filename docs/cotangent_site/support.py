@@ -1,17 +1,19 @@
 """What is known of a function's support, from what is tested: the calls of the table of masks, and the programs that these calls are.
 
 A call's program says which primitives it consists of; their records say the rest. A program with a call of Python in it cannot leave the
-process, and stops on a GPU for it; every other one can be exported and runs on a GPU (docs/export.md, docs/gpu.md).
+process, and stops on a GPU for it; every other one can be exported, and becomes kernels (docs/export.md, docs/gpu.md). `tests/test_site.py`
+tries both with every primitive that these programs have.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import cotangent as ct
 import mask_table
-import public_api
 from public_api import Entry
 
 OF_PYTHON = {"host_callback"}  # primitives that call Python
@@ -36,16 +38,12 @@ def rows() -> dict[int, mask_table.Row]:
     return {id(row.function): row for row in mask_table.rows().values()}
 
 
-def captured(row: mask_table.Row) -> set[str]:
-    """The primitives that the row's calls consist of."""
-    found: set[str] = set()
+def programs(row: mask_table.Row) -> Iterator[tuple[mask_table.Call, set[str]]]:
+    """The row's calls, and the primitives that each consists of."""
     for text in row.calls:
         call = mask_table.Call(text, row.function)
-        try:
-            found |= primitives(ct.make_ir(call)(*call.exact(3)))
-        except mask_table.NO_RESULT:
-            continue
-    return found
+        with contextlib.suppress(*mask_table.NO_RESULT):
+            yield call, primitives(ct.make_ir(call)(*call.exact(3)))
 
 
 def lines(entry: Entry) -> list[str]:
@@ -53,13 +51,13 @@ def lines(entry: Entry) -> list[str]:
     row = rows().get(id(entry.value))
     if row is None or row.none or not row.calls:
         return []
-    used = captured(row)
+    used = set().union(*(names for _, names in programs(row)))
     if not used:
         return []
     calls = ", ".join(f"``{text}``" for text in row.calls)
     mask = f"refused: {row.refused}" if row.refused else f"{calls} (:doc:`letters </masks>`)"
     leaves = "no, it calls Python" if used & OF_PYTHON else "yes"
-    device = "yes, with a step on the host" if used & OF_PYTHON else "yes"
+    device = "kernels, with a step on the host" if used & OF_PYTHON else "kernels"
     names = sorted(used)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN + 1 else ""
     shown = names[:SHOWN] if more else names
