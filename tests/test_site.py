@@ -96,7 +96,7 @@ def test_both_styles_of_sections_are_read() -> None:
     numpy = "Adds.\n\nParameters\n----------\nx : array\n    A number.\n"
     google = "Adds.\n\nArgs:\n    x: a number.\n"
     for text in (numpy, google):
-        assert any(line.startswith(":param x:") for line in docstrings.as_rst(text, "add", "function"))
+        assert any(line.startswith(":Parameters: **x**") for line in docstrings.as_rst(text, "add", "function"))
 
 
 def test_openings_of_headers() -> None:

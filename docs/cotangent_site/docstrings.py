@@ -7,7 +7,25 @@ import re
 from sphinx.ext.napoleon import Config
 from sphinx.ext.napoleon.docstring import GoogleDocstring, NumpyDocstring
 
-CONFIG = Config(napoleon_use_ivar=True, napoleon_use_rtype=True, napoleon_use_param=True)
+# Without `:param:` and `:type:`: Sphinx would look for links in types, which are words here ("array, shape (m, n)").
+CONFIG = Config(napoleon_use_param=False, napoleon_use_rtype=False)
+
+
+class _Plain(GoogleDocstring):
+    """Attributes as parameters are shown: what has an entry of its own is not described as an object twice."""
+
+    def _parse_attributes_section(self, section: str) -> list[str]:
+        return self._format_fields("Attributes", self._consume_fields())
+
+
+class _Google(_Plain):
+    """Sections as ``Args:``."""
+
+
+class _NumPy(_Plain, NumpyDocstring):
+    """Sections that are underlined."""
+
+
 NUMPY_SECTION = re.compile(r"^[A-Z][A-Za-z ]+\n-{3,}\s*$", re.MULTILINE)
 CITATION = re.compile(r"^(\s*)\.\. \[(\w+)\] ", re.MULTILINE)
 LITERAL = re.compile(r"(``.+?``|`[^`\n]+`_{0,2})", re.DOTALL)
@@ -34,5 +52,5 @@ def prose(doc: str) -> str:
 
 def as_rst(doc: str, name: str, kind: str) -> list[str]:
     """The lines of the docstring of a function or class."""
-    reader = NumpyDocstring if NUMPY_SECTION.search(doc) else GoogleDocstring
+    reader = _NumPy if NUMPY_SECTION.search(doc) else _Google
     return str(reader(prose(doc), CONFIG, what=kind, name=name)).splitlines()
