@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Files of the repository that are pages under another name.
 PAGES = {"README.md": "index", "CHANGELOG.md": "changelog", "CONTRIBUTING.md": "contributing"}
 
-NAME = re.compile(r"^(?:ct|cotangent)((?:\.[A-Za-z_]\w*)+)(?:\(.*\))?$", re.DOTALL)
+# `ct` and `cnp` are what the pages and docstrings import the package and its NumPy as.
+NAME = re.compile(r"^(ct|cnp|cotangent)((?:\.[A-Za-z_]\w*)+)(?:\(.*\))?$", re.DOTALL)
 
 
 class LinkFiles(SphinxPostTransform):
@@ -53,7 +54,7 @@ class LinkCode(SphinxPostTransform):
             found = NAME.match(literal.astext())
             if found is None or isinstance(literal.parent, nodes.reference | nodes.title):
                 continue
-            name = "cotangent" + found[1]
+            name = ("cotangent.numpy" if found[1] == "cnp" else "cotangent") + found[2]
             if name in objects:
                 entry = objects[name]
                 link = make_refnode(
