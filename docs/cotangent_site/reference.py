@@ -180,6 +180,10 @@ INDEX = """Reference
 Every public name, from the package itself: what is here is what ``import cotangent`` has. Names in code on all pages of this site are links to
 these.
 
+Below functions of arrays stands what is known of their support, from the calls that :doc:`the table of masks </masks>` tries: how they are called with ragged
+arrays, whether what they compute can be :doc:`exported </export>` and becomes kernels of :doc:`a GPU </gpu>`, and the :doc:`primitives </primitives>` that
+it consists of.
+
 .. toctree::
    :hidden:
    :caption: Namespaces
