@@ -28,15 +28,12 @@ def texts(namespace: str) -> dict[str, str]:
         members = public_api.members(Entry("cotangent", "Array", ct.Array))
         return {entry.path: entry.doc for entry in members if id(entry.value) not in public_api.homes()}
     found = {namespace: inspect.cleandoc(importlib.import_module(namespace).__doc__ or "")}
-    seen: set[int] = set()
     for entry in public_api.entries(namespace):
         if public_api.homes().get(id(entry.value), entry.path) != entry.path:
             continue
         found[entry.path] = entry.doc
         if (entry.is_class or entry.is_object) and entry.value is not ct.Array:
-            own = [member for member in public_api.members(entry) if id(member.value) not in seen]
-            seen |= {id(member.value) for member in own}
-            found |= {member.path: member.doc for member in own}
+            found |= {member.path: member.doc for member in public_api.members(entry)}
     return found
 
 

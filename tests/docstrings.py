@@ -62,18 +62,11 @@ def functions(namespace: str) -> Iterator[Entry]:
         own = (entry for entry in public_api.members(array) if id(entry.value) not in public_api.homes())
         yield from (entry for entry in own if callable(entry.value))
         return
-    methods: set[int] = set()  # that several objects have
     for entry in public_api.entries(namespace):
         if entry.is_function and public_api.homes()[id(entry.value)] == entry.path:
             yield entry
         elif entry.is_object:
-            own = [
-                member
-                for member in public_api.members(entry)
-                if callable(member.value) and id(member.value) not in methods
-            ]
-            methods |= {id(member.value) for member in own}
-            yield from own
+            yield from public_api.members(entry)
 
 
 @cache

@@ -147,21 +147,23 @@ def entries(namespace: str) -> tuple[Entry, ...]:
 
 
 def members(entry: Entry) -> list[Entry]:
-    """The public methods and properties of a class of this package or of an object of one; those of its bases in the package among them."""
+    """The public methods and properties of a class of this package, with those of its bases in the package, or of an object."""
+    if entry.is_object:
+        bound = [(name, getattr(entry.value, name)) for name in dir(entry.value) if not name.startswith("_")]
+        return [Entry(entry.namespace, f"{entry.name}.{name}", value) for name, value in bound if callable(value)]
     found = []
-    owner = entry.value if entry.is_class else type(entry.value)
-    for name in dir(owner):
+    for name in dir(entry.value):
         if name.startswith("_"):
             continue
-        holder = next((base for base in owner.__mro__ if name in vars(base)), None)
+        holder = next((base for base in entry.value.__mro__ if name in vars(base)), None)
         if holder is None or not holder.__module__.startswith("cotangent"):
             continue
-        value = inspect.getattr_static(owner, name)
+        value = inspect.getattr_static(entry.value, name)
         if isinstance(value, staticmethod | classmethod):
-            value = getattr(owner, name)
+            value = getattr(entry.value, name)
         of_tuple = isinstance(value, _TUPLE_FIELD)  # described by the class
         if callable(value) or (inspect.isdatadescriptor(value) and not of_tuple):
-            found.append(Entry(entry.namespace, f"{entry.name}.{name}", value, owner))
+            found.append(Entry(entry.namespace, f"{entry.name}.{name}", value, entry.value))
     return found
 
 

@@ -80,8 +80,8 @@ def described(entry: Entry) -> list[str]:
         body = docstrings.as_rst(entry.doc, entry.name, "function")
         return directive("function", entry.name + call_of(entry), [*body, "", *support.lines(entry)])
     if entry.is_object:
-        return directive("data", entry.name, with_members(entry, "data"))
-    lines = docstrings.as_rst(entry.doc, entry.name, "data") if entry.doc else [f"``{default_text(entry.value)}``"]
+        return directive("data", entry.name, with_members(entry))
+    lines = docstrings.as_rst(entry.doc, entry.name, "class") if entry.doc else [f"``{default_text(entry.value)}``"]
     return directive("data", entry.name, lines)
 
 
@@ -93,12 +93,12 @@ def call_of(entry: Entry) -> str:
 
 def class_entry(entry: Entry) -> list[str]:
     kind = "exception" if issubclass(entry.value, BaseException) else "class"
-    return directive(kind, entry.name + call_of(entry), with_members(entry, "class"))
+    return directive(kind, entry.name + call_of(entry), with_members(entry))
 
 
-def with_members(entry: Entry, kind: str) -> list[str]:
+def with_members(entry: Entry) -> list[str]:
     """What a class or an object says of itself, and its methods and properties."""
-    body = docstrings.as_rst(entry.doc, entry.name, kind)
+    body = docstrings.as_rst(entry.doc, entry.name, "class")  # napoleon takes the first words of others for a type
     for member in public_api.members(entry):
         name = member.name.rpartition(".")[2]
         what, heading = ("method", name + signature_text(member)) if callable(member.value) else ("property", name)
