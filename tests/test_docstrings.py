@@ -14,6 +14,7 @@ import pytest
 HOOK = "cotangent.jax"  # which a process that has imported JAX does not install
 
 
+@pytest.mark.processor("they print its last digits")
 @pytest.mark.parametrize("namespace", sorted({*public_api.namespaces(), docstrings.ARRAY} - {HOOK}))
 def test_every_example_prints_what_it_shows(namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # files that an example writes
@@ -21,6 +22,7 @@ def test_every_example_prints_what_it_shows(namespace: str, tmp_path: Path, monk
     assert not found, found[-6000:]
 
 
+@pytest.mark.processor("they print its last digits")
 def test_every_example_of_the_hook_prints_what_it_shows() -> None:
     script = Path(__file__).with_name("docstring_examples.py")
     done = subprocess.run([sys.executable, script, HOOK], capture_output=True, text=True, timeout=300, check=False)
