@@ -110,12 +110,51 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 def _tolist(self: Array) -> Any:
-    """The elements as nested lists of Python numbers; of a scalar array, a number."""
+    """The elements as nested lists of Python numbers; of an array without axes, a number.
+
+    Returns
+    -------
+    list or number
+
+    Raises
+    ------
+    ConcretizationError
+        The array is traced, and has no values yet.
+
+    Examples
+    --------
+    >>> ct.numpy.array([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     return _core.to_numpy(self, "tolist()").tolist()
 
 
 def _item(self: Array, *args: int, use: str = "item()") -> Any:
-    """One element as a Python number: the only one, or that at an index."""
+    """One element as a Python number.
+
+    Parameters
+    ----------
+    *args : int
+        The index of the element. None: the only one.
+    use : str, default "item()"
+        What the message of an error names.
+
+    Returns
+    -------
+    number
+
+    Raises
+    ------
+    TypeError
+        There is no index, and not one element.
+    ConcretizationError
+        The array is traced, and has no values yet.
+
+    Examples
+    --------
+    >>> ct.numpy.array([1.5, 2.5]).item(1)
+    2.5
+    """
     if not args and self.size != 1:
         raise TypeError(
             f"item() needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
@@ -227,24 +266,103 @@ def _format(self: Array, spec: str) -> str:
 
 
 def _reshape(self: Array, *shape: Any, order: str = "C") -> Array:
-    """The elements under another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    """The elements under another shape; see `reshape`.
+
+    Parameters
+    ----------
+    *shape : int, or one sequence of int
+        The sizes of the axes; one of them may be -1, which the others determine.
+    order : str, default "C"
+        In which order elements are taken and placed: ``"C"``, the last index varies fastest; ``"F"``, the first.
+
+    Returns
+    -------
+    array
+        Of the shape.
+
+    Raises
+    ------
+    ShapeError
+        The shape has another number of elements.
+
+    Examples
+    --------
+    >>> ct.numpy.arange(4).reshape(2, -1)
+    Array([[0, 1],
+           [2, 3]], dtype=int32)
+    """
     return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
 def _flatten(self: Array, order: str = "C") -> Array:
-    """A copy of all elements along one axis."""
+    """All elements along one axis, as an array of its own.
+
+    Parameters
+    ----------
+    order : str, default "C"
+        In which order: ``"C"``, the last index varies fastest; ``"F"``, the first.
+
+    Returns
+    -------
+    array, shape (size,)
+        The elements.
+
+    Examples
+    --------
+    >>> ct.numpy.array([[1, 2], [3, 4]]).flatten("F")
+    Array([1, 3, 2, 4], dtype=int32)
+    """
     return apart(shapes.ravel(self, order), self)
 
 
 def _transpose(self: Array, *axes: Any) -> Array:
-    """Axes reversed, or in the order ``axes``."""
+    """The axes in reverse order, or in another one; see `transpose`.
+
+    Parameters
+    ----------
+    *axes : int, or one sequence of int
+        For each axis of the result, that of the array which it is. None: the last one first.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Examples
+    --------
+    >>> ct.numpy.ones((2, 3, 4)).transpose(1, 0, 2).shape
+    (3, 2, 4)
+    """
     if not axes or (len(axes) == 1 and axes[0] is None):
         return shapes.transpose(self)
     return shapes.transpose(self, axes[0] if len(axes) == 1 and several(axes[0]) else axes)
 
 
 def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A002
-    """The same bytes read as another dtype; the last axis grows or shrinks with the size of an element."""
+    """The same bytes read as another dtype.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        Of the result. None: that of the array.
+    type : None
+        Must be None: there are no subclasses.
+
+    Returns
+    -------
+    array
+        The last axis grows or shrinks with the size of an element.
+
+    Raises
+    ------
+    ShapeError
+        The bytes of the last axis are not a whole number of elements.
+
+    Examples
+    --------
+    >>> ct.numpy.array([1.0, -2.0]).view(ct.numpy.uint32)
+    Array([1065353216, 3221225472], dtype=uint32)
+    """
     if type is not None:
         raise NotImplementedError("view: the argument type is not supported")
     return apart(self if dtype is None else bits.reinterpret(self, dtype), self)
@@ -259,7 +377,31 @@ def _compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Array:
-    """The slices of an axis at which a condition holds."""
+    """The slices along an axis at which a condition holds; see `compress`.
+
+    Parameters
+    ----------
+    condition : array, shape (n,)
+        Bools; may be shorter than the axis. Must be known, unless ``size`` is given.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    out : None
+        Must be None: arrays are immutable.
+    size : int, optional
+        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+    fill_value : number, default 0
+        Fills the slices that are missing, with ``size``.
+
+    Returns
+    -------
+    array
+        The slices, in order.
+
+    Examples
+    --------
+    >>> ct.numpy.array([10, 20, 30]).compress([True, False, True])
+    Array([10, 30], dtype=int32)
+    """
     return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
@@ -273,14 +415,39 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
 
 
 def _delete(self: Array) -> None:
-    """Gives up the elements; the array cannot be used again, which is a ``ValueError``. Its shape and dtype stay."""
+    """Gives up the elements; the array cannot be used again. Its shape and dtype stay.
+
+    Using it is a ``DeletedArrayError`` from then on.
+
+    Raises
+    ------
+    ConcretizationError
+        The array is traced, and has no memory of its own.
+
+    Examples
+    --------
+    >>> x = ct.numpy.ones(2)
+    >>> x.delete()
+    >>> x.is_deleted(), x.shape
+    (True, (2,))
+    """
     if not _core.is_deleted(self) and _core.is_traced(self):
         raise ConcretizationError("delete: a traced array has no memory of its own to give up")
     _core.delete_array(self)
 
 
 def _is_deleted(self: Array) -> bool:
-    """Whether the elements are gone: by `delete`, or because the array was donated to a jitted function."""
+    """Whether the elements are gone: by `delete`, or because the array was donated to a jitted function.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).is_deleted()
+    False
+    """
     return _core.is_deleted(self)
 
 
@@ -288,10 +455,26 @@ def _is_deleted(self: Array) -> bool:
 
 
 def _namespace(self: Array, *, api_version: str | None = None) -> Any:
-    """The array functions: the module ``cotangent.numpy``.
+    """The array functions, by the array API standard: the module ``cotangent.numpy``.
 
-    Raises:
-        ValueError: a version of the array API standard that is not supported.
+    Parameters
+    ----------
+    api_version : str, optional
+        A version of the standard, from ``"2021.12"`` to ``"2024.12"``.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ValueError
+        The version is not supported.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).__array_namespace__() is ct.numpy
+    True
     """
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f"version {api_version!r} of the array API is not supported; 2024.12 is")
@@ -305,8 +488,27 @@ def _device(self: Array) -> Device:
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     """The array on a device: itself, if it is there.
 
-    Raises:
-        ValueError: the device is not there, or a stream is given.
+    Parameters
+    ----------
+    device : Device or str
+        Which one.
+    stream : None
+        Must be None: everything is done in the order of the calls.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Raises
+    ------
+    ValueError
+        The device is not there, or a stream is given.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).to_device("cpu").device
+    CpuDevice(id=0)
     """
     backend = backend_of(device)
     if backend is None:
@@ -320,18 +522,53 @@ def _is_ready(self: Array) -> bool:
     """Whether the elements are there, so that asking for them would not wait.
 
     On a GPU, whose work is done in order, it is False until all that was asked of it so far is done.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).is_ready()
+    True
     """
     return _core.is_ready(self)
 
 
 def _wait(self: Array) -> Array:
-    """The array, once its elements are there; raises what failed until then."""
+    """The array, once its elements are there; raises what failed until then.
+
+    Returns
+    -------
+    array
+        Itself.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).block_until_ready()
+    Array([1., 1.], dtype=float32)
+    """
     _core.wait_for(self)
     return self
 
 
 def _tobytes(self: Array, order: str = "C") -> bytes:
-    """The bytes of the elements."""
+    """The bytes of the elements.
+
+    Parameters
+    ----------
+    order : str, default "C"
+        In which order: ``"C"``, the last index varies fastest; ``"F"``, the first.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> ct.numpy.array([1, 255], np.uint8).tobytes().hex()
+    '01ff'
+    """
     return _core.to_numpy(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
 
 

@@ -80,25 +80,93 @@ __all__ = [
 
 @entrance("binary", primitives.add)
 def add(x: Any, y: Any, /) -> Array:
-    """``x + y``; of bools, or."""
+    """The sum of two arrays, element by element; of bools, whether either is true.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.add([1.0, 2.0], 0.5)
+    Array([1.5, 2.5], dtype=float32)
+    """
     return promoted(primitives.add, x, y)
 
 
 @entrance("binary", primitives.sub)
 def subtract(x: Any, y: Any, /) -> Array:
-    """``x - y``."""
+    """The difference of two arrays, element by element.
+
+    Unsigned integers wrap around. Bools have no difference: use `logical_xor`.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.subtract([5.0, 3.0], [1.5, 4.0])
+    Array([ 3.5, -1. ], dtype=float32)
+    """
     return promoted(primitives.sub, x, y)
 
 
 @entrance("binary", primitives.mul)
 def multiply(x: Any, y: Any, /) -> Array:
-    """``x * y``; of bools, and."""
+    """The product of two arrays, element by element; of bools, whether both are true.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.multiply([1.0, 2.0, 3.0], [2.0, 2.0, 0.5])
+    Array([2. , 4. , 1.5], dtype=float32)
+    """
     return promoted(primitives.mul, x, y)
 
 
 @entrance("binary_inexact", primitives.div)
 def divide(x: Any, y: Any, /) -> Array:
-    """``x / y``, floating also for integers."""
+    """The quotient of two arrays, element by element, in a floating dtype for integers, too.
+
+    Division by zero gives infinities, and NaN for ``0 / 0``.
+
+    Parameters
+    ----------
+    x, y : array
+        Real or complex; promoted to a common floating or complex dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.divide([1, 2, 3], 2)
+    Array([0.5, 1. , 1.5], dtype=float32)
+    """
     return promoted(primitives.div, x, y, inexact=True)
 
 
@@ -107,31 +175,116 @@ true_divide = divide
 
 @entrance("unary", primitives.neg)
 def negative(x: Any, /) -> Array:
-    """``-x``."""
+    """The number of opposite sign, element by element; of unsigned integers, modulo their range.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; bools have none, use `logical_not`.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.negative([1.0, -2.5])
+    Array([-1. ,  2.5], dtype=float32)
+    """
     return primitives.neg(x)
 
 
 @own
 def positive(x: Any, /) -> Array:
-    """``x`` as an array."""
+    """The array itself, ``+x``.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.positive([1.0, -2.0])
+    Array([ 1., -2.], dtype=float32)
+    """
     return _core.array(x)
 
 
 def reciprocal(x: Any, /) -> Array:
-    """``1 / x``."""
+    """One over each element, in a floating dtype for integers, too: NumPy's is zero for most of those.
+
+    Parameters
+    ----------
+    x : array
+        Real or complex. Integers and bools are converted to the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floating or complex, of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.reciprocal([1, 2, 4])
+    Array([1.  , 0.5 , 0.25], dtype=float32)
+    """
     array = inexact(x)
     return primitives.div(literal(array, 1.0), array)
 
 
 def square(x: Any, /) -> Array:
-    """``x * x``."""
+    """The square of each element, in its own dtype.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.square([1.5, -3.0])
+    Array([2.25, 9.  ], dtype=float32)
+    """
     array = _core.array(x)
     return primitives.mul(array, array)
 
 
 @entrance("unary", primitives.abs)
 def absolute(x: Any, /) -> Array:
-    """The magnitude: of a complex number, a real."""
+    """The absolute value of each element; of complex numbers, their length as a real number.
+
+    The least signed integer is its own absolute value, as in NumPy. The derivative at 0 is 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``; real where that is complex, else of its dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.absolute([-1.5, 2.0])
+    Array([1.5, 2. ], dtype=float32)
+
+    >>> ct.numpy.absolute([3 + 4j])
+    Array([5.], dtype=float32)
+    """
     array = _core.array(x)
     return apart(array, x) if kind(array) in ("bool", "unsigned") else primitives.abs(array)
 
@@ -140,30 +293,126 @@ abs = absolute  # noqa: A001
 
 
 def fabs(x: Any, /) -> Array:
-    """The magnitude of real numbers, as floating numbers."""
+    """The absolute value of real numbers, in a floating dtype for integers, too.
+
+    Parameters
+    ----------
+    x : array
+        Real. Integers and bools are converted to the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floating, of the shape of ``x``.
+
+    Raises
+    ------
+    DTypeError
+        ``x`` is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.fabs([-1, 2])
+    Array([1., 2.], dtype=float32)
+    """
     return primitives.abs(real_only(x, "fabs"))
 
 
 def sign(x: Any, /) -> Array:
-    """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``. That of -0.0 is 0.0, as NumPy's and the array API standard's is."""
+    """The sign of each element: -1, 0 or 1; of a complex number z other than 0, ``z / |z|``.
+
+    The sign of NaN is NaN, that of -0.0 is 0.0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.sign([-2.5, 0.0, 7.0])
+    Array([-1.,  0.,  1.], dtype=float32)
+
+    >>> ct.numpy.sign([3 + 4j])
+    Array([0.6+0.8j], dtype=complex64)
+    """
     signs = primitives.sign(x)
     return choose(primitives.eq(signs, literal(signs, 0.0)), 0.0, signs) if kind(signs) == "float" else signs
 
 
 @entrance("binary_ordered", primitives.max)
 def maximum(x: Any, y: Any, /) -> Array:
-    """The larger of two; NaN if either is."""
+    """The larger of two numbers, element by element; NaN where either is.
+
+    Complex numbers are ordered by their real, then by their imaginary part. Where both are equal, each has half of
+    the derivative. See `fmax` for the one that prefers numbers to NaN.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.maximum([1.0, 5.0], [3.0, 2.0])
+    Array([3., 5.], dtype=float32)
+    """
     return larger(primitives.max, *_core.promote([x, y]))
 
 
 @entrance("binary_ordered", primitives.min)
 def minimum(x: Any, y: Any, /) -> Array:
-    """The smaller of two; NaN if either is."""
+    """The smaller of two numbers, element by element; NaN where either is.
+
+    Complex numbers are ordered by their real, then by their imaginary part. Where both are equal, each has half of
+    the derivative. See `fmin` for the one that prefers numbers to NaN.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.minimum([1.0, 5.0], [3.0, 2.0])
+    Array([1., 2.], dtype=float32)
+    """
     return larger(primitives.min, *_core.promote([x, y]))
 
 
 def fmax(x1: Any, x2: Any) -> Array:
-    """The larger of two; if one is NaN, the other."""
+    """The larger of two numbers, element by element; where one is NaN, the other.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.fmax([1.0, ct.numpy.nan], [3.0, 2.0])
+    Array([3., 2.], dtype=float32)
+    """
     x, y = _core.promote([x1, x2])
     if kind(x) not in ("float", "complex"):
         return primitives.max(x, y)
@@ -171,7 +420,23 @@ def fmax(x1: Any, x2: Any) -> Array:
 
 
 def fmin(x1: Any, x2: Any) -> Array:
-    """The smaller of two; if one is NaN, the other."""
+    """The smaller of two numbers, element by element; where one is NaN, the other.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.fmin([1.0, ct.numpy.nan], [3.0, 2.0])
+    Array([1., 2.], dtype=float32)
+    """
     x, y = _core.promote([x1, x2])
     if kind(x) not in ("float", "complex"):
         return primitives.min(x, y)
@@ -197,14 +462,33 @@ def integer_power(x: Array, exponent: int) -> Array:
 
 
 def power(x: Any, y: Any, /) -> Array:
-    """``x ** y``. A Python int as exponent is expanded into multiplications.
+    """The first array raised to the second, element by element.
 
-    Raises:
-        TypeError: integers to a negative Python int.
+    A Python int as exponent is expanded into multiplications, so that it has derivatives everywhere. Negative numbers
+    to a fractional power are NaN. Bools are raised as integers.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.power(ct.numpy.array([1.0, 2.0, 3.0]), 2).tolist()
-    [1.0, 4.0, 9.0]
+    Parameters
+    ----------
+    x, y : array
+        Base and exponent: numbers, promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Raises
+    ------
+    TypeError
+        Integers are raised to a negative Python int.
+
+    Examples
+    --------
+    >>> ct.numpy.power([1.0, 2.0, 3.0], 2)
+    Array([1., 4., 9.], dtype=float32)
+
+    >>> ct.numpy.power([4.0, 9.0], [0.5, -1.0]).round(4)
+    Array([2.    , 0.1111], dtype=float32)
     """
     if isinstance(y, int) and not isinstance(y, bool) and -1024 <= y <= 1024:
         array = _core.array(x)
@@ -227,7 +511,25 @@ pow = power  # noqa: A001
 
 
 def float_power(x: Any, y: Any, /) -> Array:
-    """``x ** y`` in a floating dtype, also for integers."""
+    """The first array raised to the second, in a floating dtype for integers, too.
+
+    NumPy computes it in float64; here it has the common floating dtype.
+
+    Parameters
+    ----------
+    x, y : array
+        Base and exponent: real or complex, promoted to a common floating or complex dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.float_power([2, 4], -1)
+    Array([0.5 , 0.25], dtype=float32)
+    """
     return promoted(primitives.pow, x, y, inexact=True)
 
 
@@ -257,7 +559,25 @@ def _zero_at_zero(given: Any, divisor: Array, result: Array) -> Array:
 
 
 def remainder(x: Any, y: Any, /) -> Array:
-    """The remainder with the sign of the divisor, as Python's ``%``; so has a remainder of zero. Integers ``% 0`` give 0, as NumPy's."""
+    """The remainder of a division that rounds down, with the sign of the divisor, as Python's ``%``.
+
+    Integers modulo 0 give 0, floating numbers NaN.
+
+    Parameters
+    ----------
+    x, y : array
+        Real numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.remainder([-7, 7], [3, -3])
+    Array([ 2, -2], dtype=int32)
+    """
     given = y
     x, y = _numbers(x, y)
     rest = primitives.rem(x, y)
@@ -277,16 +597,54 @@ mod = remainder
 
 
 def fmod(x: Any, y: Any, /) -> Array:
-    """The remainder with the sign of the dividend, as C's; of integers and 0 it is 0, as NumPy's."""
+    """The remainder of a division that rounds toward zero, with the sign of the dividend, as C's ``fmod``.
+
+    Integers modulo 0 give 0, floating numbers NaN.
+
+    Parameters
+    ----------
+    x, y : array
+        Real numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.fmod([-7, 7], [3, -3])
+    Array([-1,  1], dtype=int32)
+    """
     given = y
     x, y = _numbers(x, y)
     return _zero_at_zero(given, y, primitives.rem(x, y))
 
 
 def floor_divide(x: Any, y: Any, /) -> Array:
-    """The quotient rounded down, as Python's ``//``; with infinities as the array API standard has it, zero over them included.
+    """The quotient rounded down, as Python's ``//``.
 
-    Integers ``// 0`` give 0, as NumPy's.
+    Integers over 0 give 0. Floating numbers over 0 give infinities and NaN, as the array API standard has it.
+
+    Parameters
+    ----------
+    x, y : array
+        Real numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Raises
+    ------
+    DTypeError
+        A number is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.floor_divide([7.0, -7.0], 2.0)
+    Array([ 3., -4.], dtype=float32)
     """
     given = y
     x, y = _numbers(x, y)
@@ -312,12 +670,51 @@ def floor_divide(x: Any, y: Any, /) -> Array:
 
 
 def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:  # noqa: A001
-    """Quotient rounded down, and remainder."""
+    """The quotient rounded down, and the remainder: `floor_divide` and `remainder`.
+
+    Parameters
+    ----------
+    x, y : array
+        Real numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    tuple of two arrays
+        Quotient and remainder, of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.divmod([7, -7], 2)
+    (Array([ 3, -4], dtype=int32), Array([1, 1], dtype=int32))
+    """
     return floor_divide(x, y), remainder(x, y)
 
 
 def hypot(x: Any, y: Any, /) -> Array:
-    """``sqrt(x**2 + y**2)`` without overflow; infinite where either is, whatever the other."""
+    """The length of the hypotenuse, ``sqrt(x**2 + y**2)``, without overflow.
+
+    It is infinite where either leg is, whatever the other one. The derivatives at (0, 0) are 0.
+
+    Parameters
+    ----------
+    x, y : array
+        Real; promoted to a common floating dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Floating, of the broadcast shape.
+
+    Raises
+    ------
+    DTypeError
+        A number is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.hypot([3.0, 5.0], [4.0, 12.0])
+    Array([ 5., 13.], dtype=float32)
+    """
     x, y = _core.promote([x, y], inexact=True)
     if kind(x) == "complex":
         raise DTypeError(
@@ -344,19 +741,73 @@ def _rounding(primitive: Primitive, x: Any) -> Array:
 
 @own
 def floor(x: Any, /) -> Array:
-    """Rounded down; integers stay as they are."""
+    """The largest whole number that is not above each element; integers stay as they are.
+
+    The derivative is 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.floor([1.7, -1.2])
+    Array([ 1., -2.], dtype=float32)
+    """
     return _rounding(primitives.floor, x)
 
 
 @own
 def ceil(x: Any, /) -> Array:
-    """Rounded up; integers stay as they are."""
+    """The smallest whole number that is not below each element; integers stay as they are.
+
+    The derivative is 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.ceil([1.2, -1.7])
+    Array([ 2., -1.], dtype=float32)
+    """
     return _rounding(primitives.ceil, x)
 
 
 @own
 def trunc(x: Any) -> Array:
-    """Rounded toward zero; integers stay as they are."""
+    """The whole number next to each element in the direction of zero; integers stay as they are.
+
+    The derivative is 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.trunc([1.7, -1.7])
+    Array([ 1., -1.], dtype=float32)
+    """
     array = _core.array(x)
     if not is_inexact(array):
         return array
@@ -367,7 +818,25 @@ fix = trunc
 
 
 def rint(x: Any, /) -> Array:
-    """Rounded to the nearest whole number, halves to even, floating."""
+    """The nearest whole number, halves to the even one, in a floating dtype for integers, too.
+
+    The derivative is 0.
+
+    Parameters
+    ----------
+    x : array
+        Real or complex. Integers and bools are converted to the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floating or complex, of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.rint([0.5, 1.5, 2.6])
+    Array([0., 2., 3.], dtype=float32)
+    """
     return round(inexact(x))
 
 
@@ -386,7 +855,32 @@ def _round_integer(x: Array, unit: int) -> Array:
 
 @own
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
-    """Rounded to a number of decimals, halves to even; integers stay as they are."""
+    """The nearest number with so many decimals, halves to the even one; integers stay as they are.
+
+    The parts of complex numbers are rounded for themselves. The derivative is 0.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    decimals : int, default 0
+        How many digits after the point are kept; negative: how many before it become zero.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``.
+
+    Examples
+    --------
+    >>> ct.numpy.round([1.25, 2.375], 1)
+    Array([1.2, 2.4], dtype=float32)
+
+    >>> ct.numpy.round([1250, 1350], -2)
+    Array([1200, 1400], dtype=int32)
+    """
     if out is not None:
         raise NotImplementedError("round: the out argument is not supported")
     array = _core.array(a)
@@ -423,11 +917,35 @@ def clip(
     a_min: Any = None,
     a_max: Any = None,
 ) -> Array:
-    """``arr`` limited to [min, max]; None is no limit. ``a``, ``a_min`` and ``a_max`` are NumPy's names of the arguments.
+    """The elements limited to an interval.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.clip(ct.numpy.array([-1.0, 0.5, 2.0]), 0.0, 1.0).tolist()
-    [0.0, 0.5, 1.0]
+    Where a bound is an array, too, all are promoted and broadcast; where ``min`` is above ``max``, the result is
+    ``max``. A Python int beyond the range of an integer dtype is no limit. The derivative is 1 inside, 0 outside and
+    1/2 on a bound.
+
+    Parameters
+    ----------
+    arr : array
+        Real numbers.
+    min, max : array or None, default None
+        The bounds; None is none.
+    a, a_min, a_max : array
+        NumPy's names of the same arguments.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Raises
+    ------
+    DTypeError
+        Numbers or bounds are complex.
+
+    Examples
+    --------
+    >>> ct.numpy.clip([-1.0, 0.5, 2.0], 0.0, 1.0)
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     arr = a if arr is None else arr
     min, max = a_min if min is None else min, a_max if max is None else max  # noqa: A001
@@ -455,7 +973,29 @@ def _within(bound: Any, x: Array) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
-    """NaN and infinities replaced by numbers: by default 0, the largest and the lowest of the dtype, which is not weak then."""
+    """NaN and infinities replaced by numbers; parts of complex numbers for themselves.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype; integers have none of these.
+    copy : bool, default True
+        Whether the result may be deleted without ``x``, where it has the same elements.
+    nan : number, default 0.0
+        What replaces NaN.
+    posinf, neginf : number, optional
+        What replaces infinities. None: the largest and the lowest number of the dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype, which is not weak, and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.nan_to_num([1.0, ct.numpy.nan, ct.numpy.inf], posinf=9.0)
+    Array([1., 0., 9.], dtype=float32)
+    """
     array = _core.array(x)
     if not is_inexact(array):
         return apart(array, x) if copy else array
@@ -477,20 +1017,68 @@ def nan_to_num(
 
 @own
 def real(x: Any, /) -> Array:
-    """The real part; a real array is its own."""
+    """The real part of each element; a real array is its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Real, of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.real([1 + 2j, 3.0])
+    Array([1., 3.], dtype=float32)
+    """
     array = _core.array(x)
     return primitives.real(array) if kind(array) == "complex" else array
 
 
 def imag(x: Any, /) -> Array:
-    """The imaginary part; zeros of a real array."""
+    """The imaginary part of each element; of real numbers, 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Real, of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.imag([1 + 2j, 3.0])
+    Array([2., 0.], dtype=float32)
+    """
     array = _core.array(x)
     return primitives.imag(array) if kind(array) == "complex" else constant(array, 0)
 
 
 @own
 def conjugate(x: Any, /) -> Array:
-    """The complex conjugate; a real array is its own."""
+    """The complex conjugate of each element; a real array is its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.conjugate([1 + 2j])
+    Array([1.-2.j], dtype=complex64)
+    """
     array = _core.array(x)
     return primitives.conj(array) if kind(array) == "complex" else array
 
@@ -499,7 +1087,25 @@ conj = conjugate
 
 
 def angle(z: Any, deg: bool = False) -> Array:
-    """The angle of complex numbers in the plane."""
+    """The angle of complex numbers in the plane, in (-pi, pi]; of negative real numbers pi.
+
+    Parameters
+    ----------
+    z : array
+        Real or complex.
+    deg : bool, default False
+        Whether the angle is in degrees, and not in radians.
+
+    Returns
+    -------
+    array
+        Floating, of the shape of ``z``.
+
+    Examples
+    --------
+    >>> ct.numpy.angle([1j, 1 + 1j], deg=True)
+    Array([90., 45.], dtype=float32)
+    """
     array = inexact(z)
     result = primitives.atan2(imag(array), real(array))
     return result * literal(result, 180.0 / math.pi) if deg else result

@@ -58,7 +58,23 @@ __all__ = [
 
 
 def signbit(x: Any, /) -> Array:
-    """Whether the sign bit is set: true of -0.0 too."""
+    """Whether the sign bit of each element is set: that of -0.0 is, too.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.signbit([-1.5, -0.0, 2.0])
+    Array([ True,  True, False], dtype=bool)
+    """
     array = _core.array(x)
     if kind(array) in ("bool", "unsigned"):
         return constant(array, False, bool)
@@ -68,14 +84,48 @@ def signbit(x: Any, /) -> Array:
 
 
 def copysign(x: Any, y: Any, /) -> Array:
-    """The magnitude of x with the sign of y."""
+    """The magnitude of one number with the sign of another one, element by element; the sign of -0.0 is negative.
+
+    Parameters
+    ----------
+    x, y : array
+        Real; promoted to a common floating dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Floating, of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.copysign([1.5, -2.0], [-1.0, 0.0])
+    Array([-1.5,  2. ], dtype=float32)
+    """
     x, y = _core.promote([x, y], inexact=True)
     flip = primitives.ne(signbit(x), signbit(y))
     return primitives.select(flip, primitives.neg(x), x)
 
 
 def heaviside(x: Any, y: Any, /) -> Array:
-    """0 below 0, 1 above, ``y`` at 0."""
+    """The step function: 0 of negative numbers, 1 of positive ones, and a given value at 0; of NaN, NaN.
+
+    Parameters
+    ----------
+    x : array
+        Real; promoted with ``y`` to a common floating dtype and broadcast.
+    y : array
+        The values at 0.
+
+    Returns
+    -------
+    array
+        Floating, of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.heaviside([-2.0, 0.0, 3.0], 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x, y = _core.promote([x, y], inexact=True)
     zero = literal(x, 0.0)
     step = choose(primitives.gt(x, zero), 1.0, primitives.select(primitives.ne(x, x), x, zero))
@@ -83,22 +133,86 @@ def heaviside(x: Any, y: Any, /) -> Array:
 
 
 def bitwise_and(x: Any, y: Any, /) -> Array:
-    """Bits set in both."""
+    """The bits that are set in both integers, element by element; of bools, whether both are true.
+
+    Parameters
+    ----------
+    x, y : array
+        Integers or bools; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.bitwise_and([12, 10], 6)
+    Array([4, 2], dtype=int32)
+    """
     return promoted(primitives.and_, x, y)
 
 
 def bitwise_or(x: Any, y: Any, /) -> Array:
-    """Bits set in either."""
+    """The bits that are set in either integer, element by element; of bools, whether either is true.
+
+    Parameters
+    ----------
+    x, y : array
+        Integers or bools; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.bitwise_or([12, 10], 6)
+    Array([14, 14], dtype=int32)
+    """
     return promoted(primitives.or_, x, y)
 
 
 def bitwise_xor(x: Any, y: Any, /) -> Array:
-    """Bits set in one of both."""
+    """The bits that are set in exactly one integer, element by element; of bools, whether exactly one is true.
+
+    Parameters
+    ----------
+    x, y : array
+        Integers or bools; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.bitwise_xor([12, 10], 6)
+    Array([10, 12], dtype=int32)
+    """
     return promoted(primitives.xor, x, y)
 
 
 def bitwise_not(x: Any, /) -> Array:
-    """All bits flipped; of bools, not."""
+    """All bits of each integer flipped; of bools, the opposite.
+
+    Parameters
+    ----------
+    x : array
+        Integers or bools.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.bitwise_not([0, 5])
+    Array([-1, -6], dtype=int32)
+    """
     return primitives.not_(x)
 
 
@@ -106,7 +220,25 @@ bitwise_invert = invert = bitwise_not
 
 
 def left_shift(x: Any, y: Any, /) -> Array:
-    """Bits moved up by ``y``."""
+    """The bits of integers moved up, element by element: multiplication by powers of 2, modulo their range.
+
+    Parameters
+    ----------
+    x : array
+        Integers; promoted with ``y`` to a common dtype and broadcast.
+    y : array
+        By how many bits. By as many as the dtype has, or more, the result is 0.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.left_shift([1, 3], [4, 1])
+    Array([16,  6], dtype=int32)
+    """
     return promoted(primitives.shift_left, x, y)
 
 
@@ -114,7 +246,25 @@ bitwise_left_shift = left_shift
 
 
 def right_shift(x: Any, y: Any, /) -> Array:
-    """Bits moved down by ``y``; the sign is kept."""
+    """The bits of integers moved down, element by element, the sign kept: division by powers of 2, rounded down.
+
+    Parameters
+    ----------
+    x : array
+        Integers; promoted with ``y`` to a common dtype and broadcast.
+    y : array
+        By how many bits.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.right_shift([16, -7], [4, 1])
+    Array([ 1, -4], dtype=int32)
+    """
     x, y = _core.promote([x, y])
     shift = primitives.shift_right_logical if kind(x) == "unsigned" else primitives.shift_right_arithmetic
     return shift(x, y)
@@ -124,11 +274,27 @@ bitwise_right_shift = right_shift
 
 
 def bitwise_count(x: Any, /) -> Array:
-    """How many bits are set in the magnitude of integers, as uint8.
+    """How many bits are set in the magnitude of each integer.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.bitwise_count(ct.numpy.array([0, 7, -8])).tolist()
-    [0, 3, 1]
+    Parameters
+    ----------
+    x : array
+        Integers or bools.
+
+    Returns
+    -------
+    array of uint8
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    DTypeError
+        The numbers are not integers.
+
+    Examples
+    --------
+    >>> ct.numpy.bitwise_count([0, 7, -8])
+    Array([0, 3, 1], dtype=uint8)
     """
     array = _core.array(x)
     if kind(array) not in ("bool", "signed", "unsigned"):
@@ -148,7 +314,32 @@ def bitwise_count(x: Any, /) -> Array:
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Eight truth values an element: the bits of uint8, along an axis or of the flattened array, padded with zeros."""
+    """Truth values packed as bits, eight in a byte; the last byte is filled up with zeros.
+
+    Parameters
+    ----------
+    a : array
+        Integers or bools, of which those that are not zero are true.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    bitorder : str, default "big"
+        Which bit the first of eight values is: ``"big"``, the highest; ``"little"``, the lowest.
+
+    Returns
+    -------
+    array of uint8
+        An eighth as long along the axis.
+
+    Raises
+    ------
+    DTypeError
+        The numbers are not integers.
+
+    Examples
+    --------
+    >>> ct.numpy.packbits([1, 0, 0, 0, 0, 1, 0, 1])
+    Array([133], dtype=uint8)
+    """
     array = _core.array(a)
     if is_inexact(array):
         raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
@@ -177,7 +368,34 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
 
 
 def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
-    """The bits of uint8 as elements 0 and 1, along an axis or of the flattened array; ``count`` cuts or pads with zeros."""
+    """The bits of bytes as elements 0 and 1; the inverse of `packbits`.
+
+    Parameters
+    ----------
+    a : array of uint8
+        The bytes.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    count : int, optional
+        How many bits there are, cut off or filled up with zeros; negative: how many are left out at the end.
+    bitorder : str, default "big"
+        Which bit comes first: ``"big"``, the highest; ``"little"``, the lowest.
+
+    Returns
+    -------
+    array of uint8
+        Eight times as long along the axis, or as ``count`` says.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not uint8.
+
+    Examples
+    --------
+    >>> ct.numpy.unpackbits(np.array([133], np.uint8))
+    Array([1, 0, 0, 0, 0, 1, 0, 1], dtype=uint8)
+    """
     array = _core.array(a)
     if array.dtype != np.dtype("uint8"):
         raise DTypeError(f"unpackbits takes uint8; got {array.dtype}")
@@ -231,9 +449,29 @@ def _power_of_two(exponent: Array, like: Array) -> Array:
 
 
 def frexp(x: Any, /) -> tuple[Array, Array]:
-    """The mantissa, of magnitude in [0.5, 1), and the exponent: ``x == mantissa * 2 ** exponent``.
+    """The mantissa and the exponent of each element: ``x == mantissa * 2 ** exponent``.
 
     Zero, infinities and NaN are their own mantissa, with exponent 0.
+
+    Parameters
+    ----------
+    x : array
+        Real. Integers are converted to the default floating dtype.
+
+    Returns
+    -------
+    tuple of two arrays
+        The mantissa, of a magnitude in [0.5, 1), and the exponent, an integer.
+
+    Raises
+    ------
+    DTypeError
+        ``x`` is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.frexp([6.0, -0.375])
+    (Array([ 0.75, -0.75], dtype=float32), Array([ 3, -1], dtype=int32))
     """
     array = real_only(x, "frexp")
     if array.dtype.itemsize == 2:
@@ -256,7 +494,30 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
 
 
 def ldexp(x1: Any, x2: Any, /) -> Array:
-    """``x1 * 2 ** x2`` for integers ``x2``, rounded once."""
+    """A number times a power of 2, ``x1 * 2 ** x2``, rounded once.
+
+    Parameters
+    ----------
+    x1 : array
+        Real. Integers are converted to the default floating dtype.
+    x2 : array of int
+        The exponents; broadcast.
+
+    Returns
+    -------
+    array
+        Floating, of the broadcast shape.
+
+    Raises
+    ------
+    DTypeError
+        ``x2`` are not integers, or ``x1`` is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.ldexp([1.5, 5.0], np.array([3, -1]))
+    Array([12. ,  2.5], dtype=float32)
+    """
     x, n = _core.array(x1), _core.array(x2)
     if is_inexact(n):
         raise DTypeError(f"ldexp: the exponent must be an integer; got {n.dtype}")
@@ -279,7 +540,30 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
-    """The fractional and the whole part, both with the sign of ``x``."""
+    """The fractional part and the whole part of each element, both with its sign.
+
+    Parameters
+    ----------
+    x : array
+        Real. Integers are converted to the default floating dtype.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    tuple of two arrays
+        The fractional part and the whole part, floating, of the shape of ``x``.
+
+    Raises
+    ------
+    DTypeError
+        ``x`` is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.modf([2.75, -1.5])
+    (Array([ 0.75, -0.5 ], dtype=float32), Array([ 2., -1.], dtype=float32))
+    """
     no_out(out, "modf")
     array = real_only(x, "modf")
     zero = literal(array, 0.0)
@@ -298,7 +582,30 @@ _fraction.defjvp(lambda primals, tangents: (_fraction(*primals), tangents[0]))
 
 
 def nextafter(x: Any, y: Any, /) -> Array:
-    """The next number after ``x`` toward ``y``."""
+    """The next number of the dtype in a direction, element by element.
+
+    Parameters
+    ----------
+    x : array
+        Real; promoted with ``y`` to a common floating dtype and broadcast.
+    y : array
+        In whose direction.
+
+    Returns
+    -------
+    array
+        Floating, of the broadcast shape; ``y`` where both are equal.
+
+    Raises
+    ------
+    DTypeError
+        A number is complex.
+
+    Examples
+    --------
+    >>> float(ct.numpy.nextafter(np.float32(1), np.float32(2))) - 1 == 2.0**-23
+    True
+    """
     x, y = _core.promote([x, y], inexact=True)
     if kind(x) == "complex":
         raise DTypeError(f"nextafter takes real arrays; got {x.dtype}")
@@ -328,9 +635,30 @@ def _smallest_subnormal(like: Array) -> Array:
 
 
 def spacing(x: Any, /) -> Array:
-    """The distance to the next number away from 0, with the sign of ``x``; NaN of infinities.
+    """The distance of each element to the next number of its dtype away from 0, with its sign.
 
-    In float16 it is that to the next larger number, as in NumPy and JAX, and never negative.
+    It is NaN of infinities. In float16 it is the distance to the next larger number, as in NumPy and JAX, and never
+    negative.
+
+    Parameters
+    ----------
+    x : array
+        Real. Integers and bools are converted to the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floating, of the shape of ``x``.
+
+    Raises
+    ------
+    DTypeError
+        ``x`` is complex.
+
+    Examples
+    --------
+    >>> float(ct.numpy.spacing(np.float32(1))) == 2.0**-23
+    True
     """
     array = real_only(x, "spacing")
     if array.dtype == np.float16:
@@ -369,20 +697,59 @@ def _divisor(x: Array, y: Array) -> Array:
 
 
 def gcd(x1: Any, x2: Any) -> Array:
-    """The greatest common divisor of integers; of 0 and 0, 0.
+    """The greatest common divisor of two integers, element by element; of 0 and 0, 0.
 
     A divisor that the dtype does not have (128 of int8) wraps around, as NumPy's does.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.gcd(ct.numpy.array([12, 0, -9]), 18).tolist()
-    [6, 18, 9]
+    Parameters
+    ----------
+    x1, x2 : array
+        Integers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Not negative; of the common dtype and the broadcast shape.
+
+    Raises
+    ------
+    DTypeError
+        The numbers are not integers.
+
+    Examples
+    --------
+    >>> ct.numpy.gcd([12, 0, -9], 18)
+    Array([ 6, 18,  9], dtype=int32)
     """
     x, y, dtype = _magnitudes(x1, x2, "gcd")
     return _core.convert(_divisor(x, y), dtype)
 
 
 def lcm(x1: Any, x2: Any) -> Array:
-    """The least common multiple of integers; with 0, 0. One that the dtype does not hold wraps, as products do."""
+    """The least common multiple of two integers, element by element; with 0, 0.
+
+    One that the dtype does not hold wraps around, as products do.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Integers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array
+        Not negative; of the common dtype and the broadcast shape.
+
+    Raises
+    ------
+    DTypeError
+        The numbers are not integers.
+
+    Examples
+    --------
+    >>> ct.numpy.lcm([4, 6], [6, 0])
+    Array([12,  0], dtype=int32)
+    """
     x, y, dtype = _magnitudes(x1, x2, "lcm")
     divisor = _divisor(x, y)
     multiple = primitives.mul(x, primitives.div(y, choose(divisor == literal(divisor, 0), 1, divisor)))
@@ -453,7 +820,30 @@ def reinterpret(x: Array, dtype: Any) -> Array:
 
 @own
 def byteswap(a: Any, inplace: bool = False) -> Array:
-    """The elements with their bytes in reverse order."""
+    """The elements with their bytes in reverse order.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    inplace : bool, default False
+        Must be False: arrays are immutable.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``.
+
+    Raises
+    ------
+    ValueError
+        ``inplace`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.array(np.array([1, 256], np.int16)).byteswap()
+    Array([256,   1], dtype=int16)
+    """
     if inplace:
         raise ValueError("byteswap: arrays are immutable\n  leave inplace as False, and use the array that is returned")
     x = _core.array(a)

@@ -167,7 +167,28 @@ def _dtype_of(x: Any) -> Any:
 
 
 def finfo(dtype: Any) -> Any:
-    """Limits of a floating dtype: ``max``, ``min``, ``eps``, ``tiny``, ``bits``."""
+    """The limits of a floating dtype.
+
+    Parameters
+    ----------
+    dtype : dtype or array
+        Floating or complex; bfloat16 and the dtypes of 8 bits, too.
+
+    Returns
+    -------
+    finfo
+        With ``max``, ``min``, ``eps``, ``tiny``, ``bits``, …: NumPy's object, or that of ml_dtypes.
+
+    Raises
+    ------
+    ValueError
+        The dtype is not floating.
+
+    Examples
+    --------
+    >>> float(ct.numpy.finfo(ct.numpy.float32).eps) == 2.0**-23
+    True
+    """
     dtype = _dtype_of(dtype)
     if _core.dtype_kind(dtype) not in ("float", "complex"):
         raise ValueError(f"finfo takes floating dtypes; got {dtype}")
@@ -179,12 +200,50 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> np.iinfo[Any]:
-    """Limits of an integer dtype: ``max``, ``min``, ``bits``."""
+    """The limits of an integer dtype.
+
+    Parameters
+    ----------
+    dtype : dtype or array
+        Integer.
+
+    Returns
+    -------
+    iinfo
+        NumPy's object, with ``max``, ``min`` and ``bits``.
+
+    Examples
+    --------
+    >>> ct.numpy.iinfo(ct.numpy.int8).max
+    127
+    """
     return np.iinfo(_dtype_of(dtype))
 
 
 def result_type(*args: Any) -> Any:
-    """The dtype that arrays, numbers and dtypes are promoted to."""
+    """The dtype that arrays, numbers and dtypes are promoted to together.
+
+    Python numbers, and arrays of weak type, yield to other dtypes of their kind: int8 and a Python int make int8. An
+    integer dtype and a floating one make the floating one: float16 beside int32 stays float16, where NumPy has
+    float64.
+
+    Parameters
+    ----------
+    *args : array, number, dtype or str
+        What is promoted; None is the default floating dtype.
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> ct.numpy.result_type(ct.numpy.int8, 1)
+    dtype('int8')
+
+    >>> ct.numpy.result_type(ct.numpy.int32, ct.numpy.float16)
+    dtype('float16')
+    """
     types = []
     for arg in args:
         if isinstance(arg, str) or arg is None:
@@ -195,7 +254,22 @@ def result_type(*args: Any) -> Any:
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two dtypes are promoted to."""
+    """The dtype that two dtypes are promoted to.
+
+    Parameters
+    ----------
+    a, b : dtype
+        What is promoted.
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> ct.numpy.promote_types("int32", "float16")
+    dtype('float16')
+    """
     return result_type(a, b)
 
 
@@ -215,7 +289,24 @@ _KINDS: dict[Any, tuple[str, ...]] = {
 
 
 def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
-    """Whether a dtype belongs to a kind (``integer``, ``floating``, …) or is a dtype; bfloat16 is floating."""
+    """Whether a dtype is another one, or belongs to a kind of dtypes.
+
+    Parameters
+    ----------
+    arg1 : dtype
+        What is asked about.
+    arg2 : dtype or kind
+        A dtype, or one of ``integer``, ``floating``, ``inexact``, ``number``, …; bfloat16 is floating.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.issubdtype(ct.numpy.bfloat16, ct.numpy.floating)
+    True
+    """
     if arg2 in _KINDS:
         if arg1 in _KINDS and arg1 is not np.bool_:
             return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
@@ -224,7 +315,30 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
-    """Whether a dtype is of a kind, or of one of several: ``"bool"``, ``"integral"``, ``"real floating"``."""
+    """Whether a dtype is another one, or is of a kind that has a name in the array API standard.
+
+    Parameters
+    ----------
+    dtype : dtype
+        What is asked about.
+    kind : dtype, str or tuple of them
+        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``,
+        ``"complex floating"``, ``"numeric"``; or a dtype. Of a tuple, any.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    DTypeError
+        There is no such kind.
+
+    Examples
+    --------
+    >>> ct.numpy.isdtype(ct.numpy.int8, "integral")
+    True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, item) for item in kind)
     names = {
@@ -242,7 +356,26 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> builtins.bool:
-    """Whether NumPy allows the conversion."""
+    """Whether one dtype can be converted to another one by NumPy's rules.
+
+    Parameters
+    ----------
+    from_ : dtype
+        What is converted.
+    to : dtype
+        To what.
+    casting : str, default "safe"
+        ``"no"``, ``"equiv"``, ``"safe"`` (no value is lost), ``"same_kind"`` or ``"unsafe"``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.can_cast("int16", "float32"), ct.numpy.can_cast("float32", "int16")
+    (True, False)
+    """
     return builtins.bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]
 
 

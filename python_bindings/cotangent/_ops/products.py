@@ -93,14 +93,39 @@ def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
 def dot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Placement = None
 ) -> Array:
-    """The sum over the last axis of ``a`` and the second to last (or only) axis of ``b``; with a scalar, the product.
+    """The sum of products over the last axis of ``a`` and the second to last, or only, axis of ``b``.
 
-    Raises:
-        ShapeError: the sizes of the summed axes differ.
+    Of vectors it is the inner product, of matrices the matrix product; with a scalar, the product of elements.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.dot(ct.numpy.array([1.0, 2.0]), ct.numpy.array([3.0, 4.0])))
-    11.0
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array
+        The axes of ``a`` but the last, then those of ``b`` but the summed one.
+
+    Raises
+    ------
+    ShapeError
+        The sizes of the summed axes differ.
+
+    Examples
+    --------
+    >>> ct.numpy.dot([1.0, 2.0], [3.0, 4.0])
+    Array(11., dtype=float32)
+
+    >>> ct.numpy.dot([[1, 2], [3, 4]], [[0, 1], [1, 0]])
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
     """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
@@ -115,16 +140,39 @@ def dot(
 def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Placement = None
 ) -> Array:
-    """The matrix product of the last two axes; leading axes are broadcast.
+    """The product of the matrices in the last two axes; leading axes are broadcast.
 
-    An operand with one axis is a row, or a column.
+    An operand of one axis is a row on the left, a column on the right, and that axis is not in the result.
 
-    Raises:
-        ValueError: an operand is a scalar. ShapeError: sizes do not fit.
+    Parameters
+    ----------
+    a : array, shape (..., m, n) or (n,)
+        Numbers; promoted with ``b`` to a common dtype.
+    b : array, shape (..., n, k) or (n,)
+        Numbers.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.matmul(ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4))).shape
-    (2, 4)
+    Returns
+    -------
+    array, shape (..., m, k)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An operand is a scalar.
+    ShapeError
+        The sizes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.matmul([[1, 2], [3, 4]], [1, 1])
+    Array([3, 7], dtype=int32)
     """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
@@ -158,7 +206,32 @@ def _move_front(x: Array, count: int, has_columns: bool) -> Array:
 
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products of all elements, those of ``a`` conjugated."""
+    """The sum of the products of all elements of two arrays, those of the first conjugated.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers, as many in both; flattened, and promoted to a common dtype.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        A scalar.
+
+    Raises
+    ------
+    ShapeError
+        There are not as many elements in both.
+
+    Examples
+    --------
+    >>> ct.numpy.vdot([1j, 2.0], [1j, 3.0])
+    Array(7.+0.j, dtype=complex64)
+    """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
     check_equal_sizes("vdot", "a.size", x.size, "b.size", y.size)
@@ -171,7 +244,34 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products along an axis, elements of ``x1`` conjugated; other axes are broadcast."""
+    """The sum of products along an axis, elements of the first array conjugated; other axes are broadcast.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Numbers; promoted to a common dtype.
+    axis : int, default -1
+        The axis of both that is summed.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        Of the broadcast shape without the axis.
+
+    Raises
+    ------
+    ShapeError
+        The sizes of the axis differ.
+
+    Examples
+    --------
+    >>> ct.numpy.vecdot(ct.numpy.array([[1, 2], [3, 4]]), ct.numpy.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     check_precision(precision)
     x, y = one_pair(x1, x2, preferred_element_type)
     if kind(x) == "complex":
@@ -182,7 +282,30 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:
-    """The product of matrices and vectors, in the last axes; leading axes are broadcast."""
+    """The products of matrices and vectors, in the last axes; leading axes are broadcast.
+
+    Parameters
+    ----------
+    x1 : array, shape (..., m, n)
+        The matrices.
+    x2 : array, shape (..., n)
+        The vectors.
+
+    Returns
+    -------
+    array, shape (..., m)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An operand has too few axes.
+
+    Examples
+    --------
+    >>> ct.numpy.matvec(ct.numpy.array([[1, 2], [3, 4]]), ct.numpy.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     x, y = one_pair(x1, x2, None)
     if x.ndim < 2 or y.ndim < 1:
         raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
@@ -191,7 +314,30 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """The product of vectors, conjugated, and matrices, in the last axes; leading axes are broadcast."""
+    """The products of vectors, conjugated, and matrices, in the last axes; leading axes are broadcast.
+
+    Parameters
+    ----------
+    x1 : array, shape (..., m)
+        The vectors.
+    x2 : array, shape (..., m, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., n)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An operand has too few axes.
+
+    Examples
+    --------
+    >>> ct.numpy.vecmat(ct.numpy.array([1, 1]), ct.numpy.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
+    """
     x, y = one_pair(x1, x2, None)
     if x.ndim < 1 or y.ndim < 2:
         raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
@@ -201,7 +347,32 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products over the last axes."""
+    """The sums of products over the last axes of two arrays; with a scalar, the product of elements.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype. Their last axes have one size.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        The axes of ``a`` but the last, then those of ``b`` but the last.
+
+    Raises
+    ------
+    ShapeError
+        The sizes of the last axes differ.
+
+    Examples
+    --------
+    >>> ct.numpy.inner([[1, 2], [3, 4]], [10, 1])
+    Array([12, 34], dtype=int32)
+    """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
@@ -211,7 +382,26 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 def outer(a: Any, b: Any, out: None = None) -> Array:
-    """The products of all pairs of elements, a matrix."""
+    """The products of all pairs of elements of two arrays.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; flattened, and promoted to a common dtype.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array, shape (a.size, b.size)
+        The products.
+
+    Examples
+    --------
+    >>> ct.numpy.outer([1, 2], [3, 4])
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     if out is not None:
         raise NotImplementedError("outer: the out argument is not supported")
     x, y = one_pair(a, b, None)
@@ -228,13 +418,38 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """The sum over pairs of axes.
+    """The sum of products over pairs of axes.
 
-    Args:
-        axes: how many of the last axes of ``a`` and first axes of ``b``, or the axes of each.
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype.
+    axes : int or two sequences of int, default 2
+        How many of the last axes of ``a`` and first axes of ``b`` are summed; or those of each.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
 
-    Raises:
-        ShapeError: the axes do not come in pairs, or sizes of a pair differ.
+    Returns
+    -------
+    array
+        The other axes of ``a``, then those of ``b``.
+
+    Raises
+    ------
+    ShapeError
+        The axes do not come in pairs, or the sizes of a pair differ.
+
+    Examples
+    --------
+    >>> ct.numpy.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]])
+    Array(5, dtype=int32)
+
+    >>> ct.numpy.tensordot([[1, 2], [3, 4]], [10, 1], axes=([0], [0]))
+    Array([13, 24], dtype=int32)
     """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
@@ -259,12 +474,52 @@ def tensordot(
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
-    """The sums of diagonals."""
+    """The sums of the diagonals of the matrices in two axes.
+
+    Parameters
+    ----------
+    a : array
+        Two or more axes.
+    offset : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    axis1, axis2 : int, default 0 and 1
+        The axes of the rows and of the columns of the matrices.
+    dtype : dtype, optional
+        Of the result. None: as for `sum`.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        The other axes.
+
+    Examples
+    --------
+    >>> ct.numpy.trace([[1, 2], [3, 4]])
+    Array(5, dtype=int32)
+    """
     return _sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 def kron(a: Any, b: Any) -> Array:
-    """The Kronecker product: every element of ``a`` times all of ``b``."""
+    """The Kronecker product: every element of the first array times all of the second.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype. The one of fewer axes gets new ones in front.
+
+    Returns
+    -------
+    array
+        The size of each axis is the product of those of the operands.
+
+    Examples
+    --------
+    >>> ct.numpy.kron([1, 10], [1, 2, 3])
+    Array([ 1,  2,  3, 10, 20, 30], dtype=int32)
+    """
     x, y = one_pair(a, b, None)
     rank = max(x.ndim, y.ndim)
     x = insert_axes(x, list(range(rank - x.ndim))) if x.ndim < rank else x
@@ -293,7 +548,34 @@ def _ragged_kron(x: Array, y: Array) -> Array:
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """The cross product of vectors of 3 (or 2) elements along an axis."""
+    """The cross product of vectors of 3 elements along an axis, or of 2, whose third is 0.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype, other axes broadcast.
+    axisa, axisb : int, default -1
+        The axes of the vectors.
+    axisc : int, default -1
+        Where the axis of the result is.
+    axis : int, optional
+        For all three.
+
+    Returns
+    -------
+    array
+        Vectors of 3 elements; of two vectors of 2 elements the third alone, without the axis.
+
+    Raises
+    ------
+    ValueError
+        Vectors have neither 2 nor 3 elements.
+
+    Examples
+    --------
+    >>> ct.numpy.cross([1, 0, 0], [0, 1, 0])
+    Array([0, 0, 1], dtype=int32)
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = one_pair(a, b, None)
@@ -463,10 +745,28 @@ def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) ->
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` contracts, and a report on its cost.
+    """The order in which `einsum` contracts its operands, and a report on its cost.
 
-    Args:
-        optimize: True or the name of an algorithm of the package opt_einsum.
+    Parameters
+    ----------
+    subscripts : str
+        As for `einsum`.
+    *operands : array
+        As for `einsum`.
+    optimize : bool or str, default "auto"
+        The name of an algorithm of the package opt_einsum; True is ``"auto"``.
+
+    Returns
+    -------
+    tuple of a list and a report
+        The positions of the operands that each step contracts, whose product comes last then; and what opt_einsum
+        says of it, an object to print.
+
+    Examples
+    --------
+    >>> path, _ = ct.numpy.einsum_path("ij,jk,kl->il", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 3)))
+    >>> path
+    [(0, 1), (0, 1)]
     """
     import opt_einsum
 
@@ -490,22 +790,53 @@ def einsum(
     _dot_general: Callable[..., Any] | None = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """The sum of products that ``subscripts`` describes; operands are contracted in pairs.
+    """The sum of products that subscripts describe.
 
-    Args:
-        subscripts: labels of the axes of each operand, and of the result after ``->``; ``...`` stands for further axes,
-            which are broadcast. Without ``->``, labels that occur once, sorted. Or arrays and lists of integer labels
-            in turn.
-        optimize: in which order more than two operands are contracted: an algorithm of the package opt_einsum, False
-            for from left to right, or a list of steps as `einsum_path` returns it.
-        _dot_general: what makes the products in place of `ct.lax.dot_general`, with its arguments: quantized ones, say.
+    Operands are contracted in pairs by matrix products, where there are any. A label that occurs twice in one operand
+    is its diagonal.
 
-    Raises:
-        ValueError: the subscripts do not fit the operands. ShapeError: a label has two sizes.
+    Parameters
+    ----------
+    subscripts : str
+        The labels of the axes of each operand, and after ``->`` those of the result; ``...`` stands for further axes,
+        which
+        are broadcast. Without ``->`` the result has the labels that occur once, sorted. Or arrays and lists of
+        integer labels in turn.
+    *operands : array
+        Numbers; promoted to a common dtype. Axes of one label have one size, or 1.
+    out : None
+        Must be None: arrays are immutable.
+    optimize : bool, str or list, default "auto"
+        In which order more than two operands are contracted: an algorithm of the package opt_einsum,
+        False for from left to right, or a list of steps as `einsum_path` returns it.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    _dot_general : callable, optional
+        What makes the products in place of `ct.lax.dot_general`, with its arguments: quantized ones, say.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.einsum("ij,j->i", ct.numpy.ones((2, 3)), ct.numpy.ones(3)).tolist()
-    [3.0, 3.0]
+    Returns
+    -------
+    array
+        With the axes that the result's labels say.
+
+    Raises
+    ------
+    ValueError
+        The subscripts do not fit the operands.
+    ShapeError
+        A label has two sizes.
+
+    Examples
+    --------
+    >>> ct.numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
+    Array([12, 34], dtype=int32)
+
+    >>> ct.numpy.einsum("ii", [[1, 2], [3, 4]])
+    Array(5, dtype=int32)
     """
     no_out(out, "einsum")
     product: Product = dot_general

@@ -142,21 +142,45 @@ def sum(  # noqa: A001
 ) -> Array:
     """The sum of elements along axes; of none, 0.
 
-    Args:
-        a: numbers or bools. Integers narrower than the default are summed in the default integer dtype, float16 and
-        bfloat16 in float32.
-        axis: the axes that are summed and removed.
-        dtype: of the result, and of the summation.
-        keepdims: keep summed axes with size 1.
-        initial: a number added to the sum.
-        where: a bool array, which elements take part.
+    float16 and bfloat16 are summed in float32.
 
-    Raises:
-        ValueError: an axis does not exist.
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result, and of the summation. None: that of ``a``; of bools and integers narrower than the default, the
+        default integer dtype.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+    promote_integers : bool, default True
+        Whether narrow integers are summed in the default integer dtype; else in their own.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.sum(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
-    [4.0, 6.0]
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    AxisError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> ct.numpy.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
+    Array([4., 6.], dtype=float32)
+
+    >>> ct.numpy.sum(np.array([1.0, 2.0, 4.0]), where=np.array([True, False, True]))
+    Array(5., dtype=float64)
     """
     no_out(out, "sum")
     return _fold(
@@ -175,7 +199,46 @@ def prod(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Array:
-    """The product of elements along axes; of none, 1. Arguments as `sum`."""
+    """The product of elements along axes; of none, 1.
+
+    Its derivatives are right where elements are 0, too.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result, and of the multiplication. None: that of ``a``; of bools and integers narrower than the
+        default,
+        the default integer dtype.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+    promote_integers : bool, default True
+        Whether narrow integers are multiplied in the default integer dtype; else in their own.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    AxisError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> ct.numpy.prod([[1.0, 2.0], [3.0, 4.0]], axis=0)
+    Array([3., 8.], dtype=float32)
+    """
     no_out(out, "prod")
     return _fold(
         "prod", primitives.reduce_prod, primitives.mul, a, axis, dtype, keepdims, initial, where, 1, promote_integers
@@ -235,12 +298,38 @@ def max(  # noqa: A001
 ) -> Array:
     """The largest element along axes; NaN if any is.
 
-    Raises:
-        ValueError: no elements and no ``initial``, or ``where`` without ``initial``.
+    Complex numbers are ordered by their real, then by their imaginary part. Elements that are equally large share the
+    derivative.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.max(ct.numpy.array([1.0, 3.0, 2.0])))
-    3.0
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too; needed where there may be no elements, or with ``where``.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements and no ``initial``; or ``where`` is given without it.
+
+    Examples
+    --------
+    >>> ct.numpy.max([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([3., 5.], dtype=float32)
     """
     no_out(out, "max")
     return _extreme("max", a, axis, keepdims, initial, where)
@@ -250,7 +339,41 @@ def max(  # noqa: A001
 def min(  # noqa: A001
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The smallest element along axes; NaN if any is. Arguments as `max`."""
+    """The smallest element along axes; NaN if any is.
+
+    Complex numbers are ordered by their real, then by their imaginary part. Elements that are equally small share the
+    derivative.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too; needed where there may be no elements, or with ``where``.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements and no ``initial``; or ``where`` is given without it.
+
+    Examples
+    --------
+    >>> ct.numpy.min([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([1., 2.], dtype=float32)
+    """
     no_out(out, "min")
     return _extreme("min", a, axis, keepdims, initial, where)
 
@@ -259,13 +382,64 @@ amax, amin = max, min
 
 
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The difference of the largest and smallest element."""
+    """The difference of the largest and the smallest element along axes.
+
+    Parameters
+    ----------
+    a : array
+        Numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements.
+
+    Examples
+    --------
+    >>> ct.numpy.ptp([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([2., 3.], dtype=float32)
+    """
     no_out(out, "ptp")
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
-    """Whether any element along axes is nonzero; of none, False."""
+    """Whether any element along axes is nonzero; of none, False. NaN is.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array of bool
+        Without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.any([[0, 0], [0, 2]], axis=1)
+    Array([False,  True], dtype=bool)
+    """
     no_out(out, "any")
     x = _masked(truth(a), where, False)
     axes = normalize_axes(axis, x.ndim, "any")
@@ -274,7 +448,31 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
-    """Whether all elements along axes are nonzero; of none, True."""
+    """Whether all elements along axes are nonzero; of none, True. NaN is.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array of bool
+        Without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.all([[1, 0], [3, 2]], axis=1)
+    Array([False,  True], dtype=bool)
+    """
     no_out(out, "all")
     x = _masked(truth(a), where, True)
     axes = normalize_axes(axis, x.ndim, "all")
@@ -283,7 +481,27 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements along axes are nonzero."""
+    """How many elements along axes are nonzero.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array of int
+        Of the default integer dtype, without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.count_nonzero([[1, 0], [3, 2]], axis=1)
+    Array([1, 2], dtype=int32)
+    """
     x = truth(a)
     axes = normalize_axes(axis, x.ndim, "count_nonzero")
     most = math.prod(x._bound_shape[i] for i in axes)
@@ -310,11 +528,35 @@ def _mean_dtype(x: Array, dtype: Any) -> Any:
 def mean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
-    """The mean of elements along axes; of none, NaN. Integers are averaged in the default floating dtype.
+    """The mean of elements along axes; of none, NaN.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.mean(ct.numpy.array([1, 2, 4, 5])))
-    3.0
+    Over a ragged axis, inside of ``ct.mask``, it divides by the length of each row. float16 and bfloat16 are summed
+    in float32.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result. None: that of ``a``; of integers and bools the default floating dtype.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.mean([[1, 2], [4, 6]], axis=1)
+    Array([1.5, 5. ], dtype=float32)
     """
     no_out(out, "mean")
     x = _core.array(a)
@@ -329,7 +571,36 @@ _mean = mean
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
-    """The weighted mean; with ``returned`` also the sum of weights. Weights of fewer axes belong to the axes ``axis``, in that order."""
+    """The weighted mean of elements along axes.
+
+    Parameters
+    ----------
+    a : array
+        Numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    weights : array, optional
+        Of the shape of ``a``; or those of the axes ``axis``, in that order. None: all are 1.
+    returned : bool, default False
+        Whether the sum of the weights is returned, too.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array, or tuple of two arrays
+        The mean; with ``returned`` also the sum of the weights, of the same shape.
+
+    Raises
+    ------
+    ValueError
+        The weights fit neither the array nor the axes.
+
+    Examples
+    --------
+    >>> ct.numpy.average([1.0, 2.0, 4.0], weights=[1.0, 1.0, 2.0])
+    Array(2.75, dtype=float32)
+    """
     x = inexact(a)
     if weights is None:
         result = mean(x, axis, keepdims=keepdims)
@@ -377,16 +648,48 @@ def var(
     mean: Any = None,
     correction: float | None = None,
 ) -> Array:
-    """The variance along axes: the sum of squared deviations from the mean over the count less ``ddof``.
+    """The variance of elements along axes: the mean of the squared distances from their mean.
 
-    Args:
-        mean: the mean, with reduced axes of size 1, where it is known already.
-        correction: the array API's name for ``ddof``.
+    float16 and bfloat16 are summed in float32; of complex numbers the squares are those of absolute values.
 
-    NaN where the count is not above ``ddof``.
+    Parameters
+    ----------
+    a : array
+        Numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result. None: that of ``a``; of integers and bools the default floating dtype.
+    out : None
+        Must be None: arrays are immutable.
+    ddof : float, default 0
+        What is subtracted from the number of elements before dividing by it.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+    mean : array, optional
+        The mean, with reduced axes of size 1, where it is known already.
+    correction : float, optional
+        The array API standard's name of ``ddof``.
 
-    Raises:
-        ValueError: a real dtype for complex numbers; both ``ddof`` and ``correction``.
+    Returns
+    -------
+    array
+        Real, without the reduced axes; NaN where the number of elements is not above ``ddof``.
+
+    Raises
+    ------
+    ValueError
+        The dtype is real and the numbers are complex; or both ``ddof`` and ``correction`` are given.
+
+    Examples
+    --------
+    >>> ct.numpy.var([[1.0, 3.0], [2.0, 6.0]], axis=1)
+    Array([1., 4.], dtype=float32)
+
+    >>> ct.numpy.var([1.0, 2.0, 6.0], ddof=1)
+    Array(7., dtype=float32)
     """
     no_out(out, "var")
     return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
@@ -455,7 +758,46 @@ def std(
     mean: Any = None,
     correction: float | None = None,
 ) -> Array:
-    """The standard deviation along axes: the square root of `var`."""
+    """The standard deviation of elements along axes: the square root of `var`.
+
+    Where all elements are equal, its derivative is 0.
+
+    Parameters
+    ----------
+    a : array
+        Numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result. None: that of ``a``; of integers and bools the default floating dtype.
+    out : None
+        Must be None: arrays are immutable.
+    ddof : float, default 0
+        What is subtracted from the number of elements before dividing by it.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+    mean : array, optional
+        The mean, with reduced axes of size 1, where it is known already.
+    correction : float, optional
+        The array API standard's name of ``ddof``.
+
+    Returns
+    -------
+    array
+        Real, without the reduced axes; NaN where the number of elements is not above ``ddof``.
+
+    Raises
+    ------
+    ValueError
+        The dtype is real and the numbers are complex; or both ``ddof`` and ``correction`` are given.
+
+    Examples
+    --------
+    >>> ct.numpy.std([[1.0, 3.0], [2.0, 6.0]], axis=1)
+    Array([1., 2.], dtype=float32)
+    """
     no_out(out, "std")
     wide, narrow = _deviation_dtypes(a, dtype)
     variance = _variance("std", a, axis, wide, ddof, keepdims, where, mean, correction)

@@ -72,11 +72,37 @@ __all__ = [
 def ravel_multi_index(
     multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
 ) -> Array:
-    """The positions in the flattened array of indices along each axis.
+    """The positions in a flattened array of indices along each axis.
 
-    Args:
-        mode: for indices outside: ``"raise"``, for indices that are known; ``"clip"``; ``"wrap"``; ``"ignore"``: none.
-        order: ``"C"``: the last index varies fastest; ``"F"``: the first.
+    Parameters
+    ----------
+    multi_index : sequence of array of int
+        The indices along each axis; broadcast.
+    dims : sequence of int
+        The shape of the array before it is flattened.
+    mode : str, default "raise"
+        For indices outside: ``"raise"``, where they are known; ``"clip"``: the nearest; ``"wrap"``: modulo the size;
+        ``"ignore"``: they are used as they are.
+    order : str, default "C"
+        ``"C"``: the last index varies fastest; ``"F"``: the first.
+    dtype : dtype, optional
+        Of the result. None: that of the indices.
+
+    Returns
+    -------
+    array of int
+        The positions.
+
+    Raises
+    ------
+    ValueError
+        An index is outside with mode "raise"; the numbers of indices and sizes differ; there is no such mode or
+        order.
+
+    Examples
+    --------
+    >>> ct.numpy.ravel_multi_index((np.array([0, 1]), np.array([1, 2])), (2, 3))
+    Array([1, 5], dtype=int64)
     """
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes")
@@ -128,27 +154,137 @@ def _sizes_of_matrix(name: str, arr: Any, k: Any) -> tuple[Any, Any, Any]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the elements on and below the k-th diagonal."""
+    """The indices of the elements of a matrix on and below one diagonal.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    m : int, optional
+        The number of columns. None: n.
+
+    Returns
+    -------
+    tuple of two arrays of int
+        The rows and the columns, row by row.
+
+    Examples
+    --------
+    >>> ct.numpy.tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return _triangle("tril_indices", n, k, m)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the elements on and above the k-th diagonal."""
+    """The indices of the elements of a matrix on and above one diagonal.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    m : int, optional
+        The number of columns. None: n.
+
+    Returns
+    -------
+    tuple of two arrays of int
+        The rows and the columns, row by row.
+
+    Examples
+    --------
+    >>> ct.numpy.triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return _triangle("triu_indices", n, k, m)
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The indices of the elements of a matrix on and below its k-th diagonal."""
+    """The indices of the elements of a given matrix on and below one diagonal.
+
+    Parameters
+    ----------
+    arr : array, shape (n, m)
+        The matrix, of which only the shape counts.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    tuple of two arrays of int
+        The rows and the columns, row by row.
+
+    Raises
+    ------
+    ValueError
+        ``arr`` does not have two axes.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([[1, 2], [3, 4]])
+    >>> x[ct.numpy.tril_indices_from(x)]
+    Array([1, 3, 4], dtype=int32)
+    """
     return _triangle("tril_indices_from", *_sizes_of_matrix("tril_indices_from", arr, k))
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The indices of the elements of a matrix on and above its k-th diagonal."""
+    """The indices of the elements of a given matrix on and above one diagonal.
+
+    Parameters
+    ----------
+    arr : array, shape (n, m)
+        The matrix, of which only the shape counts.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    tuple of two arrays of int
+        The rows and the columns, row by row.
+
+    Raises
+    ------
+    ValueError
+        ``arr`` does not have two axes.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([[1, 2], [3, 4]])
+    >>> x[ct.numpy.triu_indices_from(x)]
+    Array([1, 2, 4], dtype=int32)
+    """
     return _triangle("triu_indices_from", *_sizes_of_matrix("triu_indices_from", arr, k))
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array whose axes have one size."""
+    """The indices of the main diagonal of a given array, whose axes have one size.
+
+    Parameters
+    ----------
+    arr : array, shape (n, n, ...)
+        The array, of which only the shape counts.
+
+    Returns
+    -------
+    tuple of array of int, shape (n,)
+        The indices along each axis.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two axes, or their sizes differ.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([[1, 2], [3, 4]])
+    >>> x[ct.numpy.diag_indices_from(x)]
+    Array([1, 4], dtype=int32)
+    """
     array = _core.array(arr)
     refuse_ragged("diag_indices_from", array, range(array.ndim), "the number of indices depends on its length")
     shape = array._bound_shape
@@ -158,12 +294,57 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:
-    """The indices where ``mask_func(ones((n, n)), k)``, such as `triu`, is not zero."""
+    """The indices at which a function that masks matrices, such as `triu`, leaves elements.
+
+    Parameters
+    ----------
+    n : int
+        The size of the matrix.
+    mask_func : callable
+        Called as ``mask_func(ones((n, n)), k)``.
+    k : int, default 0
+        Passed on.
+    size : int, optional
+        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+
+    Returns
+    -------
+    tuple of two arrays of int
+        The rows and the columns where the result is not zero.
+
+    Examples
+    --------
+    >>> ct.numpy.mask_indices(2, ct.numpy.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return nonzero(mask_func(_core.full((n, n), 1, _core.default_int_dtype()), k), size=size)
 
 
 def ix_(*args: Any) -> tuple[Array, ...]:
-    """Index arrays of one axis, shaped so that they select the grid of their combinations; bools select where true."""
+    """Index arrays that select the grid of all combinations of indices.
+
+    Parameters
+    ----------
+    *args : array, shape (n,)
+        The indices along each axis; of bools those where they are true.
+
+    Returns
+    -------
+    tuple of array
+        One for each, with the indices along its own axis and size 1 along the others.
+
+    Raises
+    ------
+    ValueError
+        An argument does not have one axis.
+
+    Examples
+    --------
+    >>> x = ct.numpy.arange(9).reshape(3, 3)
+    >>> x[ct.numpy.ix_([0, 2], [1, 2])]
+    Array([[1, 2],
+           [7, 8]], dtype=int32)
+    """
     results = []
     for i, arg in enumerate(args):
         array = _core.array(arg)
@@ -183,11 +364,37 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 def compress(
     condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
 ) -> Array:
-    """The slices of an axis, or elements of the flattened array, at which a one-axis condition holds.
+    """The slices of an array along an axis at which a condition holds.
 
-    Args:
-        condition: may be shorter than the axis; known, unless ``size`` is given.
-        size: how many slices to return; ``fill_value`` fills what is missing.
+    Parameters
+    ----------
+    condition : array, shape (n,)
+        Bools; may be shorter than the axis. Must be known, unless ``size`` is given.
+    a : array
+        Numbers of any dtype.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    size : int, optional
+        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+    fill_value : number, default 0
+        Fills the slices that are missing, with ``size``.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        The slices, in order.
+
+    Raises
+    ------
+    ValueError
+        The condition does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.compress([True, False, True], [10, 20, 30])
+    Array([10, 30], dtype=int32)
     """
     no_out(out, "compress")
     mask = truth(condition)
@@ -220,12 +427,54 @@ def _empty_filled(x: Array, axis: int, index: Array, fill_value: Any) -> Array:
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements at which a condition holds, flattened; as `compress`."""
+    """The elements of an array at which a condition holds, along one axis.
+
+    Parameters
+    ----------
+    condition : array
+        Bools, of the shape of ``arr``; flattened. Must be known, unless ``size`` is given.
+    arr : array
+        Numbers of any dtype; flattened.
+    size : int, optional
+        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+    fill_value : number, default 0
+        Fills the elements that are missing, with ``size``.
+
+    Returns
+    -------
+    array, shape (number,)
+        The elements, in order.
+
+    Examples
+    --------
+    >>> ct.numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]])
+    Array([1, 4], dtype=int32)
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """The array without the zeros at the front (``"f"`` in ``trim``) and back (``"b"``) of axes."""
+    """An array without the zeros at its ends.
+
+    Parameters
+    ----------
+    filt : array
+        Numbers, which must be known: the shape of the result depends on them.
+    trim : str, default "fb"
+        At which ends: ``"f"`` front, ``"b"`` back, or both.
+    axis : int or sequence of int, optional
+        Along which axes. None: all.
+
+    Returns
+    -------
+    array
+        The part between the zeros.
+
+    Examples
+    --------
+    >>> ct.numpy.trim_zeros([0, 0, 1, 0, 2, 0])
+    Array([1, 0, 2], dtype=int32)
+    """
     x = _core.array(filt)
     if is_sized(x):
         return _trimmed(x, trim.lower(), normalize_axes(axis, x.ndim, "trim_zeros"))
@@ -295,15 +544,34 @@ def _taken(pieces: list[Array], places: np.ndarray[Any, Any], axis: int) -> Arra
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """The array without the slices of an axis, or elements of the flattened array, at ``obj``.
+    """An array without some of the slices along an axis.
 
-    Args:
-        obj: an int, which may be a value; a slice; a bool array or integers, which must be known, unless
-            ``assume_unique_indices`` says that no two of them name the same slice.
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    obj : int, slice or array
+        Which slices: an int, which may be a value; a slice; bools, or integers, which must be known, unless
+        ``assume_unique_indices`` says that no two of them name the same slice.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    assume_unique_indices : bool, default False
+        Whether all integers name different slices.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.delete(ct.numpy.array([10, 20, 30, 40]), ct.numpy.array([0, 2])).tolist()
-    [20, 40]
+    Returns
+    -------
+    array
+        The other slices, in order.
+
+    Raises
+    ------
+    IndexError
+        A slice is not there.
+
+    Examples
+    --------
+    >>> ct.numpy.delete([10, 20, 30, 40], np.array([0, 2]))
+    Array([20, 40], dtype=int32)
     """
     x, axis = flattened(_core.array(arr), axis, "delete")
     if axis in _core.ragged_axes(x):
@@ -362,15 +630,32 @@ def _cycled(values: Array, size: Any) -> Array:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """The array with ``values`` inserted before the positions ``obj`` of an axis, or of the flattened array.
+    """An array with values inserted before positions along an axis.
 
-    Args:
-        obj: an int, a slice, a bool array, or integers, which may be values.
-        values: broadcast to the inserted slices, converted to the dtype of ``arr``.
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    obj : int, slice or array
+        The positions, counted before anything is inserted: integers, which may be values, or bools.
+    values : array
+        Broadcast to the inserted slices, and converted to the dtype of ``arr``.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.insert(ct.numpy.array([1, 2, 3]), 1, 9).tolist()
-    [1, 9, 2, 3]
+    Returns
+    -------
+    array
+        Of the dtype of ``arr``.
+
+    Examples
+    --------
+    >>> ct.numpy.insert([1, 2, 3], 1, 9)
+    Array([1, 9, 2, 3], dtype=int32)
+
+    >>> ct.numpy.insert([[1, 2], [3, 4]], 2, [5, 6], axis=1)
+    Array([[1, 2, 5],
+           [3, 4, 6]], dtype=int32)
     """
     x, axis = flattened(_core.array(arr), axis, "insert")
     if axis in _core.ragged_axes(x):
@@ -417,11 +702,35 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """The array with values, repeated as needed, at positions of the flattened array.
+    """An array with some of its elements replaced, which positions in the flattened array name.
 
-    Args:
-        mode: for positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
-        inplace: must be False: arrays are immutable.
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    ind : array of int
+        The positions; negative ones count from the end.
+    v : array
+        The values, repeated as needed.
+    mode : str, optional
+        For positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
+    inplace : bool, default True
+        Must be given as False: arrays are immutable, and the result is another array.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``.
+
+    Raises
+    ------
+    ValueError
+        There is no such mode, or ``inplace`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.put([1, 2, 3], [0, 2], [10, 30], inplace=False)
+    Array([10,  2, 30], dtype=int32)
     """
     _only_copies(inplace, "put")
     if mode not in (None, "clip", "wrap"):
@@ -443,7 +752,39 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Array:
-    """The array with, in each line along an axis, values at the positions in the same line of ``indices``."""
+    """An array with some of its elements replaced, which indices along an axis name.
+
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    indices : array of int
+        As many axes as ``arr``: in each line along the axis, the positions in that line.
+    values : array
+        Broadcast to the shape of ``indices``.
+    axis : int or None
+        Which axis. None: that of the flattened array.
+    inplace : bool, default True
+        Must be given as False: arrays are immutable, and the result is another array.
+    mode : str, optional
+        For positions outside, as of ``x.at[...].set``: by default they are dropped.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``arr``.
+
+    Raises
+    ------
+    ValueError
+        The numbers of axes differ, or ``inplace`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.put_along_axis([[1, 2], [3, 4]], np.array([[1], [0]]), 9, 1, inplace=False)
+    Array([[1, 9],
+           [9, 4]], dtype=int32)
+    """
     _only_copies(inplace, "put_along_axis")
     x, index = _core.array(arr), _core.array(indices)
     if axis is None:
@@ -468,7 +809,34 @@ def put_along_axis(
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
-    """The array with values, in order and repeated as needed, where the mask is true."""
+    """An array with elements replaced in order where a mask is true.
+
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    mask : array
+        Bools, as many as elements.
+    vals : array
+        The values, repeated as needed: the first goes where the mask is true first.
+    inplace : bool, default True
+        Must be given as False: arrays are immutable, and the result is another array.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``arr``.
+
+    Raises
+    ------
+    ValueError
+        The mask has another size, there are no values, or ``inplace`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.place([1, 2, 3, 4], [False, True, False, True], [20, 40], inplace=False)
+    Array([ 1, 20,  3, 40], dtype=int32)
+    """
     _only_copies(inplace, "place")
     x, values = _core.array(arr), ravel(vals)
     chosen = truth(mask)
@@ -484,7 +852,35 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """The array with values, repeated as needed, on its main diagonal; ``wrap`` starts again below a tall matrix."""
+    """An array with other values on its main diagonal.
+
+    Parameters
+    ----------
+    a : array, shape (m, n) or (n, n, ...)
+        Numbers of any dtype.
+    val : array
+        The values, repeated as needed.
+    wrap : bool, default False
+        Whether the diagonal of a matrix with more rows than columns starts again below its end.
+    inplace : bool, default True
+        Must be given as False: arrays are immutable, and the result is another array.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two axes, three or more of different sizes, or ``inplace`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.fill_diagonal([[1, 2], [3, 4]], 0, inplace=False)
+    Array([[0, 2],
+           [3, 0]], dtype=int32)
+    """
     _only_copies(inplace, "fill_diagonal")
     x = _core.array(a)
     sizes = x._bound_shape
@@ -517,7 +913,26 @@ def _with_diagonal(x: Array, values: Array, wrap: bool) -> Array:
 
 
 def resize(a: Any, new_shape: Any) -> Array:
-    """The elements of the flattened array, repeated or cut to fill a shape; of none, zeros."""
+    """The elements of an array, repeated or cut off to fill another shape; of none, zeros.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype; flattened.
+    new_shape : int or sequence of int
+        The shape.
+
+    Returns
+    -------
+    array
+        Of the shape.
+
+    Examples
+    --------
+    >>> ct.numpy.resize([1, 2, 3], (2, 2))
+    Array([[1, 2],
+           [3, 1]], dtype=int32)
+    """
     x = ravel(a)
     sizes, lengths = static_shape(new_shape, "resize")
     if lengths and bound_size(x):

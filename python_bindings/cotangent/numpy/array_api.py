@@ -72,7 +72,18 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
-    """What the namespace is capable of."""
+    """What this namespace is capable of, by the array API standard.
+
+    Returns
+    -------
+    NamespaceInfo
+        With ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``devices()`` and ``dtypes()``.
+
+    Examples
+    --------
+    >>> ct.numpy.__array_namespace_info__().capabilities()["boolean indexing"]
+    True
+    """
     return NamespaceInfo()
 
 

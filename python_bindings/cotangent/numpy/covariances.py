@@ -45,19 +45,44 @@ def cov(
     aweights: Any = None,
     dtype: Any = None,
 ) -> Array:
-    """The covariances of variables, which are rows (columns if not ``rowvar``) of observations.
+    """The covariances of variables, of each of which there are several observations.
 
-    Args:
-        y: further variables.
-        bias: divide by the number of observations N, and not by N - 1.
-        ddof: divide by N - ddof.
-        fweights: how often each observation was made; integers.
-        aweights: the importance of each observation.
+    Parameters
+    ----------
+    m : array, shape (variables, observations)
+        Numbers; one axis is one variable.
+    y : array, optional
+        Further variables, with as many observations.
+    rowvar : bool, default True
+        Whether variables are rows; else they are columns.
+    bias : bool, default False
+        Whether sums are divided by the number of observations, and not by one less.
+    ddof : int, optional
+        What is subtracted from the number of observations before dividing by it, instead of what ``bias`` says.
+    fweights : array of int, shape (observations,), optional
+        How often each observation was made.
+    aweights : array, shape (observations,), optional
+        The importance of each observation.
+    dtype : dtype, optional
+        Floating or complex; of the result.
 
-    The result for one variable has no axes.
+    Returns
+    -------
+    array, shape (variables, variables)
+        The covariances; of one variable a scalar.
 
-    Raises:
-        ConcretizationError: the number of variables is ragged inside ``ct.mask``, so whether there is one is a matter of the length.
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or the dtype is not floating.
+    ConcretizationError
+        The number of variables is ragged inside of ``ct.mask``, so that whether there is one depends on the length.
+
+    Examples
+    --------
+    >>> ct.numpy.cov([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
+    Array([[ 1. , -0.5],
+           [-0.5,  1. ]], dtype=float32)
     """
     x = inexact(m)
     parts = [x] if y is None else [x, inexact(y)]
@@ -114,7 +139,30 @@ def cov(
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
-    """The correlation coefficients of variables: covariances divided by the standard deviations of both."""
+    """The correlation coefficients of variables: covariances divided by the standard deviations of both.
+
+    Parameters
+    ----------
+    x : array, shape (variables, observations)
+        Numbers; one axis is one variable.
+    y : array, optional
+        Further variables, with as many observations.
+    rowvar : bool, default True
+        Whether variables are rows; else they are columns.
+    dtype : dtype, optional
+        Floating or complex; of the result.
+
+    Returns
+    -------
+    array, shape (variables, variables)
+        The coefficients, from -1 to 1; of one variable a scalar. NaN with a variable that is constant.
+
+    Examples
+    --------
+    >>> ct.numpy.corrcoef([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]).round(3)
+    Array([[ 1. , -0.5],
+           [-0.5,  1. ]], dtype=float32)
+    """
     result_dtype = (
         _core.canonical_dtype(dtype)
         if dtype is not None

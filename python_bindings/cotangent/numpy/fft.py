@@ -174,84 +174,406 @@ def _fft2(name: str, kind: str, a: Any, s: Sequence[int] | None, axes: Sequence[
 def fft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis.
 
-    Args:
-        a: an array.
-        n: the length; the axis is cut or padded with zeros to it. None: its size.
-        axis: which axis.
-        norm: "backward" (None): the inverse divides by n; "forward": this does; "ortho": both divide by its root.
+    Element k of the result is the sum of ``a[j] * exp(-2 pi i j k / n)`` over j.
 
-    Returns:
-        complex64 or complex128.
+    Parameters
+    ----------
+    a : array
+        Real or complex; float16 and bfloat16 are transformed in float32.
+    n : int, optional
+        The length; the axis is cut off or padded with zeros to it. None: its size.
+    axis : int, default -1
+        Which axis.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
 
-    Raises:
-        ValueError: there is nothing to transform, or ``norm`` is none of these.
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.fft.fft(ct.numpy.array([1.0, 2.0, 3.0, 4.0])).tolist()
-    [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.fft([1.0, 2.0, 3.0, 4.0]).round(4)
+    Array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j], dtype=complex64)
     """
     return _fft1("fft", "FFT", a, n, axis, norm)
 
 
 def ifft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex; float16 and bfloat16 are transformed in float32.
+    n : int, optional
+        The length; the axis is cut off or padded with zeros to it. None: its size.
+    axis : int, default -1
+        Which axis.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.ifft([10.0, -2 + 2j, -2.0, -2 - 2j]).real.round(4)
+    Array([1., 2., 3., 4.], dtype=float32)
+    """
     return _fft1("ifft", "IFFT", a, n, axis, norm)
 
 
 def rfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
-    """The transform of real numbers: the n // 2 + 1 coefficients of `fft` that determine the others."""
+    """The Fourier transform of real numbers along an axis: the n // 2 + 1 elements of `fft` that determine the others.
+
+    Parameters
+    ----------
+    a : array
+        Real; float16 and bfloat16 are transformed in float32.
+    n : int, optional
+        The length; the axis is cut off or padded with zeros to it. None: its size.
+    axis : int, default -1
+        Which axis.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.rfft([1.0, 2.0, 3.0, 4.0]).round(4)
+    Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    """
     return _fft1("rfft", "RFFT", a, n, axis, norm)
 
 
 def irfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
-    """The inverse of `rfft`; ``n`` is the length of the result, 2 (m - 1) for m coefficients unless given."""
+    """The inverse of `rfft`.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex: the first m elements of a transform of real numbers.
+    n : int, optional
+        The length of the result. None: 2 (m - 1), which is even: give the length where it is odd.
+    axis : int, default -1
+        Which axis.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        float32, or float64 of complex128 and float64.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.irfft([10.0, -2 + 2j, -2.0]).round(4)
+    Array([1., 2., 3., 4.], dtype=float32)
+    """
     return _fft1("irfft", "IRFFT", a, n, axis, norm)
 
 
 def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
-    """The transform along several axes.
+    """The discrete Fourier transform along several axes.
 
-    Args:
-        a: an array.
-        s: the lengths; None: the sizes of the axes.
-        axes: which axes; None: the last ``len(s)``, or all.
-        norm: as for `fft`.
+    Parameters
+    ----------
+    a : array
+        Real or complex; float16 and bfloat16 are transformed in float32.
+    s : sequence of int, optional
+        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+    axes : sequence of int, optional
+        Which axes, all different. None: the last ``len(s)``, or all.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.fftn([[1.0, 2.0], [3.0, 4.0]]).real.round(4)
+    Array([[10., -2.],
+           [-4.,  0.]], dtype=float32)
     """
     return _fft("fftn", "FFT", a, s, axes, norm)
 
 
 def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex; float16 and bfloat16 are transformed in float32.
+    s : sequence of int, optional
+        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+    axes : sequence of int, optional
+        Which axes, all different. None: the last ``len(s)``, or all.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.ifftn([[10.0, -2.0], [-4.0, 0.0]]).real.round(4)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _fft("ifftn", "IFFT", a, s, axes, norm)
 
 
 def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
-    """The transform of real numbers along several axes; the last of them is halved as by `rfft`."""
+    """The Fourier transform of real numbers along several axes, of which the last is halved as by `rfft`.
+
+    Parameters
+    ----------
+    a : array
+        Real; float16 and bfloat16 are transformed in float32.
+    s : sequence of int, optional
+        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+    axes : sequence of int, optional
+        Which axes, all different. None: the last ``len(s)``, or all.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.rfftn(np.arange(8.0).reshape(2, 4)).shape
+    (2, 3)
+    """
     return _fft("rfftn", "RFFT", a, s, axes, norm)
 
 
 def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex: half of a transform of real numbers.
+    s : sequence of int, optional
+        The sizes of the result. None: those of the axes; of the last one 2 (m - 1) for m elements.
+    axes : sequence of int, optional
+        Which axes, all different. None: the last ``len(s)``, or all.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        float32, or float64 of complex128 and float64.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> x = np.arange(8.0).reshape(2, 4)
+    >>> ct.numpy.fft.irfftn(ct.numpy.fft.rfftn(x)).round(4)
+    Array([[0., 1., 2., 3.],
+           [4., 5., 6., 7.]], dtype=float64)
+    """
     return _fft("irfftn", "IRFFT", a, s, axes, norm)
 
 
 def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
-    """The transform along two axes."""
+    """The discrete Fourier transform along two axes.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex; float16 and bfloat16 are transformed in float32.
+    s : sequence of int, optional
+        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+    axes : sequence of two ints, default (-2, -1)
+        Which axes.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.fft2([[1.0, 2.0], [3.0, 4.0]]).real.round(4)
+    Array([[10., -2.],
+           [-4.,  0.]], dtype=float32)
+    """
     return _fft2("fft2", "FFT", a, s, axes, norm)
 
 
 def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
-    """The inverse of `fft2`."""
+    """The inverse of `fft2`.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex; float16 and bfloat16 are transformed in float32.
+    s : sequence of int, optional
+        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+    axes : sequence of two ints, default (-2, -1)
+        Which axes.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.ifft2([[10.0, -2.0], [-4.0, 0.0]]).real.round(4)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _fft2("ifft2", "IFFT", a, s, axes, norm)
 
 
 def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
-    """The transform of real numbers along two axes; the second of them is halved."""
+    """The Fourier transform of real numbers along two axes, of which the second is halved as by `rfft`.
+
+    Parameters
+    ----------
+    a : array
+        Real; float16 and bfloat16 are transformed in float32.
+    s : sequence of int, optional
+        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+    axes : sequence of two ints, default (-2, -1)
+        Which axes.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.rfft2([[1.0, 2.0], [3.0, 4.0]]).real.round(4)
+    Array([[10., -2.],
+           [-4.,  0.]], dtype=float32)
+    """
     return _fft2("rfft2", "RFFT", a, s, axes, norm)
 
 
 def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
-    """The inverse of `rfft2`."""
+    """The inverse of `rfft2`.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex: half of a transform of real numbers.
+    s : sequence of int, optional
+        The sizes of the result. None: those of the axes; of the second one 2 (m - 1) for m elements.
+    axes : sequence of two ints, default (-2, -1)
+        Which axes.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        float32, or float64 of complex128 and float64.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.irfft2([[10.0, -2.0], [-4.0, 0.0]]).round(4)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _fft2("irfft2", "IRFFT", a, s, axes, norm)
 
 
@@ -259,14 +581,70 @@ _DUAL = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "b
 
 
 def hfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
-    """The transform of numbers with Hermitian symmetry, of which the first half is given: real."""
+    """The transform of numbers with Hermitian symmetry, of which the first half is given; the result is real.
+
+    Parameters
+    ----------
+    a : array
+        Real or complex: m numbers along the axis.
+    n : int, optional
+        The length of the result. None: 2 (m - 1).
+    axis : int, default -1
+        Which axis.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): the inverse transform; ``"forward"``: this
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        float32, or float64 of complex128 and float64.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.hfft([1.0, 2.0, 3.0]).round(4)
+    Array([ 8., -2.,  0., -2.], dtype=float32)
+    """
     return _fft(
         "hfft", "IRFFT", ops.conj(a), None if n is None else [n], [_one_axis(axis, "hfft")], _DUAL.get(norm, norm)
     )
 
 
 def ihfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: of real numbers, the first half of a result with Hermitian symmetry."""
+    """The inverse of `hfft`: of real numbers, the first half of a result with Hermitian symmetry.
+
+    Parameters
+    ----------
+    a : array
+        Real; float16 and bfloat16 are transformed in float32.
+    n : int, optional
+        The length; the axis is cut off or padded with zeros to it. None: its size.
+    axis : int, default -1
+        Which axis.
+    norm : str, optional
+        What is divided by the number of elements n: ``"backward"`` (None): this transform; ``"forward"``: the other
+        one; ``"ortho"``: both by the root of n.
+
+    Returns
+    -------
+    array
+        complex64, or complex128 of float64 and complex128.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or no such ``norm``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.ihfft([12.0, -4.0, 0.0, -4.0]).real.round(4)
+    Array([1., 3., 5.], dtype=float32)
+    """
     return ops.conj(
         _fft("ihfft", "RFFT", a, None if n is None else [n], [_one_axis(axis, "ihfft")], _DUAL.get(norm, norm))
     )
@@ -280,11 +658,33 @@ def _frequency_arguments(n: Any, d: Any, name: str) -> None:
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None) -> Array:
-    """The frequencies of the coefficients of `fft`: 0, 1, …, -1 by ``n d``.
+    """The frequencies that belong to the elements of `fft`: 0, 1, …, -1 divided by ``n * d``.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.fft.fftfreq(4, 0.5).tolist()
-    [0.0, 0.5, -1.0, -0.5]
+    Parameters
+    ----------
+    n : int
+        The length of what was transformed.
+    d : number, default 1.0
+        The distance of its samples; the frequencies are in cycles per unit of it.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+    device : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array, shape (n,)
+        The frequencies.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is not positive.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.fftfreq(4, 0.5)
+    Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     _frequency_arguments(n, d, "fftfreq")
     if is_dimension(n):
@@ -296,7 +696,34 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None) -> Array:
-    """The frequencies of the coefficients of `rfft`."""
+    """The frequencies that belong to the elements of `rfft`: 0, 1, …, n // 2 divided by ``n * d``.
+
+    Parameters
+    ----------
+    n : int
+        The length of what was transformed.
+    d : number, default 1.0
+        The distance of its samples; the frequencies are in cycles per unit of it.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+    device : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array, shape (n // 2 + 1,)
+        The frequencies.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is not positive.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.rfftfreq(4, 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     _frequency_arguments(n, d, "rfftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
@@ -319,13 +746,49 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
 
 @own
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
-    """The zero frequency moved to the middle of each of the axes, or of all."""
+    """The elements of a transform with frequency zero moved to the middle.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    axes : int, sequence of int or None, default None
+        Along which axes. None: all.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.fftshift([0, 1, 2, -2, -1])
+    Array([-2, -1,  0,  1,  2], dtype=int32)
+    """
     return _shifted(x, axes, lambda n: n // 2)
 
 
 @own
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    axes : int, sequence of int or None, default None
+        Along which axes. None: all.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.fft.ifftshift([-2, -1, 0, 1, 2])
+    Array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
     return _shifted(x, axes, lambda n: -(n // 2))
 
 

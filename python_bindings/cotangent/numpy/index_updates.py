@@ -154,12 +154,34 @@ class IndexUpdate:
         return f"IndexUpdate({self._array!r}, {self._index!r})"
 
     def get(self, *, mode: str | None = None, fill_value: Any = None, **hints: Any) -> Array:
-        """``x[index]``, with a mode for positions outside that only a run of the program knows.
+        """The indexed elements, ``x[index]``, with a mode for positions outside that only a run of the program knows.
 
-        Args:
-            mode: ``"clip"`` (None and ``"promise_in_bounds"`` are the same): the nearest element, which has the derivative, too;
-                ``"fill"`` or ``"drop"``: ``fill_value``, without derivative.
-            fill_value: by default NaN, the lowest signed, the highest unsigned integer.
+        Parameters
+        ----------
+        mode : str, optional
+            ``"clip"`` (None and ``"promise_in_bounds"`` are the same): the nearest element, which has the derivative,
+            too; ``"fill"`` or
+            ``"drop"``: ``fill_value``, without derivative.
+        fill_value : number, optional
+            By default NaN, the lowest signed or the highest unsigned integer, or True.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``,
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            As ``x[index]``.
+
+        Raises
+        ------
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1.0, 2.0]).at[np.array([0, 5])].get(mode="fill")
+        Array([ 1., nan], dtype=float32)
         """
         _check_hints(hints, "get")
         if mode is None and _core.in_mask() and _core.called_by_user(1):
@@ -172,41 +194,304 @@ class IndexUpdate:
         return _with_mode(lambda index: _get_filled(self._array, index, fill_value), index, mode)
 
     def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements replaced."""
+        """The array with the indexed elements replaced; by the last value, where an element is named several times.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1, 2, 3]).at[1].set(20)
+        Array([ 1, 20,  3], dtype=int32)
+        """
         return self._update("set", values, mode, hints)
 
     def add(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with ``values`` added to the indexed elements."""
+        """The array with values added to the indexed elements, once for each time that one is named.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1, 2, 3]).at[np.array([0, 0])].add(10)
+        Array([21,  2,  3], dtype=int32)
+        """
         return self._update("add", values, mode, hints)
 
     def subtract(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with ``values`` subtracted from the indexed elements."""
+        """The array with values subtracted from the indexed elements, once for each time that one is named.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1, 2, 3]).at[np.array([0, 0])].subtract(10)
+        Array([-19,   2,   3], dtype=int32)
+        """
         return self._update("add", primitives.neg(_core.convert(values, self._array.dtype)), mode, hints)
 
     def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements multiplied by ``values``."""
+        """The array with the indexed elements multiplied by values, once for each time that one is named.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1, 2, 3]).at[1:].multiply(10)
+        Array([ 1, 20, 30], dtype=int32)
+        """
         return self._update("mul", values, mode, hints)
 
     mul = multiply
 
     def divide(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements divided by ``values``."""
+        """The array with the indexed elements divided by values, once for each time that one is named.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1.0, 2.0, 3.0]).at[1:].divide(2)
+        Array([1. , 1. , 1.5], dtype=float32)
+        """
         return self._update("div", values, mode, hints)
 
     def power(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements raised to ``values``."""
+        """The array with the indexed elements raised to values.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1.0, 2.0, 3.0]).at[1:].power(2)
+        Array([1., 4., 9.], dtype=float32)
+        """
         return self._update("pow", values, mode, hints)
 
     def max(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements replaced by the larger of them and ``values``."""
+        """The array with the indexed elements replaced by the larger of them and values.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1, 2, 3]).at[:2].max(2)
+        Array([2, 2, 3], dtype=int32)
+        """
         return self._update("max", values, mode, hints)
 
     def min(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements replaced by the smaller of them and ``values``."""
+        """The array with the indexed elements replaced by the smaller of them and values.
+
+        Parameters
+        ----------
+        values : array
+            Broadcast to the indexed elements, and converted to the dtype of the array.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Raises
+        ------
+        IndexError
+            A position that is a Python int is outside, and there is no mode.
+        ValueError
+            There is no such mode.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1, 2, 3]).at[1:].min(2)
+        Array([1, 2, 2], dtype=int32)
+        """
         return self._update("min", values, mode, hints)
 
     def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with a function applied to the indexed elements, as often as the index names each."""
+        """The array with a function applied to the indexed elements, as often as the index names each.
+
+        Parameters
+        ----------
+        function : callable
+            Of an array of the indexed elements; returns one of the same shape.
+        mode : str, optional
+            For positions outside that are values: ``"drop"`` (None, ``"fill"``): nothing is changed; ``"clip"``: the
+            nearest element is.
+        **hints : bool
+            ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
+            twice.
+            ``indices_are_sorted``: without effect.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of the array.
+
+        Examples
+        --------
+        >>> ct.numpy.array([1.0, 4.0, 9.0]).at[1:].apply(ct.numpy.sqrt)
+        Array([1., 2., 3.], dtype=float32)
+        """
         _check_hints(hints, "apply")
         if mode is None and _core.in_mask() and _core.called_by_user(1):
             require_places(self._array, self._index)

@@ -82,19 +82,47 @@ _PAD_OPTIONS = {
 
 @own
 def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = None, **kwargs: Any) -> Array:
-    """Elements added before and after along each axis.
+    """An array with elements added before and behind along its axes.
 
-    Args:
-        pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes. With constants also sizes: inside ``mask``,
-            ``pad(x, (0, 8 - x.shape[0]))`` has 8 elements; a size that is negative adds none.
-        mode: ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``: elements of the array;
-            ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
-            ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, after), axis, options)
-            that returns the line filled.
-        constant_values: of mode "constant": a number, a pair, or one pair an axis; zero if it is not given.
+    With constants, widths may also be sizes: inside of ``ct.mask``, ``pad(x, (0, 8 - x.shape[0]))`` has 8 elements;
+    one that is negative adds none.
 
-    Raises:
-        ValueError: a width is negative, or an option is another mode's. NotImplementedError: another mode.
+    Parameters
+    ----------
+    array : array
+        Numbers of any dtype.
+    pad_width : int, pair, sequence of pairs or dict
+        How many: one number for all ends, (before, behind) for all axes, one pair for each
+        axis, or a dict of axes to numbers or pairs.
+    mode : str or callable, default "constant"
+        ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"`` and ``"wrap"``: elements of the array;
+        ``"maximum"``, ``"minimum"``, ``"mean"`` and ``"median"`` of the ``stat_length`` elements next to the end;
+        ``"linear_ramp"`` to ``end_values``;
+        ``"empty"``: zeros; or a function of (line, (before, behind), axis, options) that returns the line filled.
+    constant_values : array, optional
+        Of mode "constant": a number, a pair, or a pair for each axis. None: 0.
+    **kwargs : object
+        The options of other modes: ``stat_length``, ``end_values``, ``reflect_type``; all for a function.
+
+    Returns
+    -------
+    array
+        Of the dtype of ``array``.
+
+    Raises
+    ------
+    ValueError
+        A width is negative, or an option is another mode's.
+    NotImplementedError
+        There is no such mode.
+
+    Examples
+    --------
+    >>> ct.numpy.pad([1, 2, 3], (1, 2))
+    Array([0, 1, 2, 3, 0, 0], dtype=int32)
+
+    >>> ct.numpy.pad([1, 2, 3], 2, mode="reflect")
+    Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
     """
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)

@@ -7,10 +7,11 @@ left to right for what `frompyfunc` makes.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -116,6 +117,13 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             _key=(function if key is None else key, nin, nout, identity),
         )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "__signature__":  # as `inspect` and `help` show it: that of the function
+                return inspect.signature(self._func)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self.__name__}.{name} cannot be set")
 
@@ -134,7 +142,32 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return f"<ct.numpy.ufunc '{self.__name__}'>"
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Result:
-        """The function of elements of the arguments, which are broadcast."""
+        """The function of the elements of the arguments, which are broadcast.
+
+        Parameters
+        ----------
+        *args : array
+            As many as ``nin``.
+        out, where : None
+            Must be None.
+
+        Returns
+        -------
+        array, or tuple of array
+            As many as ``nout``.
+
+        Raises
+        ------
+        TypeError
+            There are more or fewer arguments.
+        NotImplementedError
+            ``out`` or ``where`` is given.
+
+        Examples
+        --------
+        >>> ct.numpy.add([1, 2], 10)
+        Array([11, 12], dtype=int32)
+        """
         if out is not None or where is not None:
             raise NotImplementedError(f"{self.__name__}: the arguments out and where are not supported")
         if len(args) != self.nin:
@@ -155,11 +188,41 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         initial: Any = None,
         where: Any = None,
     ) -> Array:
-        """Folds elements along axes: ``add.reduce`` is `sum`.
+        """The fold of the elements along axes: ``add.reduce`` is `sum`.
 
-        Raises:
-            ValueError: several axes and a function that is not associative; no elements and no identity; ``where``
-                without identity or ``initial``.
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        axis : int, sequence of int or None, default 0
+            The axes that are folded and removed. None: all.
+        dtype : dtype, optional
+            Of the result, and of what is folded.
+        out : None
+            Must be None: arrays are immutable.
+        keepdims : bool, default False
+            Whether reduced axes stay, with size 1.
+        initial : number, optional
+            A number that takes part, too.
+        where : array of bool, optional
+            Which elements take part; broadcast with ``a``.
+
+        Returns
+        -------
+        array
+            Without the folded axes.
+
+        Raises
+        ------
+        ValueError
+            There are several axes and the function is not associative; there are no elements and no identity; or
+            ``where`` is given without
+            identity or ``initial``.
+
+        Examples
+        --------
+        >>> ct.numpy.maximum.reduce([[1, 5], [4, 2]], axis=1)
+        Array([5, 4], dtype=int32)
         """
         self._of_two("reduce")
         no_out(out, f"{self.__name__}.reduce")
@@ -224,7 +287,29 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return _running(self._func, first, x, inside)[0]
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Running folds along an axis: ``add.accumulate`` is `cumsum`."""
+        """The running folds along an axis: ``add.accumulate`` is `cumsum`.
+
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        axis : int, default 0
+            Along which axis.
+        dtype : dtype, optional
+            Of the result, and of what is folded.
+        out : None
+            Must be None: arrays are immutable.
+
+        Returns
+        -------
+        array
+            Of the shape of ``a``.
+
+        Examples
+        --------
+        >>> ct.numpy.maximum.accumulate([1, 5, 4, 7])
+        Array([1, 5, 5, 7], dtype=int32)
+        """
         self._of_two("accumulate")
         no_out(out, f"{self.__name__}.accumulate")
         x = _core.array(a)
@@ -234,7 +319,24 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return _accumulated(self._func, x if dtype is None else convert(x, dtype), position)
 
     def outer(self, A: Any, B: Any, /) -> Array:
-        """The function of all pairs of elements: axes of the first, then of the second."""
+        """The function of all pairs of elements of two arrays.
+
+        Parameters
+        ----------
+        A, B : array
+            Numbers.
+
+        Returns
+        -------
+        array
+            The axes of ``A``, then those of ``B``.
+
+        Examples
+        --------
+        >>> ct.numpy.subtract.outer(ct.numpy.array([10, 20]), ct.numpy.array([1, 2]))
+        Array([[ 9,  8],
+               [19, 18]], dtype=int32)
+        """
         self._of_two("outer")
         x, y = _core.array(A), _core.array(B)
         if y.ndim:
@@ -242,7 +344,34 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return self._func(x, y)  # type: ignore[no-any-return]
 
     def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Array:
-        """The array with the function applied to the elements at ``indices``, once for each time that one is named."""
+        """An array with the function applied to some of its elements, once for each time that one is named.
+
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        indices : index
+            As in ``a[indices]``.
+        b : array, optional
+            The second operand, of functions of two; broadcast to the elements.
+        inplace : bool, default True
+            Must be given as False: arrays are immutable, and the result is another array.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of ``a``.
+
+        Raises
+        ------
+        ValueError
+            ``inplace`` is True, or ``b`` is missing or too much.
+
+        Examples
+        --------
+        >>> ct.numpy.add.at(np.array([1, 2, 3]), np.array([0, 0, 2]), 10, inplace=False)
+        Array([21,  2, 13], dtype=int64)
+        """
         if inplace:
             raise ValueError(
                 f"{self.__name__}.at: arrays are immutable\n  pass inplace=False, and use the array that is returned"
@@ -255,7 +384,38 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return _one_by_one(self._func, x, indices, b)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Folds of slices: of those from each index to the next; the element at an index that is not below the next."""
+        """The folds of slices along an axis: of those from each index to the next; the element at an index that is not below the next.
+
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        indices : array of int, shape (n,)
+            Where the slices begin.
+        axis : int, default 0
+            Along which axis.
+        dtype : dtype, optional
+            Of the result, and of what is folded.
+        out : None
+            Must be None: arrays are immutable.
+
+        Returns
+        -------
+        array
+            With n folds along the axis.
+
+        Raises
+        ------
+        TypeError
+            The indices are not integers along one axis.
+        IndexError
+            An index is outside.
+
+        Examples
+        --------
+        >>> ct.numpy.add.reduceat([1, 2, 3, 4], np.array([0, 2]))
+        Array([3, 7], dtype=int32)
+        """
         self._of_two("reduceat")
         no_out(out, f"{self.__name__}.reduceat")
         x, index = _core.array(a), _core.array(indices)
@@ -369,7 +529,29 @@ def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc[Any]:
     """A `ufunc` of a Python function of scalars.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    func : callable
+        Of ``nin`` scalars; called once for each combination of types, on traced values.
+    nin : int
+        How many arguments it takes.
+    nout : int
+        How many results it returns.
+    identity : number, optional
+        The element that changes nothing, which is the result of folding none.
+
+    Returns
+    -------
+    ufunc
+        A function of arrays, with the methods ``reduce``, ``accumulate``, ``outer``, ``at`` and ``reduceat``.
+
+    Raises
+    ------
+    ValueError
+        A count is not positive.
+
+    Examples
+    --------
     >>> f = ct.numpy.frompyfunc(lambda x, y: 10 * x + y, 2, 1)
     >>> int(f.reduce(ct.numpy.array([1, 2, 3])))
     123

@@ -57,21 +57,31 @@ def solve_matrices(a: Array, b: Array, trans: int = 0) -> Array:
 
 @matrices(2)
 def solve(a: Any, b: Any) -> Array:
-    """The solution of ``a x = b``.
+    """The solution of the linear systems ``a x = b``.
 
-    Args:
-        a: matrices [..., n, n].
-        b: one vector [n], or matrices [..., n, k]; batch axes broadcast.
+    Where a matrix is singular, it is infinite or NaN: NumPy raises.
 
-    Returns:
-        Inf or NaN where ``a`` is singular.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+    b : array, shape (n,) or (..., n, k)
+        One vector, or matrices; batch axes are broadcast.
 
-    Raises:
-        LinAlgError: ``a`` is not square, or the shapes do not fit.
+    Returns
+    -------
+    array, shape (n,) or (..., n, k)
+        The solutions.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.solve(ct.numpy.array([[2.0, 0.0], [1.0, 4.0]]), ct.numpy.array([2.0, 9.0])).tolist()
-    [1.0, 2.0]
+    Raises
+    ------
+    LinAlgError
+        ``a`` is not square, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])
+    Array([1., 2.], dtype=float32)
     """
     check_square(a, "solve")
     vector = b.ndim == 1
@@ -88,14 +98,30 @@ def solve(a: Any, b: Any) -> Array:
 
 @matrices()
 def inv(a: Any) -> Array:
-    """The inverse of square matrices; Inf or NaN where there is none.
+    """The inverse of square matrices.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Where there is none, it is infinite or NaN: NumPy raises.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.inv(ct.numpy.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The inverses.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
     """
     check_square(a, "inv")
     return solve_matrices(a, identities(a))
@@ -159,19 +185,40 @@ def _pinv_tangent(a: Array, p: Array, change: Array) -> Array:
 
 @matrices()
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
-    """The Moore-Penrose inverse.
+    """The Moore-Penrose inverse of matrices.
 
     Derivatives are those at constant rank, and do not mind singular values that coincide.
 
-    Args:
-        a: matrices [..., m, n].
-        rtol: singular values up to ``rtol`` times the largest count as 0; a number or [...]. None: 10 max(m, n) times the
-            precision of the dtype.
-        hermitian: whether ``a`` is; then its Hermitian part is taken.
-        rcond: another name of ``rtol``.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        The matrices.
+    rtol : array, optional
+        Singular values up to ``rtol`` times the largest count as 0; a number, or of shape (...). None: 10 max(m, n)
+        times the
+        precision of the dtype.
+    hermitian : bool, default False
+        Whether ``a`` is Hermitian; then its Hermitian part is taken.
+    rcond : array, optional
+        Another name of ``rtol``.
 
-    Raises:
-        LinAlgError: there are fewer than two axes. ValueError: both ``rtol`` and ``rcond`` are given.
+    Returns
+    -------
+    array, shape (..., n, m)
+        The inverses.
+
+    Raises
+    ------
+    LinAlgError
+        There are fewer than two axes.
+    ValueError
+        Both ``rtol`` and ``rcond`` are given.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
+    Array([[0.5, 0. ],
+           [0. , 0. ]], dtype=float32)
     """
     check_matrix(a, "pinv")
     if rcond is not None and rtol is not None:
@@ -188,17 +235,31 @@ def lstsq(
 ) -> tuple[Array, Array, Array, Array]:
     """The x of least norm among those that minimise the norm of ``b - a x``.
 
-    Args:
-        a: a matrix [m, n].
-        b: a vector [m], or a matrix [m, k].
-        rcond: singular values up to ``rcond`` times the largest count as 0. None: max(m, n) times the precision.
-        numpy_resid: whether residuals are left out where NumPy leaves them out; needs values that are known.
+    Parameters
+    ----------
+    a : array, shape (m, n)
+        A matrix.
+    b : array, shape (m,) or (m, k)
+        A vector or a matrix.
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as 0. None: max(m, n) times the precision.
+    numpy_resid : bool, default False
+        Whether residuals are left out where NumPy leaves them out; values must be known then.
 
-    Returns:
-        x, the squared norms of ``b - a x``, the rank of ``a``, its singular values.
+    Returns
+    -------
+    tuple of four arrays
+        x, shape (n,) or (n, k); the squared norms of ``b - a x``; the rank of ``a``; its singular values.
 
-    Raises:
-        LinAlgError: the shapes do not fit.
+    Raises
+    ------
+    LinAlgError
+        The shapes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.lstsq([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]], [1.0, 4.0, 1.0])[0].round(3)
+    Array([1., 2.], dtype=float32)
     """
     if a.ndim != 2 or b.ndim not in (1, 2) or capacity(a, 0) != capacity(b, 0):
         raise LinAlgError(f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}")
@@ -226,14 +287,31 @@ def _operand(x: Any) -> Array:
 
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse for `tensordot` over the first ``ind`` axes.
+    """The inverse of an array for `tensordot` over its first axes.
 
-    Args:
-        a: an array whose first ``ind`` axes have as many elements as the others.
-        ind: how many axes belong to the inverse's last part.
+    Parameters
+    ----------
+    a : array
+        Its first ``ind`` axes have as many elements as the others.
+    ind : int, default 2
+        How many axes belong to the last part of the inverse.
 
-    Raises:
-        ValueError: ``ind`` is not positive. LinAlgError: the axes do not fit.
+    Returns
+    -------
+    array
+        The other axes of ``a``, then the first ``ind``.
+
+    Raises
+    ------
+    ValueError
+        ``ind`` is not positive.
+    LinAlgError
+        The axes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.tensorinv(np.eye(4).reshape(4, 2, 2), ind=1).shape
+    (2, 2, 4)
     """
     x, count = _operand(a), operator.index(ind)
     if count <= 0:
@@ -252,13 +330,30 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """The x with ``tensordot(a, x, x.ndim) == b``.
 
-    Args:
-        a: an array whose first axes have the shape of ``b``.
-        b: an array.
-        axes: axes of ``a`` that are moved to its end first.
+    Parameters
+    ----------
+    a : array
+        Its first axes have the shape of ``b``, the others as many elements.
+    b : array
+        The right side.
+    axes : int or sequence of int, optional
+        The axes of ``a`` that are moved to its end first.
 
-    Raises:
-        LinAlgError: the axes do not fit.
+    Returns
+    -------
+    array
+        Of the shape of the other axes of ``a``.
+
+    Raises
+    ------
+    LinAlgError
+        The axes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.tensorsolve(2 * np.eye(4).reshape(4, 2, 2), np.array([2.0, 4.0, 6.0, 8.0]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float64)
     """
     x, right = _operand(a), _operand(b)
     if axes is not None:
@@ -276,14 +371,32 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
 
 
 def matrix_power(a: Any, n: int) -> Array:
-    """Square matrices to an integer power; negative ones through the inverse.
+    """Square matrices raised to an integer power.
 
-    Raises:
-        LinAlgError: matrices are not square. TypeError: ``n`` is no integer.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices; floating, where the power is negative.
+    n : int
+        The power; a negative one is that of the inverse.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.matrix_power(ct.numpy.array([[1, 1], [0, 1]]), 5).tolist()
-    [[1, 5], [0, 1]]
+    Returns
+    -------
+    array, shape (..., n, n)
+        The powers.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+    TypeError
+        ``n`` is not an integer.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.matrix_power([[1, 1], [0, 1]], 5)
+    Array([[1, 5],
+           [0, 1]], dtype=int32)
     """
     x = _operand(a)
     check_square(x, "matrix_power")
@@ -416,15 +529,25 @@ def det(a: Any) -> Array:
 
     The gradient of a singular matrix is its adjugate, of whatever rank.
 
-    Args:
-        a: matrices [..., n, n].
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Returns
+    -------
+    array, shape (...)
+        The determinants.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.linalg.det(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])))
-    -2.0
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.det([[1.0, 2.0], [3.0, 4.0]])
+    Array(-2., dtype=float32)
     """
     check_square(a, "det")
     n = capacity(a, -1)
@@ -464,17 +587,34 @@ def _slogdet_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
 
 @matrices()
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
-    """Sign (or phase) of the determinants of square matrices, and the logarithm of their absolute values.
+    """The sign, or phase, of the determinants of square matrices, and the logarithms of their absolute values.
 
-    Args:
-        a: matrices [..., n, n].
-        method: None, "lu" or "qr"; the first two are the same, and "qr" too is computed by LU.
+    Of a singular matrix it is 0 and -inf, and the derivative is infinite or NaN.
 
-    Returns:
-        (0, -inf) where ``a`` is singular; there the derivative is Inf or NaN.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+    method : str, optional
+        ``"lu"`` (None) or ``"qr"``, which is computed by LU, too.
 
-    Raises:
-        LinAlgError: matrices are not square. ValueError: there is no such method.
+    Returns
+    -------
+    named tuple of two arrays, shape (...)
+        ``sign`` and ``logabsdet``.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+    ValueError
+        There is no such method.
+
+    Examples
+    --------
+    >>> sign, logarithm = ct.numpy.linalg.slogdet([[1.0, 2.0], [3.0, 4.0]])
+    >>> float(sign), round(float(logarithm), 4)
+    (-1.0, 0.6931)
     """
     check_square(a, "slogdet")
     if method not in (None, "lu", "qr"):
