@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from cotangent import _array_exchange, _core, numpy
+from cotangent._array_places import PLACES
 from cotangent._base.capture import ShapeDtypeStruct
-from cotangent._base.device import CPU, Device, backend_of, check_device, device_at
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._numpy_dispatch import asked_by_index, asked_by_library
@@ -48,7 +48,6 @@ from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.exchange import array_repr
 from cotangent.numpy.index_updates import IndexUpdateHelper
-from cotangent.sharding import SingleDeviceSharding
 
 
 def _operand(x: Any) -> bool:
@@ -203,6 +202,23 @@ def _reduce(self: Array) -> Any:
 
 def _as_integer_ratio(self: Array) -> Any:
     # The module statistics asks for it.
+    """Raises: an element of an array is an array, and not a number of Python.
+
+    The module statistics of Python asks for it.
+
+    Raises
+    ------
+    TypeError
+        Always.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).as_integer_ratio()
+    Traceback (most recent call last):
+        ...
+    TypeError: as_integer_ratio: an element of an array is an array, not a number of Python
+      use ct.numpy.mean, ct.numpy.var and the like for those of statistics, or their elements as numbers: x.tolist()
+    """
     raise TypeError(
         "as_integer_ratio: an element of an array is an array, not a number of Python\n"
         "  use ct.numpy.mean, ct.numpy.var and the like for those of statistics, or their elements as numbers: x.tolist()"
@@ -411,46 +427,6 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     )
 
 
-# ---- Memory ----------------------------------------------------------------------------------------------------------
-
-
-def _delete(self: Array) -> None:
-    """Gives up the elements; the array cannot be used again. Its shape and dtype stay.
-
-    Using it is a ``DeletedArrayError`` from then on.
-
-    Raises
-    ------
-    ConcretizationError
-        The array is traced, and has no memory of its own.
-
-    Examples
-    --------
-    >>> x = ct.numpy.ones(2)
-    >>> x.delete()
-    >>> x.is_deleted(), x.shape
-    (True, (2,))
-    """
-    if not _core.is_deleted(self) and _core.is_traced(self):
-        raise ConcretizationError("delete: a traced array has no memory of its own to give up")
-    _core.delete_array(self)
-
-
-def _is_deleted(self: Array) -> bool:
-    """Whether the elements are gone: by `delete`, or because the array was donated to a jitted function.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> ct.numpy.ones(2).is_deleted()
-    False
-    """
-    return _core.is_deleted(self)
-
-
 # ---- The array API standard ------------------------------------------------------------------------------------------
 
 
@@ -481,77 +457,6 @@ def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     return numpy
 
 
-def _device(self: Array) -> Device:
-    return device_at(_core.place_of(self))
-
-
-def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
-    """The array on a device: itself, if it is there.
-
-    Parameters
-    ----------
-    device : Device or str
-        Which one.
-    stream : None
-        Must be None: everything is done in the order of the calls.
-
-    Returns
-    -------
-    array
-        The same elements.
-
-    Raises
-    ------
-    ValueError
-        The device is not there, or a stream is given.
-
-    Examples
-    --------
-    >>> ct.numpy.ones(2).to_device("cpu").device
-    CpuDevice(id=0)
-    """
-    backend = backend_of(device)
-    if backend is None:
-        check_device(device, "to_device")
-    if stream is not None:
-        raise ValueError(f"to_device: everything is done in the order of the calls; got stream={stream!r}")
-    return self if backend is None else _core.put_on(self, backend)
-
-
-def _is_ready(self: Array) -> bool:
-    """Whether the elements are there, so that asking for them would not wait.
-
-    On a GPU, whose work is done in order, it is False until all that was asked of it so far is done.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> ct.numpy.ones(2).is_ready()
-    True
-    """
-    return _core.is_ready(self)
-
-
-def _wait(self: Array) -> Array:
-    """The array, once its elements are there; raises what failed until then.
-
-    Returns
-    -------
-    array
-        Itself.
-
-    Examples
-    --------
-    >>> ct.numpy.ones(2).block_until_ready()
-    Array([1., 1.], dtype=float32)
-    """
-    _core.wait_for(self)
-    return self
-
-
 def _tobytes(self: Array, order: str = "C") -> bytes:
     """The bytes of the elements.
 
@@ -572,8 +477,66 @@ def _tobytes(self: Array, order: str = "C") -> bytes:
     return _core.to_numpy(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
 
 
-def _property(function: Any, text: str) -> Any:
-    return property(function, doc=text)
+_T = """The array with its axes in reverse order.
+
+See `transpose`, and ``mT`` for the last two axes only.
+
+Examples
+--------
+>>> ct.numpy.array([[1, 2], [3, 4]]).T
+Array([[1, 3],
+       [2, 4]], dtype=int32)
+"""
+
+_MT = """The array with its last two axes exchanged.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3, 4)).mT.shape
+(2, 4, 3)
+"""
+
+_REAL = """The real part of each element; a real array is its own.
+
+Examples
+--------
+>>> ct.numpy.array([1 + 2j]).real
+Array([1.], dtype=float32)
+"""
+
+_IMAG = """The imaginary part of each element; of real numbers, 0.
+
+Examples
+--------
+>>> ct.numpy.array([1 + 2j]).imag
+Array([2.], dtype=float32)
+"""
+
+_AT = """The array with some elements changed: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.apply``, ``.get``.
+
+Arrays are immutable: the results are other arrays.
+
+Examples
+--------
+>>> ct.numpy.array([1, 2, 3]).at[0].set(10)
+Array([10,  2,  3], dtype=int32)
+"""
+
+_AVAL = """The shape and the dtype of the array, without its elements.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).aval.shape
+(2, 3)
+"""
+
+_FLAT = """All elements along one axis.
+
+Examples
+--------
+>>> ct.numpy.array([[1, 2], [3, 4]]).flat
+Array([1, 2, 3, 4], dtype=int32)
+"""
 
 
 # Functions of an array, which as attributes of the type take it as their first argument.
@@ -649,36 +612,16 @@ _MEMBERS: dict[str, Any] = {
     "__deepcopy__": _copy,
     "__reduce__": _reduce,
     "as_integer_ratio": _as_integer_ratio,
-    "T": _property(shapes.transpose, "Axes reversed."),
-    "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
-    "real": _property(elementwise.real, "The real part."),
-    "imag": _property(elementwise.imag, "The imaginary part."),
-    "at": _property(
-        IndexUpdateHelper,
-        "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
-    ),
-    "block_until_ready": _wait,
+    "T": property(shapes.transpose, doc=_T),
+    "mT": property(shapes.matrix_transpose, doc=_MT),
+    "real": property(elementwise.real, doc=_REAL),
+    "imag": property(elementwise.imag, doc=_IMAG),
+    "at": property(IndexUpdateHelper, doc=_AT),
     "compress": _compress,
-    "delete": _delete,
-    "aval": property(
-        ShapeDtypeStruct.like,
-        doc="Its shape and dtype.",
-    ),
-    "device": property(_device, doc="Where the elements were made, or put."),
-    "devices": lambda self: {_device(self)},
-    "sharding": property(lambda self: SingleDeviceSharding(_device(self)), doc="The placement on one device."),
-    "committed": property(
-        lambda self: _device(self) != CPU, doc="Whether the array is on a GPU, where functions of it run then."
-    ),
-    "is_fully_addressable": property(lambda self: True, doc="Whether all elements are in this process: they are."),
-    "is_fully_replicated": property(lambda self: True, doc="Whether every device has all elements: the one has."),
-    "is_ready": _is_ready,
-    "copy_to_host_async": lambda self: None,
-    "is_deleted": _is_deleted,
-    "flat": _property(shapes.ravel, "All elements along one axis."),
+    "aval": property(ShapeDtypeStruct.like, doc=_AVAL),
+    "flat": property(shapes.ravel, doc=_FLAT),
     "item": _item,
     "reshape": _reshape,
-    "to_device": _to_device,
     "tobytes": _tobytes,
     "tolist": _tolist,
     "transpose": _transpose,
@@ -689,5 +632,5 @@ _MEMBERS: dict[str, Any] = {
 def attach() -> None:
     """Gives the type `Array` its methods."""
     _core.set_index_hook(indexing.get_item)
-    for name, member in {**_MEMBERS, **_METHODS}.items():
+    for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
         setattr(Array, name, member)

@@ -74,7 +74,16 @@ __all__ = [
 class ScalarType(type):
     """The class of ``ct.numpy.float32`` and its like: a name for a dtype, which makes a scalar array when called.
 
-    NumPy and this library accept it wherever a dtype is wanted, and it equals NumPy's scalar type and the dtype itself.
+    NumPy and this library accept it wherever a dtype is wanted, and it equals NumPy's scalar type and the dtype
+    itself.
+
+    Examples
+    --------
+    >>> ct.numpy.float16(1.5)
+    Array(1.5, dtype=float16)
+
+    >>> ct.numpy.float16 == np.dtype("float16")
+    True
     """
 
     _spec: Any  # what the extension makes a dtype of
@@ -85,7 +94,23 @@ class ScalarType(type):
         return _core.canonical_dtype(cls._spec)
 
     def __call__(cls, x: Any = 0) -> Array:
-        """A scalar (or an array, of an array) of this dtype."""
+        """A scalar of this dtype, or an array of an array.
+
+        Parameters
+        ----------
+        x : array, default 0
+            What is converted.
+
+        Returns
+        -------
+        array
+            Of this dtype.
+
+        Examples
+        --------
+        >>> ct.numpy.int8([1.7, 2.0])
+        Array([1, 2], dtype=int8)
+        """
         return array(x, cls.dtype, copy=None)
 
     def __eq__(cls, other: object) -> builtins.bool:

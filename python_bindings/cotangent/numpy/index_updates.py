@@ -132,18 +132,28 @@ def _never_from_end(hints: dict[str, Any]) -> bool:
 
 
 class IndexUpdate:
-    """``x.at[index]``: the methods return arrays with the indexed elements changed.
+    """What ``x.at[index]`` is: its methods return arrays with the indexed elements changed.
 
-    Indices that are values and lie outside are dropped; ``get`` clamps them. Where an index array names an element
-    several times, ``add`` adds every update, ``multiply``, ``min`` and ``max`` combine them all, and ``set`` keeps the
-    last one. A mask may be a value that is not known yet, under ``jit`` and ``vmap`` too, when all elements along its
-    axes are given the same. Negative indices count from the end, unless ``wrap_negative_indices=False`` makes them lie outside.
+    Positions outside that are values are dropped; ``get`` clamps them. Where an index array names an element several
+    times, ``add`` adds every update, ``multiply``, ``min`` and ``max`` combine them all, and ``set`` keeps the last
+    one. A mask may be a value that is not known yet, under ``jit`` and ``vmap`` too, when all elements along its axes
+    are given the same. Negative positions count from the end, unless ``wrap_negative_indices=False`` makes them lie
+    outside.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.zeros(3).at[1].set(5.0).tolist()
-    [0.0, 5.0, 0.0]
-    >>> ct.jit(lambda x: x.at[x > 1].multiply(10.0))(ct.numpy.arange(4.0)).tolist()
-    [0.0, 1.0, 20.0, 30.0]
+    Parameters
+    ----------
+    array : array
+        The one that is indexed.
+    index : index
+        As in ``x[index]``.
+
+    Examples
+    --------
+    >>> ct.numpy.zeros(3).at[1].set(5.0)
+    Array([0., 5., 0.], dtype=float32)
+
+    >>> ct.jit(lambda x: x.at[x > 1].multiply(10.0))(ct.numpy.arange(4.0))
+    Array([ 0.,  1., 20., 30.], dtype=float32)
     """
 
     def __init__(self, array: Array, index: Any) -> None:
@@ -551,7 +561,18 @@ def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> A
 
 
 class IndexUpdateHelper:
-    """``x.at``: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result."""
+    """What ``x.at`` is: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result.
+
+    Parameters
+    ----------
+    array : array
+        The one that will be indexed.
+
+    Examples
+    --------
+    >>> ct.numpy.array([1, 2, 3]).at[0].add(10)
+    Array([11,  2,  3], dtype=int32)
+    """
 
     def __init__(self, array: Array) -> None:
         self._array = array

@@ -56,17 +56,34 @@ Result = TypeVar("Result")
 
 
 class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
-    """A function of elements.
+    """A function of elements as an object, with methods that fold it, such as ``add`` and ``add.reduce``.
 
-    Args:
-        function: of ``nin`` arrays, with broadcasting; returns ``nout``.
-        identity: the element that changes nothing, the result of folding none; None if there is none.
-        associative: whether folds may take elements in pairs; else they go from left to right.
-        reduce, accumulate: functions of (array, axis, dtype, …) that do the same as folding with this one.
-        at: the name of the method of ``x.at[...]`` that does the same.
-        key: what it is equal by, with the counts and the identity; the function itself unless given.
+    `frompyfunc` makes one of a Python function. Two are equal that are made of equal functions. Attributes cannot be
+    set.
 
-    Its attributes cannot be set.
+    Parameters
+    ----------
+    function : callable
+        Of ``nin`` arrays, with broadcasting; returns ``nout``.
+    nin, nout : int
+        How many arrays it takes and returns.
+    name : str, optional
+        Its name. None: that of the function.
+    identity : number, optional
+        The element that changes nothing, which is the result of folding none.
+    associative : bool, default False
+        Whether folds may take elements in pairs; else they go from left to right.
+    reduce, accumulate : callable, optional
+        Functions of (array, axis, dtype, …) that do the same as folding with this one.
+    at : str, optional
+        The name of the method of ``x.at[...]`` that does the same.
+    key : hashable, optional
+        What it is equal by, with the counts and the identity. None: the function.
+
+    Examples
+    --------
+    >>> ct.numpy.multiply.reduce([2, 3, 4])
+    Array(24, dtype=int32)
     """
 
     nin: int
@@ -129,7 +146,13 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
 
     @property
     def nargs(self) -> int:
-        """How many arguments it takes: ``nin``, as there is no ``out``."""
+        """How many arguments it takes: ``nin``, as there is no ``out``.
+
+        Examples
+        --------
+        >>> ct.numpy.add.nargs
+        2
+        """
         return self.nin
 
     def __eq__(self, other: object) -> bool:
