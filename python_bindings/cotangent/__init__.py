@@ -66,7 +66,7 @@ if _TYPE_CHECKING:
     from cotangent import test_util as test_util
     from cotangent import testing as testing
     from cotangent import typing as typing
-    from cotangent._ops.products import einsum as einsum
+    from cotangent._ops.einsum import einsum as einsum
     from cotangent._ops.products import tensordot as tensordot
     from cotangent._ops.shapes import transpose as transpose
     from cotangent._profiling import explain as explain

@@ -19,34 +19,39 @@ import numpy as np
 
 from cotangent import _array_exchange, _core, numpy
 from cotangent._array_places import PLACES
+from cotangent._array_text import _format, _repr, _str
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._numpy_dispatch import asked_by_index, asked_by_library
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import (
-    bits,
     comparisons,
+    complex_parts,
     creation,
     diagonals,
+    division,
+    element_bytes,
     extreme_positions,
     indexing,
+    means,
     positions,
     products,
     reductions,
     repetition,
+    rounding,
     running,
     selection,
     shapes,
     sorting,
     taking,
+    turning,
 )
 from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
 from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
-from cotangent.numpy.exchange import array_repr
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
 
@@ -187,7 +192,7 @@ def _iterate(self: Array) -> Iterator[Array]:
 
 
 def _reversed(self: Array) -> Iterator[Array]:
-    return iter(shapes.flip(self, 0))
+    return iter(turning.flip(self, 0))
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -234,48 +239,6 @@ def _restore(values: Any, weak: bool) -> Array:
 def _copy(self: Array, *_: Any) -> Array:
     """An array of its own, of the same elements."""
     return creation.copy(self)
-
-
-# ---- Printing --------------------------------------------------------------------------------------------------------
-
-
-def _shape_text(self: Array) -> str:
-    return ",".join(str(size) for size in self.shape)
-
-
-def _concrete_or_none(self: Array) -> Any:
-    try:
-        return _core.peek_numpy(self)
-    except (ConcretizationError, RuntimeError):
-        return None
-
-
-def _repr(self: Array) -> str:
-    if _core.is_deleted(self):
-        return f"<deleted Array, {self.dtype.name}[{_shape_text(self)}]>"
-    if _core.is_traced(self):
-        return _traced_text(self)
-    return array_repr(self)
-
-
-def _traced_text(self: Array) -> str:
-    return f"Traced<{self.dtype.name}[{_shape_text(self)}]>"
-
-
-def _str(self: Array) -> str:
-    if _core.is_deleted(self):
-        return _repr(self)
-    if not _core.is_traced(self):
-        return _repr(self) if _core.dtype_kind(self.dtype) == "key" else str(_core.peek_numpy(self))
-    values = None if _core.dtype_kind(self.dtype) == "key" else _concrete_or_none(self)
-    return _traced_text(self) if values is None else f"Traced<{self.dtype.name}[{_shape_text(self)}]>({values})"
-
-
-def _format(self: Array, spec: str) -> str:
-    if not spec:
-        return _str(self)
-    values = _core.peek_numpy(self)
-    return format(values.item() if self.ndim == 0 else values, spec)
 
 
 # ---- Methods that differ from their function ------------------------------------------------------------------------
@@ -381,7 +344,7 @@ def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A
     """
     if type is not None:
         raise NotImplementedError("view: the argument type is not supported")
-    return apart(self if dtype is None else bits.reinterpret(self, dtype), self)
+    return apart(self if dtype is None else element_bytes.reinterpret(self, dtype), self)
 
 
 def _compress(
@@ -548,11 +511,11 @@ _METHODS: dict[str, Any] = {
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
     "astype": creation.astype,
-    "byteswap": bits.byteswap,
+    "byteswap": element_bytes.byteswap,
     "choose": taking.choose,
-    "clip": elementwise.clip,
-    "conj": elementwise.conj,
-    "conjugate": elementwise.conj,
+    "clip": rounding.clip,
+    "conj": complex_parts.conj,
+    "conjugate": complex_parts.conj,
     "copy": creation.copy,
     "cumprod": running.cumprod,
     "cumsum": running.cumsum,
@@ -560,23 +523,23 @@ _METHODS: dict[str, Any] = {
     "dot": products.dot,
     "flatten": _flatten,
     "max": reductions.max,
-    "mean": reductions.mean,
+    "mean": means.mean,
     "min": reductions.min,
     "nonzero": positions.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shapes.ravel,
     "repeat": repetition.repeat,
-    "round": elementwise.round,
+    "round": rounding.round,
     "searchsorted": sorting.searchsorted,
     "sort": sorting.sort,
     "squeeze": shapes.squeeze,
-    "std": reductions.std,
+    "std": means.std,
     "sum": reductions.sum,
     "swapaxes": shapes.swapaxes,
     "take": taking.take,
     "trace": products.trace,
-    "var": reductions.var,
+    "var": means.var,
 }
 
 _MEMBERS: dict[str, Any] = {
@@ -587,13 +550,13 @@ _MEMBERS: dict[str, Any] = {
     "__rmatmul__": _reflected(products.matmul),
     "__pow__": _power,
     "__rpow__": _reflected(elementwise.power),
-    "__floordiv__": _operator(elementwise.floor_divide),
-    "__rfloordiv__": _reflected(elementwise.floor_divide),
-    "__mod__": _operator(elementwise.remainder),
-    "__rmod__": _reflected(elementwise.remainder),
-    "__divmod__": _operator(elementwise.divmod),
-    "__rdivmod__": _reflected(elementwise.divmod),
-    "__round__": elementwise.round,
+    "__floordiv__": _operator(division.floor_divide),
+    "__rfloordiv__": _reflected(division.floor_divide),
+    "__mod__": _operator(division.remainder),
+    "__rmod__": _reflected(division.remainder),
+    "__divmod__": _operator(division.divmod),
+    "__rdivmod__": _reflected(division.divmod),
+    "__round__": rounding.round,
     "__complex__": _complex,
     "__ceil__": _whole(math.ceil),
     "__floor__": _whole(math.floor),
@@ -614,8 +577,8 @@ _MEMBERS: dict[str, Any] = {
     "as_integer_ratio": _as_integer_ratio,
     "T": property(shapes.transpose, doc=_T),
     "mT": property(shapes.matrix_transpose, doc=_MT),
-    "real": property(elementwise.real, doc=_REAL),
-    "imag": property(elementwise.imag, doc=_IMAG),
+    "real": property(complex_parts.real, doc=_REAL),
+    "imag": property(complex_parts.imag, doc=_IMAG),
     "at": property(IndexUpdateHelper, doc=_AT),
     "compress": _compress,
     "aval": property(ShapeDtypeStruct.like, doc=_AVAL),

@@ -16,20 +16,8 @@ from cotangent._ops.binding import (
     no_out,
 )
 from cotangent._ops.extreme_positions import argmax, argmin
-from cotangent._ops.reductions import (
-    Axis,
-    _chosen,
-    _deviation_dtypes,
-    _lowest,
-    _narrowed,
-    any,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-    var,
-)
+from cotangent._ops.means import _deviation_dtypes, _narrowed, mean, var
+from cotangent._ops.reductions import Axis, _chosen, _lowest, any, max, min, prod, sum
 from cotangent._ops.running import cumprod, cumsum
 
 __all__ = [

@@ -15,10 +15,11 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import put_beside
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip, maximum
+from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, is_integer, kind, literal
 from cotangent._ops.comparisons import truth
 from cotangent._ops.joining import stack
+from cotangent._ops.rounding import clip
 from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     Size,

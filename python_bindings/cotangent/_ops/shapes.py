@@ -1,4 +1,4 @@
-"""The same elements in another arrangement: reshape, transpose, broadcast, flip, roll."""
+"""The same elements under another shape: reshape, transpose, squeeze."""
 
 from __future__ import annotations
 
@@ -6,31 +6,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import Placement
 from cotangent._core import Array, entrance
-from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
-from cotangent._ops.extents import check_stretch, drop_axes, slice_axis
+from cotangent._ops.extents import drop_axes
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
-    axis_size,
     check_rank,
-    common_shape,
     insert_axes,
     normalize_axes,
     normalize_axis,
-    ragged_length,
     several,
-    static_shape,
     swap_last,
     symbolic_shape,
-    symbolic_sizes,
     type_of,
 )
 from cotangent.errors import ConcretizationError
@@ -39,22 +30,14 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
     "expand_dims",
-    "flip",
-    "fliplr",
-    "flipud",
     "matrix_transpose",
     "moveaxis",
     "ndim",
     "permute_dims",
     "ravel",
     "reshape",
-    "roll",
     "rollaxis",
-    "rot90",
     "shape",
     "size",
     "squeeze",
@@ -475,102 +458,6 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     return drop_axes(array, axes) if axes else array
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Placement = None) -> Array:
-    """An array stretched to a shape: axes of size 1 are repeated, new ones come first.
-
-    Parameters
-    ----------
-    array : array
-        Numbers of any dtype.
-    shape : int or sequence of int
-        The sizes of the axes.
-    out_sharding : Device, str or sharding, optional
-        Where the result is made. None: where the operands are.
-
-    Returns
-    -------
-    array
-        Of the shape.
-
-    Raises
-    ------
-    ShapeError
-        A size is neither equal nor 1.
-
-    Examples
-    --------
-    >>> ct.numpy.broadcast_to([1, 2], (2, 2))
-    Array([[1, 2],
-           [1, 2]], dtype=int32)
-    """
-    x = _core.array(array)
-    sizes, lengths = static_shape(shape, "broadcast_to")
-    check_stretch("broadcast_to", x, sizes, lengths, range(len(sizes) - x.ndim, len(sizes)))
-    wide = _core.broadcast_to(x, sizes)
-    ragged = _core.ragged_axes(wide) if lengths else ()
-    return give_lengths(wide, {axis: length for axis, length in lengths.items() if axis not in ragged})
-
-
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The common shape of arrays of given shapes, when they are broadcast.
-
-    Parameters
-    ----------
-    *shapes : int or sequence of int
-        The shapes.
-
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    ShapeError
-        There is none.
-
-    Examples
-    --------
-    >>> ct.numpy.broadcast_shapes((2, 1), (3,))
-    (2, 3)
-    """
-    return common_shape([symbolic_shape(item, "broadcast_shapes") for item in shapes])
-
-
-@own
-def broadcast_arrays(*args: Any) -> list[Array]:
-    """Arrays stretched to their common shape.
-
-    Parameters
-    ----------
-    *args : array
-        Numbers of any dtype.
-
-    Returns
-    -------
-    list of array
-        Of one shape, each of its own dtype.
-
-    Raises
-    ------
-    ShapeError
-        There is no common shape.
-
-    Examples
-    --------
-    >>> ct.numpy.broadcast_arrays([[1], [2]], [3, 4])
-    [Array([[1, 1],
-           [2, 2]], dtype=int32), Array([[3, 4],
-           [3, 4]], dtype=int32)]
-    """
-    arrays = [_core.array(x) for x in args]
-    _core.check_sizes(arrays)
-    common = _core.broadcast_shapes([x._bound_shape for x in arrays])
-    lengths = {
-        axis + len(common) - x.ndim: ragged_length(x, axis) for x in reversed(arrays) for axis in _core.ragged_axes(x)
-    }
-    return [give_lengths(_core.broadcast_to(x, common), lengths) for x in arrays]
-
-
 def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
     results = []
     for x in args:
@@ -654,189 +541,6 @@ def atleast_3d(*args: Any) -> Any:
     (1, 2, 1)
     """
     return _atleast(3, args)
-
-
-@own
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements of an array in reverse order along axes.
-
-    Parameters
-    ----------
-    m : array
-        Numbers of any dtype.
-    axis : int, sequence of int or None, default None
-        Which axes. None: all.
-
-    Returns
-    -------
-    array
-        Of the dtype and the shape of ``m``.
-
-    Examples
-    --------
-    >>> ct.numpy.flip([[1, 2], [3, 4]], axis=1)
-    Array([[2, 1],
-           [4, 3]], dtype=int32)
-    """
-    return _flipped("flip", m, axis)
-
-
-def _flipped(name: str, m: Any, axis: int | Sequence[int] | None) -> Array:
-    array = _core.array(m)
-    axes = normalize_axes(axis, array.ndim, name)
-    return primitives.reverse(array, axes=axes) if axes else array
-
-
-def fliplr(m: Any) -> Array:
-    """The elements of an array in reverse order along the second axis: left and right exchanged.
-
-    Parameters
-    ----------
-    m : array
-        Two or more axes.
-
-    Returns
-    -------
-    array
-        Of the dtype and the shape of ``m``.
-
-    Examples
-    --------
-    >>> ct.numpy.fliplr([[1, 2], [3, 4]])
-    Array([[2, 1],
-           [4, 3]], dtype=int32)
-    """
-    return _flipped("fliplr", m, 1)
-
-
-def flipud(m: Any) -> Array:
-    """The elements of an array in reverse order along the first axis: up and down exchanged.
-
-    Parameters
-    ----------
-    m : array
-        One or more axes.
-
-    Returns
-    -------
-    array
-        Of the dtype and the shape of ``m``.
-
-    Examples
-    --------
-    >>> ct.numpy.flipud([[1, 2], [3, 4]])
-    Array([[3, 4],
-           [1, 2]], dtype=int32)
-    """
-    return _flipped("flipud", m, 0)
-
-
-@own
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """An array rotated by quarter turns in the plane of two axes.
-
-    Parameters
-    ----------
-    m : array
-        Two or more axes.
-    k : int, default 1
-        How many quarter turns, from the first axis toward the second; negative: back.
-    axes : tuple of two ints, default (0, 1)
-        The plane.
-
-    Returns
-    -------
-    array
-        The same elements.
-
-    Raises
-    ------
-    ValueError
-        Both axes are the same.
-
-    Examples
-    --------
-    >>> ct.numpy.rot90([[1, 2], [3, 4]])
-    Array([[2, 4],
-           [1, 3]], dtype=int32)
-    """
-    array = _core.array(m)
-    i, j = (normalize_axis(axis, array.ndim, "rot90") for axis in axes)
-    if i == j:
-        raise ValueError(f"rot90: axes must be different; got {axes}")
-    turns = k % 4
-    if turns == 0:
-        return array
-    if turns == 2:
-        return flip(array, (i, j))
-    return swapaxes(flip(array, j), i, j) if turns == 1 else flip(swapaxes(array, i, j), j)
-
-
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements of an array moved along axes; those pushed out at one end come in at the other.
-
-    Parameters
-    ----------
-    a : array
-        Numbers of any dtype.
-    shift : int, array or sequence of int
-        How far, toward higher positions; a value, or one for each axis.
-    axis : int, sequence of int or None, default None
-        Along which axes. None: along that of the flattened array, whose shape is restored.
-
-    Returns
-    -------
-    array
-        Of the dtype and the shape of ``a``.
-
-    Raises
-    ------
-    ValueError
-        The numbers of shifts and axes differ.
-
-    Examples
-    --------
-    >>> ct.numpy.roll([1, 2, 3, 4], 1)
-    Array([4, 1, 2, 3], dtype=int32)
-    """
-    array = _core.array(a)
-    if isinstance(shift, (Array, np.ndarray)) and shift.ndim:
-        shift = tuple(shift)
-    if axis is None:
-        return reshaped(roll(ravel(array), shift, 0), symbolic_sizes(array))
-    axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if several(axis) else (axis,))]
-    shifts = list(shift) if several(shift) else [shift]
-    if len(shifts) != len(axes):
-        if 1 not in (len(axes), len(shifts)):
-            raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
-        count = max(len(axes), len(shifts))
-        axes, shifts = axes * (count // len(axes)), shifts * (count // len(shifts))
-    for amount, position in zip(shifts, axes, strict=True):
-        length = array._bound_shape[position]
-        if length == 0:
-            continue
-        if isinstance(amount, Array) or position in _core.ragged_axes(array):
-            array = _roll_dynamic(array, amount, position)
-            continue
-        cut = -int(amount) % length
-        if cut:
-            array = primitives.concatenate(
-                slice_axis(array, position, cut, length),
-                slice_axis(array, position, 0, cut),
-                axis=position,
-            )
-    return array
-
-
-def _roll_dynamic(x: Array, shift: Any, axis: int) -> Array:
-    """By computed positions, for a shift or a size that is a value."""
-    count = axis_size(x, axis)
-    index = primitives.iota(shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
-    if isinstance(count, Array):
-        index = set_length(index, count, 0)
-    index = remainder(index - _core.convert(shift, "int32"), count)
-    result = primitives.gather(x, index, axis=axis, batch_dims=0)
-    return set_length(result, count, axis) if isinstance(count, Array) else result
 
 
 check_arguments(globals())

@@ -11,8 +11,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
+from cotangent._ops.division import remainder
 from cotangent._ops.indexing import check_index, count_like, signed
 from cotangent._ops.reshaping import flat
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, normalize_axis

@@ -14,14 +14,15 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.dimensions import check_equal_sizes
 from cotangent._core import Array
-from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
+from cotangent._ops.broadcasting import broadcast_to
 from cotangent._ops.choice import where
+from cotangent._ops.division import remainder
 from cotangent._ops.extents import capacity, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.running import cumsum
-from cotangent._ops.shapes import broadcast_to, ravel
+from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     as_dtype,
     axis_size,

@@ -12,8 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
-from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.binding import inexact, literal
+from cotangent._ops.complex_parts import conjugate
 from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.products import dot_general, one_pair
 from cotangent._ops.sizes import as_dtype, axis_size

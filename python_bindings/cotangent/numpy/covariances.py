@@ -10,7 +10,6 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip, conjugate, real
 from cotangent._ops.binding import (
     choose,
     convert,
@@ -18,12 +17,14 @@ from cotangent._ops.binding import (
     is_integer,
     working_dtype,
 )
+from cotangent._ops.complex_parts import conjugate, real
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.joining import concatenate
+from cotangent._ops.means import average
 from cotangent._ops.products import dot
-from cotangent._ops.reductions import average
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.rounding import clip
 from cotangent._ops.sizes import (
     insert_axes,
 )

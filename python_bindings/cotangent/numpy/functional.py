@@ -13,11 +13,12 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
+from cotangent._ops.broadcasting import broadcast_to
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import capacities
 from cotangent._ops.ranges import arange
-from cotangent._ops.shapes import broadcast_to, expand_dims, moveaxis
+from cotangent._ops.shapes import expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
 from cotangent._transforms.batching import vmap
 from cotangent.errors import ShapeError

@@ -15,7 +15,6 @@ from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, size_if_computed
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip
 from cotangent._ops.binding import (
     choose,
     constant,
@@ -34,6 +33,7 @@ from cotangent._ops.positions import known
 from cotangent._ops.reductions import max as _max
 from cotangent._ops.reductions import min as _min
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.rounding import clip
 from cotangent._ops.shapes import ravel, reshape, transpose
 from cotangent._ops.sizes import (
     as_dtype,

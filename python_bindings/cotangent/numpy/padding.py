@@ -12,14 +12,13 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.dimensions import Dim, bound_of, narrowed, not_negative, size_if_computed
 from cotangent._core import Array
-from cotangent._ops import reductions
-from cotangent._ops.arithmetic import round as _round
+from cotangent._ops import means, reductions
 from cotangent._ops.binding import literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.ranges import linspace
-from cotangent._ops.shapes import flip
+from cotangent._ops.rounding import round as _round
 from cotangent._ops.sizes import (
     insert_axes,
     length_of_size,
@@ -28,6 +27,7 @@ from cotangent._ops.sizes import (
     static_int,
     symbolic_size,
 )
+from cotangent._ops.turning import flip
 from cotangent.numpy.functional import apply_along_axis
 from cotangent.numpy.quantiles import median
 from cotangent.numpy.ragged_padding import last_elements, pad_ragged
@@ -251,7 +251,7 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
             fold: Any = {
                 "maximum": reductions.max,
                 "minimum": reductions.min,
-                "mean": reductions.mean,
+                "mean": means.mean,
                 "median": median,
             }[mode]
             piece = stretched(of_dtype(fold(near, axis, keepdims=True)), x, {axis: width})

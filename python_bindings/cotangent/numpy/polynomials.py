@@ -10,10 +10,11 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.arithmetic import conjugate
-from cotangent._ops.arithmetic import real as _real
 from cotangent._ops.binding import convert, empty_fold, inexact, literal, own
+from cotangent._ops.broadcasting import broadcast_arrays
 from cotangent._ops.choice import where
+from cotangent._ops.complex_parts import conjugate
+from cotangent._ops.complex_parts import real as _real
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.extents import capacities, capacity, stretched
 from cotangent._ops.joining import concatenate
@@ -21,7 +22,7 @@ from cotangent._ops.products import outer
 from cotangent._ops.ranges import arange, vander
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.selection import trim_zeros
-from cotangent._ops.shapes import broadcast_arrays, matrix_transpose
+from cotangent._ops.shapes import matrix_transpose
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, static_count
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
