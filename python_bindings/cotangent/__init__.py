@@ -110,7 +110,8 @@ _NAMES = {
     name: module
     for module, names in {
         "_ops.packing": ("pack",),
-        "_ops.products": ("einsum", "tensordot"),  # opt_einsum looks for these three in the package of an array
+        "_ops.einsum": ("einsum",),  # opt_einsum looks for these three in the package of an array
+        "_ops.products": ("tensordot",),
         "_ops.shapes": ("transpose",),
         "_profiling": ("explain", "profile"),
         "ad_checkpoint": ("checkpoint", "checkpoint_policies", "remat"),

@@ -569,3 +569,5 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
 
 
 check_arguments(globals())
+# Where those that have a name are found by it, when they are pickled.
+ufunc.__module__ = "cotangent.numpy"
