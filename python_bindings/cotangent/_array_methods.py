@@ -361,13 +361,14 @@ def _compress(
     Parameters
     ----------
     condition : array, shape (n,)
-        Bools; may be shorter than the axis. Must be known, unless ``size`` is given.
+        Bools; may be shorter than the axis.
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
         Must be None: arrays are immutable.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, default 0
         Fills the slices that are missing, with ``size``.
 

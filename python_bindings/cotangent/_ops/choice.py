@@ -19,9 +19,9 @@ __all__ = ["select", "where"]
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of ``x`` where a condition holds, and of ``y`` elsewhere.
 
-    With the condition alone it is `nonzero`, whose shape depends on values: under ``jit`` give ``size``. A derivative
-    flows only into the operand that is chosen; but where the other one's derivative is NaN or infinite, 0 times it is
-    NaN: make its argument harmless, too, as in ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
+    With the condition alone it is `nonzero`. A derivative flows only into the operand that is chosen; but where the
+    other one's derivative is NaN or infinite, 0 times it is NaN: make its argument harmless, too, as in ``where(x >
+    0, log(where(x > 0, x, 1)), 0)``.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     x, y : array, optional
         Numbers; promoted to a common dtype and broadcast with the condition.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : int or sequence of int, optional
         Of the form with the condition alone: the index where there are fewer than ``size``; by default 0.
 

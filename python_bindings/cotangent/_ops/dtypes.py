@@ -130,8 +130,32 @@ class ScalarType(type):
         return f"<cotangent.numpy.{cls.__name__}>"
 
 
-def _scalar_type(name: str, spec: Any = None) -> ScalarType:
-    return ScalarType(name, (), {"_spec": spec or name, "__module__": "cotangent.numpy", "__slots__": ()})
+_TEXT = """The dtype {name}: named where a dtype is wanted; called, it makes a scalar of this dtype, or an array of an array.
+{more}
+Parameters
+----------
+x : array, default 0
+    What is converted.
+
+Returns
+-------
+array
+    Of this dtype.
+
+Examples
+--------
+>>> ct.numpy.{name}(1).dtype.name
+{printed!r}
+"""
+
+
+def _scalar_type(
+    name: str, spec: Any = None, default: str | None = None, kind: type[ScalarType] = ScalarType
+) -> ScalarType:
+    """A name for a dtype; ``default`` is the dtype that it has without ``enable_x64``, where that makes a difference."""
+    more = f"\nIt is {default}, or of twice as many bits with ``enable_x64``.\n" if default else ""
+    text = _TEXT.format(name=name, more=more, printed=default or spec or name)
+    return kind(name, (), {"_spec": spec or name, "__module__": "cotangent.numpy", "__slots__": (), "__doc__": text})
 
 
 bool_ = bool = _scalar_type("bool_", "bool")
@@ -158,9 +182,9 @@ float8_e8m0fnu = _scalar_type("float8_e8m0fnu")
 complex64 = csingle = _scalar_type("complex64")
 complex128 = cdouble = _scalar_type("complex128")
 # The defaults: 64 bits wide when `enable_x64` is on.
-int_ = _scalar_type("int_", int)
-float_ = _scalar_type("float_", float)
-complex_ = _scalar_type("complex_", complex)
+int_ = _scalar_type("int_", int, "int32")
+float_ = _scalar_type("float_", float, "float32")
+complex_ = _scalar_type("complex_", complex, "complex64")
 
 
 class _UnsignedDefault(ScalarType):
@@ -169,7 +193,7 @@ class _UnsignedDefault(ScalarType):
         return np.dtype(f"u{_core.default_int_dtype().name}")
 
 
-uint = _UnsignedDefault("uint", (), {"__module__": "cotangent.numpy", "__slots__": ()})
+uint = _scalar_type("uint", None, "uint32", _UnsignedDefault)
 
 dtype = np.dtype
 generic = np.generic

@@ -273,7 +273,8 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int
     k : int, default 0
         Passed on.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
 
     Returns
     -------

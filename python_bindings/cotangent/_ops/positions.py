@@ -102,15 +102,13 @@ def sized_positions(mask: Array) -> list[Array]:
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero.
 
-    Their number depends on values. Under ``jit``, where these are not known, results are `Ragged`, unless ``size`` is
-    given.
-
     Parameters
     ----------
     a : array
         Numbers or bools; not a scalar.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : int or sequence of int, optional
         The index, or one for each axis, where there are fewer than ``size``; by default 0.
 
@@ -164,7 +162,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     a : array
         Numbers or bools.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : int or sequence of int, optional
         The index, or one for each axis, where there are fewer than ``size``; by default 0.
 
@@ -193,7 +192,8 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     a : array
         Numbers or bools.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : int, optional
         The position where there are fewer than ``size``; by default 0.
 

@@ -93,6 +93,7 @@ def dot(
     """The sum of products over the last axis of ``a`` and the second to last, or only, axis of ``b``.
 
     Of vectors it is the inner product, of matrices the matrix product; with a scalar, the product of elements.
+    Integers keep their dtype, and wrap around.
 
     Parameters
     ----------
@@ -139,7 +140,8 @@ def matmul(
 ) -> Array:
     """The product of the matrices in the last two axes; leading axes are broadcast.
 
-    An operand of one axis is a row on the left, a column on the right, and that axis is not in the result.
+    An operand of one axis is a row on the left, a column on the right, and that axis is not in the result. Integers
+    keep their dtype, and wrap around.
 
     Parameters
     ----------

@@ -277,7 +277,8 @@ def max(  # noqa: A001
     """The largest element along axes; NaN if any is.
 
     Complex numbers are ordered by their real, then by their imaginary part. Elements that are equally large share the
-    derivative.
+    derivative. Inside of ``ct.mask`` the largest element of a ragged axis without elements is the lowest number of
+    the dtype, -inf where there is one.
 
     Parameters
     ----------
@@ -320,7 +321,8 @@ def min(  # noqa: A001
     """The smallest element along axes; NaN if any is.
 
     Complex numbers are ordered by their real, then by their imaginary part. Elements that are equally small share the
-    derivative.
+    derivative. Inside of ``ct.mask`` the smallest element of a ragged axis without elements is the highest number of
+    the dtype, inf where there is one.
 
     Parameters
     ----------

@@ -53,13 +53,14 @@ def compress(
     Parameters
     ----------
     condition : array, shape (n,)
-        Bools; may be shorter than the axis. Must be known, unless ``size`` is given.
+        Bools; may be shorter than the axis.
     a : array
         Numbers of any dtype.
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, default 0
         Fills the slices that are missing, with ``size``.
     out : None
@@ -116,11 +117,12 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     Parameters
     ----------
     condition : array
-        Bools, of the shape of ``arr``; flattened. Must be known, unless ``size`` is given.
+        Bools, of the shape of ``arr``; flattened.
     arr : array
         Numbers of any dtype; flattened.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, default 0
         Fills the elements that are missing, with ``size``.
 
@@ -143,7 +145,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     Parameters
     ----------
     filt : array
-        Numbers, which must be known: the shape of the result depends on them.
+        Numbers of any dtype.
     trim : str, default "fb"
         At which ends: ``"f"`` front, ``"b"`` back, or both.
     axis : int or sequence of int, optional
@@ -152,7 +154,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     Returns
     -------
     array
-        The part between the zeros.
+        The part between the zeros; under ``jit``, where its shape depends on values, a `Ragged`.
 
     Examples
     --------

@@ -90,7 +90,7 @@ def take(
 ) -> Array:
     """The slices of an array at positions along an axis, or the elements at positions of the flattened array.
 
-    Positions outside give NaN in JAX and here, where NumPy raises; see ``mode``.
+    Positions outside give NaN, as in JAX, where NumPy raises; see ``mode``.
 
     Parameters
     ----------

@@ -144,7 +144,8 @@ def unique(
     equal_nan : bool, default True
         Whether all NaN are one value; else each is one of its own.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least value. Its count is 0.
     sorted : bool, default True
@@ -229,7 +230,8 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     x : array
         Numbers of any dtype.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least value.
 
@@ -254,7 +256,8 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     x : array
         Numbers of any dtype.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least value.
 
@@ -279,7 +282,8 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     x : array
         Numbers of any dtype.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least value.
 
@@ -304,7 +308,8 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     x : array
         Numbers of any dtype.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least value.
 
@@ -390,7 +395,8 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     ar1, ar2 : array
         Numbers; flattened, and promoted to a common dtype.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least value.
 
@@ -419,7 +425,8 @@ def setxor1d(
     assume_unique : bool, default False
         Without effect.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least element that is found, or of all.
 
@@ -455,7 +462,8 @@ def setdiff1d(
     assume_unique : bool, default False
         Whether elements stay as they are: in their order, and as often as they occur.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default 0.
 
@@ -500,7 +508,8 @@ def intersect1d(
     return_indices : bool, default False
         Whether the position of the first occurrence in each array is returned, too.
     size : int, optional
-        How many to return, so that the shape does not depend on values, as under ``jit``. None: as many as there are.
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
     fill_value : number, optional
         What is missing, with ``size``; by default the least element that is found, or of all.
 
