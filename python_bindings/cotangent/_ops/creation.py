@@ -73,7 +73,7 @@ def array(
     ndmin : int, default 0
         The least number of axes; new ones come first.
     device, out_sharding : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: on the default device; arrays stay where they are.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def asarray(
     copy : bool or None, default None
         True: the result is an array of its own. False: an error, unless ``a`` can be returned as it is.
     device, out_sharding : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: on the default device; arrays stay where they are.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Placement = Non
     copy : bool, default False
         Whether the result is an array of its own where ``x`` has the dtype; else that is returned.
     device : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: where ``x`` is.
 
     Returns
     -------
@@ -395,7 +395,7 @@ def zeros_like(
     shape : int or sequence of int, optional
         Instead of that of ``a``.
     device, out_sharding : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: where ``a`` is.
 
     Returns
     -------
@@ -426,7 +426,7 @@ def ones_like(
     shape : int or sequence of int, optional
         Instead of that of ``a``.
     device, out_sharding : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: where ``a`` is.
 
     Returns
     -------
@@ -453,7 +453,7 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     shape : int or sequence of int, optional
         Instead of that of ``prototype``.
     device : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: where ``prototype`` is.
 
     Returns
     -------
@@ -490,7 +490,7 @@ def full_like(
     shape : int or sequence of int, optional
         Instead of that of ``a``.
     device, out_sharding : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is made. None: where ``a`` is.
 
     Returns
     -------

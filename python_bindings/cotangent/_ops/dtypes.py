@@ -371,8 +371,8 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     dtype : dtype
         What is asked about.
     kind : dtype, str or tuple of them
-        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``,
-        ``"complex floating"``, ``"numeric"``; or a dtype. Of a tuple, any.
+        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex
+        floating"``, ``"numeric"``; or a dtype. Of a tuple, any.
 
     Returns
     -------

@@ -220,16 +220,15 @@ def einsum(
     ----------
     subscripts : str
         The labels of the axes of each operand, and after ``->`` those of the result; ``...`` stands for further axes,
-        which
-        are broadcast. Without ``->`` the result has the labels that occur once, sorted. Or arrays and lists of
+        which are broadcast. Without ``->`` the result has the labels that occur once, sorted. Or arrays and lists of
         integer labels in turn.
     *operands : array
         Numbers; promoted to a common dtype. Axes of one label have one size, or 1.
     out : None
         Must be None: arrays are immutable.
     optimize : bool, str or list, default "auto"
-        In which order more than two operands are contracted: an algorithm of the package opt_einsum,
-        False for from left to right, or a list of steps as `einsum_path` returns it.
+        In which order more than two operands are contracted: an algorithm of the package opt_einsum, False for from
+        left to right, or a list of steps as `einsum_path` returns it.
     precision : str, Precision or None, default None
         Looked at only: products have at least the precision of their dtype, which satisfies all of them.
     preferred_element_type : dtype, optional

@@ -129,8 +129,8 @@ def sum(  # noqa: A001
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     dtype : dtype, optional
-        Of the result, and of the summation. None: that of ``a``; of bools and integers narrower than the default, the
-        default integer dtype.
+        Of the result, and of the summation. None: that of ``a``; of bools and integers narrower than the default,
+        that or its unsigned counterpart.
     out : None
         Must be None: arrays are immutable.
     keepdims : bool, default False
@@ -189,8 +189,7 @@ def prod(
         The axes that are reduced and removed; negative ones count from the end. None: all.
     dtype : dtype, optional
         Of the result, and of the multiplication. None: that of ``a``; of bools and integers narrower than the
-        default,
-        the default integer dtype.
+        default, that or its unsigned counterpart.
     out : None
         Must be None: arrays are immutable.
     keepdims : bool, default False

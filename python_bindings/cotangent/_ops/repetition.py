@@ -156,8 +156,8 @@ def repeat(
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     total_repeat_length : int, optional
-        The size of the axis of the result, which is cut off, or filled up with the last element. Where the
-        numbers are not known the result is else `Ragged`, and a bound must be known for them.
+        The size of the axis of the result, which is cut off, or filled up with the last element. Where the numbers
+        are not known the result is else `Ragged`, and a bound must be known for them.
     out_sharding : Device, str or sharding, optional
         Where the result is made. None: where the operands are.
 

@@ -31,6 +31,8 @@ __all__ = [
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running sums of elements along an axis.
 
+    Integers keep their dtype, and wrap around, where NumPy makes narrow ones wider; see `cumulative_sum`.
+
     Parameters
     ----------
     a : array
@@ -100,6 +102,8 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The running products of elements along an axis.
+
+    Integers keep their dtype, and wrap around, where NumPy makes narrow ones wider; see `cumulative_prod`.
 
     Parameters
     ----------

@@ -126,8 +126,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         The sizes of the axes; one of them may be -1, which the others determine.
     order : str, default "C"
         In which order elements are taken and placed: ``"C"`` (also ``"A"`` and ``"K"``), the last index varies
-        fastest;
-        ``"F"``, the first.
+        fastest; ``"F"``, the first.
     copy : bool or None, default None
         Whether the result must be an array of its own, also where the shape is the same.
     out_sharding : Device, str or sharding, optional

@@ -104,8 +104,7 @@ def take(
         Must be None: arrays are immutable.
     mode : str, optional
         For positions outside: None or ``"fill"``: ``fill_value``; ``"clip"``: the nearest, and the first for negative
-        ones;
-        ``"wrap"``: modulo the size.
+        ones; ``"wrap"``: modulo the size.
     unique_indices, indices_are_sorted : bool, default False
         Accepted as in JAX, and without effect.
     fill_value : number, optional
@@ -176,8 +175,7 @@ def take_along_axis(
         Which axis. None: that of the flattened array; ``indices`` have one axis then.
     mode : str, optional
         For positions outside: ``"fill"``, the default: ``fill_value``; ``"clip"``: the nearest; ``"wrap"``: modulo
-        the size;
-        ``"one_hot"``: zero.
+        the size; ``"one_hot"``: zero.
     fill_value : number, optional
         By default NaN, the lowest signed or the highest unsigned integer, or True.
     wrap_negative_indices : bool, optional

@@ -353,8 +353,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     fp : array, shape (n,)
         Their values, real or complex.
     left, right : number or str, optional
-        The values below the first and above the last point, by default theirs; ``"extrapolate"`` continues
-        the line.
+        The values below the first and above the last point, by default theirs; ``"extrapolate"`` continues the line.
     period : number, optional
         At what distance the function repeats.
 

@@ -40,8 +40,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
         Numbers.
     mode : str, default "full"
         ``"full"``: all m + n - 1 sums; ``"same"``: the middle max(m, n) of them; ``"valid"``: those in which all
-        elements of
-        the shorter one take part.
+        elements of the shorter one take part.
     precision : str, Precision or None, default None
         Looked at only: products have at least the precision of their dtype, which satisfies all of them.
     preferred_element_type : dtype, optional

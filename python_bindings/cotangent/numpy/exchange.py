@@ -170,10 +170,10 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     x : object with ``__dlpack__``
         The array of the other library.
     device : Device, str or sharding, optional
-        Where the result is made. None: on the default device.
+        Where the result is wanted. None: where ``x`` is.
     copy : bool or None, default None
-        False: the memory is shared, and must not be written to as long as this array, or a result that was made
-        of it without computing, is there.
+        False: the memory is shared, and must not be written to as long as this array, or a result that was made of it
+        without computing, is there.
 
     Returns
     -------

@@ -128,7 +128,7 @@ def rfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | Non
     Raises
     ------
     ValueError
-        There is nothing to transform, or no such ``norm``.
+        There is nothing to transform, the numbers are complex, or there is no such ``norm``.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = N
     Raises
     ------
     ValueError
-        There is nothing to transform, or no such ``norm``.
+        There is nothing to transform, the numbers are complex, or there is no such ``norm``.
 
     Examples
     --------
@@ -398,7 +398,7 @@ def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1)
     Raises
     ------
     ValueError
-        There is nothing to transform, or no such ``norm``.
+        There is nothing to transform, the numbers are complex, or there is no such ``norm``.
 
     Examples
     --------
@@ -504,7 +504,7 @@ def ihfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | No
     Raises
     ------
     ValueError
-        There is nothing to transform, or no such ``norm``.
+        There is nothing to transform, the numbers are complex, or there is no such ``norm``.
 
     Examples
     --------

@@ -74,8 +74,7 @@ def bincount(
         The least size of the result.
     length : int, optional
         The size of the result, inside of ``ct.mask`` also that of a ragged axis; needed where ``x`` is not known.
-        Larger numbers
-        are left out.
+        Larger numbers are left out.
     out_sharding : Device, str or sharding, optional
         Where the result is made. None: where the operands are.
 

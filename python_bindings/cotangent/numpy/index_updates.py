@@ -84,8 +84,7 @@ class IndexUpdate:
         ----------
         mode : str, optional
             ``"clip"`` (None and ``"promise_in_bounds"`` are the same): the nearest element, which has the derivative,
-            too; ``"fill"`` or
-            ``"drop"``: ``fill_value``, without derivative.
+            too; ``"fill"`` or ``"drop"``: ``fill_value``, without derivative.
         fill_value : number, optional
             By default NaN, the lowest signed or the highest unsigned integer, or True.
         **hints : bool
@@ -129,8 +128,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -163,8 +161,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -197,8 +194,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -231,8 +227,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -267,8 +262,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -301,8 +295,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -335,8 +328,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -369,8 +361,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------
@@ -403,8 +394,7 @@ class IndexUpdate:
             nearest element is.
         **hints : bool
             ``wrap_negative_indices=False``: negative positions are outside. ``unique_indices``: no element is named
-            twice.
-            ``indices_are_sorted``: without effect.
+            twice. ``indices_are_sorted``: without effect.
 
         Returns
         -------

@@ -92,13 +92,13 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
     array : array
         Numbers of any dtype.
     pad_width : int, pair, sequence of pairs or dict
-        How many: one number for all ends, (before, behind) for all axes, one pair for each
-        axis, or a dict of axes to numbers or pairs.
+        How many: one number for all ends, (before, behind) for all axes, one pair for each axis, or a dict of axes to
+        numbers or pairs.
     mode : str or callable, default "constant"
         ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"`` and ``"wrap"``: elements of the array;
         ``"maximum"``, ``"minimum"``, ``"mean"`` and ``"median"`` of the ``stat_length`` elements next to the end;
-        ``"linear_ramp"`` to ``end_values``;
-        ``"empty"``: zeros; or a function of (line, (before, behind), axis, options) that returns the line filled.
+        ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, behind), axis,
+        options) that returns the line filled.
     constant_values : array, optional
         Of mode "constant": a number, a pair, or a pair for each axis. None: 0.
     **kwargs : object

@@ -265,7 +265,8 @@ def quantile(
     Raises
     ------
     ValueError
-        There is no such method, weights are given with another one, or ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -317,7 +318,8 @@ def nanquantile(
     Raises
     ------
     ValueError
-        There is no such method, weights are given with another one, or ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -374,7 +376,8 @@ def percentile(
     Raises
     ------
     ValueError
-        There is no such method, weights are given with another one, or ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -426,7 +429,8 @@ def nanpercentile(
     Raises
     ------
     ValueError
-        There is no such method, weights are given with another one, or ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -457,6 +461,11 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     -------
     array
         Floating, without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, or ``overwrite_input`` is True.
 
     Examples
     --------
@@ -489,6 +498,11 @@ def nanmedian(
     -------
     array
         Floating, without the reduced axes; NaN where all elements are.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, or ``overwrite_input`` is True.
 
     Examples
     --------

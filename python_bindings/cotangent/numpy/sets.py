@@ -317,8 +317,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     -------
     named tuple of four arrays
         ``values``, ``indices``: where each occurs first, ``inverse_indices``: for each element the position of its
-        value, and
-        ``counts``.
+        value, and ``counts``.
 
     Examples
     --------

@@ -223,8 +223,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         ------
         ValueError
             There are several axes and the function is not associative; there are no elements and no identity; or
-            ``where`` is given without
-            identity or ``initial``.
+            ``where`` is given without identity or ``initial``.
 
         Examples
         --------

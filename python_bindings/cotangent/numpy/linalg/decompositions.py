@@ -156,7 +156,7 @@ def svd(
     hermitian : bool, default False
         Whether ``a`` is Hermitian; then its Hermitian part is taken.
     subset_by_index : tuple of two ints, optional
-        The first and the last but one index of the singular values that are wanted.
+        The first index of the singular values that are wanted, and the one behind the last.
 
     Returns
     -------

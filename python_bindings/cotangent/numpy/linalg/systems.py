@@ -181,8 +181,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
         The matrices.
     rtol : array, optional
         Singular values up to ``rtol`` times the largest count as 0; a number, or of shape (...). None: 10 max(m, n)
-        times the
-        precision of the dtype.
+        times the precision of the dtype.
     hermitian : bool, default False
         Whether ``a`` is Hermitian; then its Hermitian part is taken.
     rcond : array, optional
