@@ -241,7 +241,7 @@ def quantile(
     ----------
     a : array
         Real numbers.
-    q : array
+    q : array, shape () or (k,)
         The shares, from 0 to 1; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -260,13 +260,13 @@ def quantile(
     Returns
     -------
     array
-        Floating: the axes of ``q``, then those that are not reduced.
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
-        True.
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def nanquantile(
     ----------
     a : array
         Real numbers.
-    q : array
+    q : array, shape () or (k,)
         The shares, from 0 to 1; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -313,13 +313,13 @@ def nanquantile(
     Returns
     -------
     array
-        Floating: the axes of ``q``, then those that are not reduced.
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
-        True.
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
 
     Examples
     --------
@@ -350,7 +350,7 @@ def percentile(
     ----------
     a : array
         Real numbers.
-    q : array
+    q : array, shape () or (k,)
         The percentages, from 0 to 100; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -371,13 +371,13 @@ def percentile(
     Returns
     -------
     array
-        Floating: the axes of ``q``, then those that are not reduced.
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
-        True.
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
 
     Examples
     --------
@@ -405,7 +405,7 @@ def nanpercentile(
     ----------
     a : array
         Real numbers.
-    q : array
+    q : array, shape () or (k,)
         The percentages, from 0 to 100; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -424,13 +424,13 @@ def nanpercentile(
     Returns
     -------
     array
-        Floating: the axes of ``q``, then those that are not reduced.
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
-        True.
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
 
     Examples
     --------
