@@ -8,7 +8,6 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import (
     kind,
@@ -18,8 +17,6 @@ from cotangent._ops.binding import (
 )
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import ShapeError
-
-__all__ = []
 
 
 def _unsigned(size: int) -> Any:
@@ -118,6 +115,3 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
     groups = primitives.reshape(bytes_, shape=[*shape[:-1], shape[-1] // size, size])
     swapped = primitives.reshape(primitives.reverse(groups, axes=[groups.ndim - 1]), shape=shape)
     return primitives.reshape(reinterpret(swapped, x.dtype), shape=list(x._bound_shape))
-
-
-check_arguments(globals())

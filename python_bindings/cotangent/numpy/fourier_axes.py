@@ -10,7 +10,6 @@ from typing import Any, SupportsIndex
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import bound_of, capacity, slice_axis
@@ -25,8 +24,6 @@ from cotangent._ops.sizes import (
 from cotangent.lax.fourier import transform as _transform
 from cotangent.lax.fourier import transformable
 from cotangent.numpy.ragged_fft import ragged_transform
-
-__all__ = []
 
 
 def _fit(x: Array, axis: int, size: int) -> Array:
@@ -143,6 +140,3 @@ def _fft2(name: str, kind: str, a: Any, s: Sequence[int] | None, axes: Sequence[
     if axes is None or len(axes) != 2:
         raise ValueError(f"{name} takes two axes; got {axes!r}\n  {name[:-1]}n takes any number")
     return _fft(name, kind, a, s, axes, norm)
-
-
-check_arguments(globals())
