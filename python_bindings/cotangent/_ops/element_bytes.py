@@ -84,15 +84,13 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
 
     Parameters
     ----------
-    a : array
-        Numbers of any dtype.
     inplace : bool, default False
         Must be False: arrays are immutable.
 
     Returns
     -------
     array
-        Of the dtype and the shape of ``a``.
+        Of the dtype and the shape of the array.
 
     Raises
     ------
