@@ -255,6 +255,9 @@ def absolute(x: Any, /) -> Array:
 
     >>> ct.numpy.absolute([3 + 4j])
     Array([5.], dtype=float32)
+
+    >>> float(ct.grad(ct.numpy.absolute)(0.0))
+    0.0
     """
     array = _core.array(x)
     return apart(array, x) if kind(array) in ("bool", "unsigned") else primitives.abs(array)
@@ -337,6 +340,9 @@ def maximum(x: Any, y: Any, /) -> Array:
     --------
     >>> ct.numpy.maximum([1.0, 5.0], [3.0, 2.0])
     Array([3., 5.], dtype=float32)
+
+    >>> float(ct.grad(ct.numpy.maximum)(1.0, 1.0))
+    0.5
     """
     return larger(primitives.max, *_core.promote([x, y]))
 
@@ -528,6 +534,9 @@ def hypot(x: Any, y: Any, /) -> Array:
     --------
     >>> ct.numpy.hypot([3.0, 5.0], [4.0, 12.0])
     Array([ 5., 13.], dtype=float32)
+
+    >>> float(ct.grad(ct.numpy.hypot)(0.0, 0.0))
+    0.0
     """
     x, y = _core.promote([x, y], inexact=True)
     if kind(x) == "complex":

@@ -52,6 +52,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
     >>> ct.numpy.where(np.array([0, 5, 6]))
     (Array([1, 2], dtype=int32),)
+
+    >>> f = lambda x: ct.numpy.where(x > 0, ct.numpy.log(ct.numpy.where(x > 0, x, 1.0)), 0.0)
+    >>> float(ct.grad(f)(-1.0)), float(ct.grad(f)(2.0))
+    (0.0, 0.5)
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)

@@ -354,6 +354,9 @@ def sinc(x: Any, /) -> Array:
     --------
     >>> ct.numpy.sinc([0.0, 0.5, 2.0]).round(4)
     Array([1.    , 0.6366, 0.    ], dtype=float32)
+
+    >>> round(float(ct.grad(ct.grad(ct.numpy.sinc))(0.0)), 4)
+    -3.2899
     """
     array = inexact(x)
     t = array * literal(array, math.pi)

@@ -86,6 +86,10 @@ def mean(
     --------
     >>> ct.numpy.mean([[1, 2], [4, 6]], axis=1)
     Array([1.5, 5. ], dtype=float32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.mean))(rows)
+    Array([1.5, 5. ], dtype=float32)
     """
     no_out(out, "mean")
     x = _core.array(a)
@@ -326,6 +330,9 @@ def std(
     --------
     >>> ct.numpy.std([[1.0, 3.0], [2.0, 6.0]], axis=1)
     Array([1., 2.], dtype=float32)
+
+    >>> ct.grad(ct.numpy.std)(np.float32([1, 1]))
+    Array([0., 0.], dtype=float32)
     """
     no_out(out, "std")
     wide, narrow = _deviation_dtypes(a, dtype)

@@ -99,6 +99,10 @@ def arange(
 
     >>> ct.numpy.arange(1.0, 2.0, 0.25)
     Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(lambda x: ct.numpy.arange(x.shape[0])))(rows)
+    Ragged([[0, 1], [0]], lengths={1: [2, 1]}, dtype=int32)
     """
     if builtins_any(
         is_dimension(part) or (is_scalar_integer(part) and is_unknown(part)) for part in (start, stop, step)

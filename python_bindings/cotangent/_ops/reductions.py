@@ -159,6 +159,10 @@ def sum(  # noqa: A001
 
     >>> ct.numpy.sum(np.array([1.0, 2.0, 4.0]), where=np.array([True, False, True]))
     Array(5., dtype=float64)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.sum))(rows)
+    Array([3., 5.], dtype=float32)
     """
     no_out(out, "sum")
     return _fold(
@@ -215,6 +219,9 @@ def prod(
     --------
     >>> ct.numpy.prod([[1.0, 2.0], [3.0, 4.0]], axis=0)
     Array([3., 8.], dtype=float32)
+
+    >>> ct.grad(ct.numpy.prod)(np.float32([0, 2, 3]))
+    Array([6., 0., 0.], dtype=float32)
     """
     no_out(out, "prod")
     return _fold(
@@ -308,6 +315,9 @@ def max(  # noqa: A001
     --------
     >>> ct.numpy.max([[1.0, 3.0], [5.0, 2.0]], axis=1)
     Array([3., 5.], dtype=float32)
+
+    >>> ct.grad(ct.numpy.max)(np.float32([3, 3, 1]))
+    Array([0.5, 0.5, 0. ], dtype=float32)
     """
     no_out(out, "max")
     return _extreme("max", a, axis, keepdims, initial, where)

@@ -243,6 +243,9 @@ def clip(
     --------
     >>> ct.numpy.clip([-1.0, 0.5, 2.0], 0.0, 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
+
+    >>> ct.vmap(ct.grad(lambda x: ct.numpy.clip(x, 0.0, 1.0)))(np.float32([-1, 0, 0.5]))
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     arr = a if arr is None else arr
     min, max = a_min if min is None else min, a_max if max is None else max  # noqa: A001

@@ -53,6 +53,10 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     --------
     >>> ct.numpy.cumsum([1, 2, 3])
     Array([1, 3, 6], dtype=int32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.cumsum))(rows)
+    Ragged([[1., 3.], [5.]], lengths={1: [2, 1]}, dtype=float32)
     """
     no_out(out, "cumsum")
     x, position = flattened(_core.array(a), axis, "cumsum")

@@ -80,6 +80,9 @@ def compress(
     --------
     >>> ct.numpy.compress([True, False, True], [10, 20, 30])
     Array([10, 30], dtype=int32)
+
+    >>> ct.jit(lambda x: ct.numpy.compress(x > 1, x, size=3))(np.array([1, 2, 3]))
+    Array([2, 3, 0], dtype=int64)
     """
     no_out(out, "compress")
     mask = truth(condition)

@@ -77,6 +77,9 @@ def sort(
     --------
     >>> ct.numpy.sort([3.0, 1.0, 2.0])
     Array([1., 2., 3.], dtype=float32)
+
+    >>> ct.grad(lambda x: ct.numpy.sort(x)[0])(np.float32([3, 1, 2]))
+    Array([0., 1., 0.], dtype=float32)
     """
     del stable
     _check_options("sort", kind, order)

@@ -371,6 +371,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     --------
     >>> ct.numpy.interp([1.5, 2.5], [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
     Array([2.5, 1. ], dtype=float32)
+
+    >>> float(ct.grad(ct.numpy.interp)(1.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0]))
+    -1.0
     """
     xp_array, values = inexact(xp), inexact(fp)
     if xp_array.ndim != 1 or values.ndim != 1:

@@ -96,6 +96,9 @@ def bincount(
     --------
     >>> ct.numpy.bincount(np.array([0, 2, 2, 3]))
     Array([1, 0, 2, 1], dtype=int32)
+
+    >>> ct.jit(lambda x: ct.numpy.bincount(x, length=4))(np.array([0, 2, 2]))
+    Array([1, 0, 2, 0], dtype=int32)
     """
     index = _core.array(x)
     if bound_size(index) and not is_integer(index) and kind(index) != "bool":

@@ -123,6 +123,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
 
     >>> ct.numpy.pad([1, 2, 3], 2, mode="reflect")
     Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(lambda x: ct.numpy.pad(x, (0, 3 - x.shape[0]))))(rows)
+    Array([[1., 2., 0.],
+           [5., 0., 0.]], dtype=float32)
     """
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)

@@ -471,6 +471,10 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     --------
     >>> ct.numpy.median([[1.0, 5.0, 2.0], [4.0, 0.0, 9.0]], axis=1)
     Array([2., 4.], dtype=float32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.median))(rows)
+    Array([1.5, 5. ], dtype=float32)
     """
     _no_overwrite(out, overwrite_input, "median")
     return _quantile("median", a, _levels(0.5), axis, "midpoint", keepdims, False)

@@ -164,6 +164,9 @@ def unique(
     >>> values, counts = ct.numpy.unique(np.array([2, 1, 2]), return_counts=True)
     >>> counts
     Array([1, 2], dtype=int32)
+
+    >>> ct.jit(lambda x: ct.numpy.unique(x, size=3, fill_value=-1))(np.array([2, 1, 2]))
+    Array([ 1,  2, -1], dtype=int64)
     """
     del sorted
     x = _core.array(ar)

@@ -167,6 +167,10 @@ def det(a: Any) -> Array:
     --------
     >>> ct.numpy.linalg.det([[1.0, 2.0], [3.0, 4.0]])
     Array(-2., dtype=float32)
+
+    >>> ct.grad(ct.numpy.linalg.det)(np.float32([[1, 2], [2, 4]]))
+    Array([[ 4., -2.],
+           [-2.,  1.]], dtype=float32)
     """
     check_square(a, "det")
     n = capacity(a, -1)
