@@ -28,7 +28,15 @@ _backends: Any = needed("einops._backends", "cotangent.interop.einops")
 
 
 class Backend(_backends.AbstractBackend):  # type: ignore[misc]
-    """How einops computes with our arrays."""
+    """How einops computes with our arrays; importing the module makes it known to einops.
+
+    Examples
+    --------
+    >>> import einops
+    >>> import cotangent.interop.einops
+    >>> einops.rearrange(ct.numpy.arange(6), "(a b) -> b a", a=2).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
 
     framework_name = "cotangent"
 
