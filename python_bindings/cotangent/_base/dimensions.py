@@ -526,20 +526,30 @@ require_within: Callable[[Any, int], None] | None = None
 
 
 def dimension(value: Any, bound: int) -> Any:
-    """A size that the program computes, with a bound: for shapes inside of ``mask``, and under ``jit``.
+    """Makes a size for shapes of an integer that the program computes: inside of `mask`, and under `jit`.
 
-    Args:
-        value: an integer scalar, from 0 to ``bound``; one that a program computes is held to that, and `checkify` with ``index_checks``
-            reports it.
-        bound: the most that it can be: what results are padded to.
+    Parameters
+    ----------
+    value : int or integer scalar array
+        An integer scalar, from 0 to ``bound``; one that a program computes is held to that, and `checkify` with
+        ``index_checks`` reports it.
+    bound : int
+        The most that it can be: what results are padded to.
 
-    Returns:
+    Returns
+    -------
+    int or Dim
         ``value`` as an int where it is known. Else a size, whose arithmetic gives sizes.
 
-    Raises:
-        TypeError: it is no integer scalar. ValueError: it is known, and outside of ``0 … bound``; or the bound is negative.
+    Raises
+    ------
+    TypeError
+        It is no integer scalar.
+    ValueError
+        It is known, and outside of ``0 … bound``; or the bound is negative.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> ct.jit(lambda n: ct.numpy.arange(ct.dimension(n, bound=5)))(3)
     Ragged([0, 1, 2], lengths={0: 3}, dtype=int32)
     """
