@@ -474,7 +474,19 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
 void register_array(py::module_& module) {
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>(
-                      "An immutable n-dimensional array: concrete, or traced while a transform captures a function.")},
+                      R"(An immutable n-dimensional array: concrete, or traced while a transform captures a function.
+
+Functions of `ct.numpy` make arrays; the class is for ``isinstance``. It has the methods and operators of NumPy's arrays;
+``x.at[i].set(y)`` returns a changed copy. NumPy reads it without a copy, as a read-only array.
+
+Examples
+--------
+>>> x = ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])
+>>> isinstance(x, ct.Array), x.shape, x.dtype
+(True, (2, 2), dtype('float32'))
+>>> x.at[0, 0].set(9.0).tolist()
+[[9.0, 2.0], [3.0, 4.0]]
+)")},
       {Py_tp_dealloc, slot(deallocate)},
       {Py_tp_new, slot(no_constructor)},
       {Py_tp_getset, getters},

@@ -512,60 +512,201 @@ std::vector<std::string> leaf_paths(const TreeDef& tree) {
 }
 
 void register_tree(py::module_& module) {
-  py::class_<TreeDefHandle>(module, "PyTreeDef", "The structure of a pytree, without its leaves.")
+  py::class_<TreeDefHandle>(module, "PyTreeDef", R"(The structure of a pytree, without its leaves.
+
+What `ct.tree.structure` returns. Two of equal pytrees are equal, and can be keys; ``num_leaves`` and ``num_nodes`` count.
+
+Examples
+--------
+>>> structure = ct.tree.structure({"a": (1, 2), "b": 3})
+>>> structure, structure.num_leaves
+(PyTreeDef({'a': (*, *), 'b': *}), 3)
+)")
       .def_property_readonly("num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); })
       .def_property_readonly("num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); })
-      .def("unflatten",
-           [](const TreeDefHandle& self, const py::iterable& leaves) {
-             std::vector<py::object> items;
-             for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
-             return unflatten(*self.tree, absl::MakeSpan(items));
-           })
-      .def("children",
-           [](const TreeDefHandle& self) {
-             py::list result;
-             size_t child = 1;
-             for (uint32_t i = 0; i < self.tree->nodes[0].arity; ++i) {
-               result.append(TreeDefHandle{subtree(*self.tree, child)});
-               child += self.tree->nodes[child].num_nodes;
-             }
-             return result;
-           })
-      .def("compose", [](const TreeDefHandle& self,
-                         const TreeDefHandle& inner) { return TreeDefHandle{compose(*self.tree, *inner.tree)}; })
-      .def("walk", [](const TreeDefHandle& self, const py::object& on_node, const py::object& on_leaf,
-                      const std::vector<py::object>& leaves) { return walk(*self.tree, on_node, on_leaf, leaves); })
+      .def(
+          "unflatten",
+          [](const TreeDefHandle& self, const py::iterable& leaves) {
+            std::vector<py::object> items;
+            for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
+            return unflatten(*self.tree, absl::MakeSpan(items));
+          },
+          R"(Makes the pytree of these leaves.
+
+Parameters
+----------
+leaves : iterable
+    As many as the structure has; any objects.
+
+Returns
+-------
+pytree
+    Of the structure.
+
+Raises
+------
+ValueError
+    There are more or fewer leaves.
+
+Examples
+--------
+>>> ct.tree.structure({"a": (1, 2), "b": 3}).unflatten("xyz")
+{'a': ('x', 'y'), 'b': 'z'}
+)",
+          py::arg("leaves"))
+      .def(
+          "children",
+          [](const TreeDefHandle& self) {
+            py::list result;
+            size_t child = 1;
+            for (uint32_t i = 0; i < self.tree->nodes[0].arity; ++i) {
+              result.append(TreeDefHandle{subtree(*self.tree, child)});
+              child += self.tree->nodes[child].num_nodes;
+            }
+            return result;
+          },
+          R"(Lists the structures of the children of the root.
+
+Returns
+-------
+list of PyTreeDef
+    Empty for a leaf.
+
+Examples
+--------
+>>> ct.tree.structure({"a": (1, 2), "b": 3}).children()
+[PyTreeDef((*, *)), PyTreeDef(*)]
+)")
+      .def(
+          "compose",
+          [](const TreeDefHandle& self, const TreeDefHandle& inner) {
+            return TreeDefHandle{compose(*self.tree, *inner.tree)};
+          },
+          R"(Returns this structure with another in place of each leaf.
+
+Parameters
+----------
+inner : PyTreeDef
+    The other structure.
+
+Returns
+-------
+PyTreeDef
+    Of trees of such trees.
+
+Examples
+--------
+>>> ct.tree.structure([0, 0]).compose(ct.tree.structure((0, 0)))
+PyTreeDef([(*, *), (*, *)])
+)",
+          py::arg("inner"))
+      .def(
+          "walk",
+          [](const TreeDefHandle& self, const py::object& on_node, const py::object& on_leaf,
+             const std::vector<py::object>& leaves) { return walk(*self.tree, on_node, on_leaf, leaves); },
+          R"(Folds the structure, from its leaves to its root.
+
+Parameters
+----------
+on_node : callable
+    ``on_node(results of the children, node's data)``.
+on_leaf : callable or None
+    ``on_leaf(leaf)``; None leaves them as they are.
+leaves : list
+    As many as the structure has.
+
+Returns
+-------
+object
+    What ``on_node`` returned for the root.
+
+Examples
+--------
+>>> ct.tree.structure([0, (0, 0)]).walk(lambda children, _: sum(children), lambda leaf: 10 * leaf, [1, 2, 3])
+60
+)",
+          py::arg("on_node"), py::arg("on_leaf"), py::arg("leaves"))
       .def(py::pickle([](const TreeDefHandle& self) { return to_state(*self.tree); },
                       [](const py::tuple& state) { return TreeDefHandle{from_state(state)}; }))
-      .def("node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); })
-      .def("paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); })
+      .def(
+          "node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); },
+          R"(Returns the class of the root and the data that belong to it.
+
+Returns
+-------
+tuple or None
+    None for a leaf. The data of a dict are its keys, those of lists and tuples None.
+
+Examples
+--------
+>>> ct.tree.structure({"a": (1, 2), "b": 3}).node_data()
+(<class 'dict'>, ['a', 'b'])
+)")
+      .def(
+          "paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); },
+          R"(Lists the paths of the leaves, as text.
+
+Returns
+-------
+list of str
+    In the order of the leaves.
+
+Examples
+--------
+>>> ct.tree.structure({"a": (1, 2), "b": 3}).paths()
+["['a'][0]", "['a'][1]", "['b']"]
+)")
       // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
-      .def("flatten_up_to",
-           [](const TreeDefHandle& self, const py::object& tree) {
-             std::vector<py::object> parts;
-             size_t index = 0;
-             const std::function<void(py::handle)> visit = [&](py::handle object) {
-               const TreeNode& node = self.tree->nodes[index++];
-               if (node.kind == NodeKind::kLeaf) {
-                 parts.push_back(py::reinterpret_borrow<py::object>(object));
-                 return;
-               }
-               TreeNode root;
-               Children children;
-               open_node(object, root, children);
-               bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
-               if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
-               if (!same) {
-                 size_t at = 0;
-                 throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
-                                                       ", got ", py::cast<std::string>(py::repr(tree))))
-                     .hint(difference(node, root, object));
-               }
-               for (const py::handle child : children.handles()) visit(child);
-             };
-             visit(tree);
-             return py::list(py::cast(parts));
-           })
+      .def(
+          "flatten_up_to",
+          [](const TreeDefHandle& self, const py::object& tree) {
+            std::vector<py::object> parts;
+            size_t index = 0;
+            const std::function<void(py::handle)> visit = [&](py::handle object) {
+              const TreeNode& node = self.tree->nodes[index++];
+              if (node.kind == NodeKind::kLeaf) {
+                parts.push_back(py::reinterpret_borrow<py::object>(object));
+                return;
+              }
+              TreeNode root;
+              Children children;
+              open_node(object, root, children);
+              bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
+              if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
+              if (!same) {
+                size_t at = 0;
+                throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
+                                                      ", got ", py::cast<std::string>(py::repr(tree))))
+                    .hint(difference(node, root, object));
+              }
+              for (const py::handle child : children.handles()) visit(child);
+            };
+            visit(tree);
+            return py::list(py::cast(parts));
+          },
+          R"(Takes a pytree apart as deep as this structure goes.
+
+Parameters
+----------
+tree : pytree
+    One of this structure, which may have sub-trees in place of leaves.
+
+Returns
+-------
+list
+    What stands in place of each leaf.
+
+Raises
+------
+ValueError
+    The tree has another structure; the message says where.
+
+Examples
+--------
+>>> ct.tree.structure({"a": (1, 2), "b": 3}).flatten_up_to({"a": (1, [2, 4]), "b": 5})
+[1, [2, 4], 5]
+)",
+          py::arg("tree"))
       .def("__eq__",
            [](const TreeDefHandle& self, const py::object& other) {
              return py::isinstance<TreeDefHandle>(other) && *self.tree == *py::cast<TreeDefHandle&>(other).tree;

@@ -168,11 +168,11 @@ class custom_jvp(CustomFunction):  # noqa: N801
                 f"{self.__name__} is a custom_jvp function without a rule\n  give one with @{self.__name__}.defjvp"  # type: ignore[attr-defined]
             )
 
-    def rule_functions(self) -> list[Any]:
+    def _rule_functions(self) -> list[Any]:
         """See `CustomFunction`."""
         return [self.jvp]
 
-    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+    def _capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
         """See `CustomFunction`."""
         inexact = [leaf for leaf in call.leaves if is_inexact_dtype(leaf.dtype)]
         rule, closure = self._capture_jvp(call, inexact, moving)
@@ -331,11 +331,11 @@ class custom_vjp(CustomFunction):  # noqa: N801
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
             )
 
-    def rule_functions(self) -> list[Any]:
+    def _rule_functions(self) -> list[Any]:
         """See `CustomFunction`."""
         return [self.fwd, self.bwd]
 
-    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+    def _capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
         """See `CustomFunction`."""
         leaves, primal = call.leaves, call.primal
         forward = self._capture_forward(call, moving)

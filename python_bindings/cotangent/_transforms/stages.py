@@ -86,6 +86,11 @@ class _Stage:
 class Traced(_Stage):
     """A function captured for arguments of certain types: ``jit(f).trace(*args)``.
 
+    Parameters
+    ----------
+    call : object
+        What the jitted function knows of the call; its methods make these objects.
+
     Examples
     --------
     >>> traced = ct.jit(lambda x: x + 1).trace(ct.ShapeDtypeStruct((3,), "float32"))
@@ -137,6 +142,11 @@ class Traced(_Stage):
 
 class Lowered(_Stage):
     """A program that is ready to be compiled: ``jit(f).lower(*args)``.
+
+    Parameters
+    ----------
+    call : object
+        What the jitted function knows of the call; its methods make these objects.
 
     Examples
     --------
@@ -265,6 +275,12 @@ class Compiled(_Stage):
         -------
         str
             One statement a line.
+
+        Examples
+        --------
+        >>> text = ct.jit(lambda x: x + 1).lower(np.ones(3, np.float32)).compile().as_text()
+        >>> "store" in text
+        True
         """
         return self._executable.loop_text()
 
@@ -308,6 +324,12 @@ class Compiled(_Stage):
         ------
         TypeError
             The arguments are not those that it was compiled for, or are traced: transform the function, then compile.
+
+        Examples
+        --------
+        >>> compiled = ct.jit(lambda x, *, scale: x * scale).lower(1.0, scale=2.0).compile()
+        >>> float(compiled(3.0, scale=4.0))
+        12.0
         """
         call = self._call
         leaves, structure = flatten_arguments((args, kwargs), call.name)
