@@ -28,7 +28,7 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
     """Calls a Python function with values of the running program.
 
     It is called once for each time that the program gets there, in the program's order, also inside of `jit`, loops and
-    branches; under `vmap` once for each example. Derivatives pass it by.
+    branches; under `vmap` once for each example, if they differ in what it is given. Derivatives pass it by.
 
     Parameters
     ----------

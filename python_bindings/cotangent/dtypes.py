@@ -47,7 +47,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     ------
     ValueError
         It is that of random keys, and these are not allowed.
-    TypeError
+    DTypeError
         It is no dtype of arrays.
 
     Examples
@@ -76,7 +76,7 @@ def itemsize_bits(dtype: Any) -> int:
 
     Raises
     ------
-    TypeError
+    DTypeError
         It is no dtype of arrays.
 
     Examples

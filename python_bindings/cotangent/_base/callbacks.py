@@ -203,10 +203,13 @@ def pure_callback(
 
     Raises
     ------
-    TypeError
-        The callback returns something else than ``result_shape_dtypes`` says.
+    ShapeError, DTypeError, TypeError
+        The callback returns something else than ``result_shape_dtypes`` says: of another shape, kind of dtype, or
+        structure.
     ValueError
         ``vmap_method`` is none of these.
+    NotImplementedError
+        It is mapped with `vmap`, and ``vmap_method`` is None.
     NotDifferentiableError
         It is differentiated; wrap the call in a `custom_jvp` or `custom_vjp` function.
 
@@ -261,8 +264,9 @@ def io_callback(
 
     Raises
     ------
-    TypeError
-        The callback returns something else than ``result_shape_dtypes`` says.
+    ShapeError, DTypeError, TypeError
+        The callback returns something else than ``result_shape_dtypes`` says: of another shape, kind of dtype, or
+        structure.
 
     Examples
     --------

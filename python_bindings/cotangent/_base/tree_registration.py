@@ -59,6 +59,8 @@ def register_pytree_node(
     >>> float(ct.jit(lambda x: x.high - x.low)(Interval(2.0, 5.0)))
     3.0
     """
+    if nodetype in (dict, list, tuple, type(None)):
+        raise ValueError(f"the type is registered already: {nodetype!r}")
     _core.register_node(nodetype, flatten_func, unflatten_func)
     if flatten_with_keys_func is not None:
         KEYED[nodetype] = flatten_with_keys_func

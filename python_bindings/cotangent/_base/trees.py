@@ -55,8 +55,10 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
 
     Raises
     ------
+    TypeError
+        The keys of a dict cannot be sorted.
     ValueError
-        Keys of a dict cannot be sorted, or a tree contains itself.
+        The tree contains itself, or nests deeper than 1000 levels.
 
     Examples
     --------

@@ -69,7 +69,8 @@ class custom_jvp(CustomFunction):  # noqa: N801
 
     A call is one operation, and its rule survives every transform: ``grad(vmap(f))`` uses it, too. Reverse mode
     transposes the rule, so the output tangent must be linear in the tangents. The rule is run where a derivative is
-    taken, and nowhere else. Without a rule, derivatives raise.
+    taken, and nowhere else. Without a rule, derivatives raise
+    AttributeError.
 
     Parameters
     ----------
@@ -266,7 +267,8 @@ class custom_vjp(CustomFunction):  # noqa: N801
     """Gives a function a reverse-mode rule of its own.
 
     A call is one operation, and its rule survives every transform. The backward rule need not be linear: it may clip or
-    round. Forward mode (`jvp`, `jacfwd`, `hessian`) through it is an error, as there is no rule for it.
+    round. Forward mode (`jvp`, `jacfwd`) through it is an error, as there is no rule for it; over reverse mode
+    (`hessian`) it differentiates the rules.
 
     Parameters
     ----------
