@@ -69,7 +69,7 @@ class custom_jvp(CustomFunction):  # noqa: N801
 
     A call is one operation, and its rule survives every transform: ``grad(vmap(f))`` uses it, too. Reverse mode
     transposes the rule, so the output tangent must be linear in the tangents. The rule is run where a derivative is
-    taken, and nowhere else. Without a rule, derivatives raise
+    taken, and nowhere else. Without a rule, calls raise
     AttributeError.
 
     Parameters
