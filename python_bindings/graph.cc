@@ -15,6 +15,7 @@
 #include "ir/serialize.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
+#include "python_bindings/graph_documentation.h"
 #include "runtime/hash.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
@@ -158,19 +159,10 @@ py::tuple aval_tuple(const Aval& aval) {
                         aval.weak());
 }
 
-void register_graph(py::module_& module) {
-  py::class_<GraphHandle>(module, "Graph", py::dynamic_attr(),
-                          R"(A captured program: a pure function of arrays as a list of equations.
+namespace {
 
-What `ct.make_ir` and `ct.ir.parse` return. Printed, it has shapes, dtypes, bytes and the user's lines; graphs of the same
-program are equal. `ct.ir.equations` lists its equations.
-
-Examples
---------
->>> graph = ct.make_ir(lambda x, y: x * y)(2.0, 3.0)
->>> graph.num_inputs, graph.num_equations
-(2, 1)
-)")
+void register_class(py::module_& module) {
+  py::class_<GraphHandle>(module, "Graph", py::dynamic_attr(), documentation::kGraph)
       .def_property_readonly("num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); })
       .def_property_readonly("num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); })
       .def_property_readonly("in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); })
@@ -187,99 +179,14 @@ Examples
               throw Error(ErrorKind::kIndex, concat("the graph has no variable ", var));
             return aval_tuple(self.graph->aval(var));
           },
-          R"(Returns shape, dtype and weak type of a variable.
-
-Parameters
-----------
-var : int
-    Its number.
-
-Returns
--------
-tuple
-    A tuple of int, a dtype, and a bool.
-
-Raises
-------
-IndexError
-    There is no such variable.
-
-Examples
---------
->>> ct.make_ir(lambda x: x * 2)(np.float32([1, 2])).aval(0)
-((2,), dtype('float32'), False)
-)",
-          py::arg("var"))
+          documentation::kAval, py::arg("var"))
       .def_property_readonly("input_names", [](const GraphHandle& self) { return self.graph->input_names(); })
-      .def("equations", equations, R"(Lists the equations as dicts; `ct.ir.equations` has them as objects.
-
-Returns
--------
-list of dict
-    In the order in which they run.
-
-Examples
---------
->>> [eqn["primitive"] for eqn in ct.make_ir(lambda x: ct.numpy.exp(-x))(1.0).equations()]
-['neg', 'exp']
-)")
-      .def("bind_equation", bind_equation,
-           R"(Returns the results of an equation for other operands; `ct.ir.Equation.bind` does.
-
-Parameters
-----------
-index : int
-    Which equation.
-operands : list of array
-    One for each operand.
-changes : dict
-    Attributes that replace the equation's own.
-
-Returns
--------
-list of array
-    One for each result: computed, or recorded where a transform is capturing.
-
-Examples
---------
->>> graph = ct.make_ir(lambda x: x.sum(axis=1))(np.ones((2, 3), np.float32))
->>> graph.bind_equation(0, [np.float32([[1, 2], [3, 4]])], {"axes": [0]})
-[Array([4., 6.], dtype=float32)]
-)",
-           py::arg("index"), py::arg("operands"), py::arg("changes"))
-      .def("expand_equation", expand_equation, R"(Returns what an equation is made of; `ct.ir.Equation.expand` does.
-
-Parameters
-----------
-index : int
-    Which equation.
-
-Returns
--------
-Graph or None
-    A graph of its operands; None where it is elementary.
-
-Examples
---------
->>> ct.make_ir(ct.numpy.sin)(1.0).expand_equation(0) is None
-True
-)",
-           py::arg("index"))
+      .def("equations", equations, documentation::kEquations)
+      .def("bind_equation", bind_equation, documentation::kBindEquation, py::arg("index"), py::arg("operands"),
+           py::arg("changes"))
+      .def("expand_equation", expand_equation, documentation::kExpandEquation, py::arg("index"))
       .def(
-          "text", [](const GraphHandle& self) { return print(*with_rules_captured(self.graph)); },
-          R"(Returns the text form, which `ct.ir.parse` reads back.
-
-Returns
--------
-str
-    One equation a line.
-
-Examples
---------
->>> graph = ct.make_ir(lambda x: x * 2)(1.0)
->>> ct.ir.parse(graph.text()) == graph
-True
-)")
+          "text", [](const GraphHandle& self) { return print(*with_rules_captured(self.graph)); }, documentation::kText)
       .def("__str__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
       .def("__repr__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
       .def("__eq__",
@@ -290,80 +197,28 @@ True
       .def(
           "evaluate",
           [](const GraphHandle& self, const py::list& operands) { return evaluate_graph(self, operands, evaluate); },
-          R"(Runs the program, operation by operation.
-
-Parameters
-----------
-operands : list of array
-    One for each input.
-
-Returns
--------
-list of array
-    The outputs.
-
-Examples
---------
->>> [float(y) for y in ct.make_ir(lambda x: x * 2)(1.0).evaluate([3.0])]
-[6.0]
-)",
-          py::arg("operands"))
+          documentation::kEvaluate, py::arg("operands"))
       .def(
           "evaluate_reference",
           [](const GraphHandle& self, const py::list& operands) {
             return evaluate_graph(self, operands, evaluate_reference);
           },
-          R"(Runs the program, operation by operation, each as simply as it can be computed: what compiled programs are tested with.
-
-Parameters
-----------
-operands : list of array
-    One for each input.
-
-Returns
--------
-list of array
-    The outputs.
-
-Examples
---------
->>> [float(y) for y in ct.make_ir(lambda x: x * 2)(1.0).evaluate_reference([3.0])]
-[6.0]
-)",
-          py::arg("operands"))
+          documentation::kEvaluateReference, py::arg("operands"))
       .def(
-          "check", [](const GraphHandle& self) { return check(*self.graph); },
-          R"(Looks for what is wrong with the program.
-
-Returns
--------
-str
-    What it is; empty where nothing is.
-
-Examples
---------
->>> ct.make_ir(lambda x: x * 2)(1.0).check()
-''
-)")
+          "check", [](const GraphHandle& self) { return check(*self.graph); }, documentation::kCheck)
       .def(
           "serialize",
           [](const GraphHandle& self) {
             const std::string bytes = serialize(*with_rules_captured(self.graph));
             return py::bytes(bytes.data(), bytes.size());
           },
-          R"(Returns the program as bytes, which `ct.ir.deserialize` reads back.
+          documentation::kSerialize);
+}
 
-Returns
--------
-bytes
-    The same for equal graphs.
+}  // namespace
 
-Examples
---------
->>> graph = ct.make_ir(lambda x: x * 2)(1.0)
->>> ct.ir.deserialize(graph.serialize()) == graph
-True
-)");
+void register_graph(py::module_& module) {
+  register_class(module);
   module.def("parse_graph", [](const std::string& text) { return GraphHandle{parse(text)}; });
   module.def("deserialize_graph", [](const std::string& bytes) { return GraphHandle{deserialize(bytes)}; });
   module.def("slot_matrix", slot_matrix);

@@ -1,9 +1,10 @@
 #include "python_bindings/tree.h"
 
-#include <cctype>
 #include <unordered_map>
 
 #include "python_bindings/array.h"
+#include "python_bindings/tree_documentation.h"
+#include "python_bindings/tree_text.h"
 #include "runtime/hash.h"
 #include "runtime/text.h"
 
@@ -220,48 +221,6 @@ class Unflattener {
   size_t leaf_ = 0;
 };
 
-void append_paths(const TreeDef& tree, size_t& node_index, const std::string& prefix, std::vector<std::string>& paths) {
-  const TreeNode& node = tree.nodes[node_index++];
-  if (node.kind == NodeKind::kLeaf) {
-    paths.push_back(prefix);
-    return;
-  }
-  for (uint32_t i = 0; i < node.arity; ++i) {
-    std::string step = concat("[", i, "]");
-    if (node.kind == NodeKind::kDict) {
-      step = "[" + py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + "]";
-    } else if (node.kind == NodeKind::kNamedTuple) {
-      step = "." + py::cast<std::string>(py::object(node.type.attr("_fields")[py::int_(i)]));
-    }
-    append_paths(tree, node_index, prefix + step, paths);
-  }
-}
-
-std::string tree_text(const TreeDef& tree, size_t& index) {
-  const TreeNode& node = tree.nodes[index++];
-  if (node.kind == NodeKind::kLeaf) return "*";
-  if (node.kind == NodeKind::kNone) return "None";
-  std::vector<std::string> children;
-  for (uint32_t i = 0; i < node.arity; ++i) {
-    std::string child = tree_text(tree, index);
-    if (node.kind == NodeKind::kDict) {
-      child = py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + ": " + child;
-    }
-    children.push_back(std::move(child));
-  }
-  const std::string inside = join(children, ", ");
-  switch (node.kind) {
-    case NodeKind::kTuple:
-      return node.arity == 1 ? "(" + inside + ",)" : "(" + inside + ")";
-    case NodeKind::kList:
-      return "[" + inside + "]";
-    case NodeKind::kDict:
-      return "{" + inside + "}";
-    default:
-      return py::cast<std::string>(py::str(node.type.attr("__name__"))) + "(" + inside + ")";
-  }
-}
-
 struct TreeDefHandle {
   TreeDefPtr tree;
 };
@@ -465,63 +424,8 @@ py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves) {
   return Unflattener(tree, leaves).build();
 }
 
-namespace {
-
-// What a node of a structure expected, and what was there.
-std::string difference(const TreeNode& expected, const TreeNode& found, py::handle object) {
-  const auto text = [](py::handle value) { return py::cast<std::string>(py::repr(value)); };
-  const auto kind = [&]() -> std::string {
-    switch (expected.kind) {
-      case NodeKind::kNone:
-        return "None";
-      case NodeKind::kTuple:
-        return "tuple";
-      case NodeKind::kList:
-        return "list";
-      case NodeKind::kDict:
-        return "dict";
-      case NodeKind::kNamedTuple:
-        return "named tuple";
-      case NodeKind::kLeaf:
-      case NodeKind::kCustom:
-        break;
-    }
-    return text(expected.type);
-  };
-  std::string name = kind();
-  if (found.kind != expected.kind) return concat("Expected ", name, ", got ", text(object), ".");
-  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  if (expected.kind == NodeKind::kDict) {
-    return concat("Dict key mismatch; expected keys: ", text(expected.keys), "; dict: ", text(object), ".");
-  }
-  if (expected.kind == NodeKind::kTuple || expected.kind == NodeKind::kList) {
-    return concat(name, " arity mismatch: ", found.arity, " != ", expected.arity, "; ", kind(), ": ", text(object),
-                  ".");
-  }
-  return concat(expected.kind == NodeKind::kCustom ? "Custom node" : name, " type mismatch: expected ",
-                text(expected.type), ", got ", text(object), ".");
-}
-
-}  // namespace
-
-std::vector<std::string> leaf_paths(const TreeDef& tree) {
-  std::vector<std::string> paths;
-  size_t index = 0;
-  if (!tree.nodes.empty()) append_paths(tree, index, "", paths);
-  return paths;
-}
-
 void register_tree(py::module_& module) {
-  py::class_<TreeDefHandle>(module, "PyTreeDef", R"(The structure of a pytree, without its leaves.
-
-What `ct.tree.structure` returns. Two of equal pytrees are equal, and can be keys; ``num_leaves`` and ``num_nodes`` count.
-
-Examples
---------
->>> structure = ct.tree.structure({"a": (1, 2), "b": 3})
->>> structure, structure.num_leaves
-(PyTreeDef({'a': (*, *), 'b': *}), 3)
-)")
+  py::class_<TreeDefHandle>(module, "PyTreeDef", documentation::kTreeDef)
       .def_property_readonly("num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); })
       .def_property_readonly("num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); })
       .def(
@@ -531,29 +435,7 @@ Examples
             for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
             return unflatten(*self.tree, absl::MakeSpan(items));
           },
-          R"(Makes the pytree of these leaves.
-
-Parameters
-----------
-leaves : iterable
-    As many as the structure has; any objects.
-
-Returns
--------
-pytree
-    Of the structure.
-
-Raises
-------
-ValueError
-    There are more or fewer leaves.
-
-Examples
---------
->>> ct.tree.structure({"a": (1, 2), "b": 3}).unflatten("xyz")
-{'a': ('x', 'y'), 'b': 'z'}
-)",
-          py::arg("leaves"))
+          documentation::kUnflatten, py::arg("leaves"))
       .def(
           "children",
           [](const TreeDefHandle& self) {
@@ -565,97 +447,24 @@ Examples
             }
             return result;
           },
-          R"(Lists the structures of the children of the root.
-
-Returns
--------
-list of PyTreeDef
-    Empty for a leaf.
-
-Examples
---------
->>> ct.tree.structure({"a": (1, 2), "b": 3}).children()
-[PyTreeDef((*, *)), PyTreeDef(*)]
-)")
+          documentation::kChildren)
       .def(
           "compose",
           [](const TreeDefHandle& self, const TreeDefHandle& inner) {
             return TreeDefHandle{compose(*self.tree, *inner.tree)};
           },
-          R"(Returns this structure with another in place of each leaf.
-
-Parameters
-----------
-inner : PyTreeDef
-    The other structure.
-
-Returns
--------
-PyTreeDef
-    Of trees of such trees.
-
-Examples
---------
->>> ct.tree.structure([0, 0]).compose(ct.tree.structure((0, 0)))
-PyTreeDef([(*, *), (*, *)])
-)",
-          py::arg("inner"))
+          documentation::kCompose, py::arg("inner"))
       .def(
           "walk",
           [](const TreeDefHandle& self, const py::object& on_node, const py::object& on_leaf,
              const std::vector<py::object>& leaves) { return walk(*self.tree, on_node, on_leaf, leaves); },
-          R"(Folds the structure, from its leaves to its root.
-
-Parameters
-----------
-on_node : callable
-    ``on_node(results of the children, node's data)``.
-on_leaf : callable or None
-    ``on_leaf(leaf)``; None leaves them as they are.
-leaves : list
-    As many as the structure has.
-
-Returns
--------
-object
-    What ``on_node`` returned for the root.
-
-Examples
---------
->>> ct.tree.structure([0, (0, 0)]).walk(lambda children, _: sum(children), lambda leaf: 10 * leaf, [1, 2, 3])
-60
-)",
-          py::arg("on_node"), py::arg("on_leaf"), py::arg("leaves"))
+          documentation::kWalk, py::arg("on_node"), py::arg("on_leaf"), py::arg("leaves"))
       .def(py::pickle([](const TreeDefHandle& self) { return to_state(*self.tree); },
                       [](const py::tuple& state) { return TreeDefHandle{from_state(state)}; }))
       .def(
-          "node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); },
-          R"(Returns the class of the root and the data that belong to it.
-
-Returns
--------
-tuple or None
-    None for a leaf. The data of a dict are its keys, those of lists and tuples None.
-
-Examples
---------
->>> ct.tree.structure({"a": (1, 2), "b": 3}).node_data()
-(<class 'dict'>, ['a', 'b'])
-)")
+          "node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); }, documentation::kNodeData)
       .def(
-          "paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); },
-          R"(Lists the paths of the leaves, as text.
-
-Returns
--------
-list of str
-    In the order of the leaves.
-
-Examples
---------
->>> ct.tree.structure({"a": (1, 2), "b": 3}).paths()
-["['a'][0]", "['a'][1]", "['b']"]
-)")
+          "paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); }, documentation::kPaths)
       // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
       .def(
           "flatten_up_to",
@@ -684,29 +493,7 @@ Examples
             visit(tree);
             return py::list(py::cast(parts));
           },
-          R"(Takes a pytree apart as deep as this structure goes.
-
-Parameters
-----------
-tree : pytree
-    One of this structure, which may have sub-trees in place of leaves.
-
-Returns
--------
-list
-    What stands in place of each leaf.
-
-Raises
-------
-ValueError
-    The tree has another structure; the message says where.
-
-Examples
---------
->>> ct.tree.structure({"a": (1, 2), "b": 3}).flatten_up_to({"a": (1, [2, 4]), "b": 5})
-[1, [2, 4], 5]
-)",
-          py::arg("tree"))
+          documentation::kFlattenUpTo, py::arg("tree"))
       .def("__eq__",
            [](const TreeDefHandle& self, const py::object& other) {
              return py::isinstance<TreeDefHandle>(other) && *self.tree == *py::cast<TreeDefHandle&>(other).tree;

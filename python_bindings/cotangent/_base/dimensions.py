@@ -475,14 +475,9 @@ def is_scalar_integer(value: Any) -> bool:
 def as_dimension(
     value: Array, what: str, most: int | None = None, bounded: str = "ct.dimension(value, bound=...)"
 ) -> Dim:
-    """An integer scalar that the program computes, as a size.
+    """An integer scalar that the program computes, as a size of ``most`` at most; ``bounded``: how the user says that.
 
-    Args:
-        most: beyond it, it counts as that.
-        bounded: how the user says how large it can be.
-
-    Raises:
-        DataDependentShapeError: outside of masks, where shapes are known. ConcretizationError: nothing says how large it can be.
+    Raises DataDependentShapeError outside of masks, and ConcretizationError where nothing says how large it can be.
     """
     if not _core.in_mask():
         raise DataDependentShapeError(
@@ -531,8 +526,7 @@ def dimension(value: Any, bound: int) -> Any:
     Parameters
     ----------
     value : int or integer scalar array
-        An integer scalar, from 0 to ``bound``; one that a program computes is held to that, and `checkify` with
-        ``index_checks`` reports it.
+        From 0 to ``bound``. One that a program computes is held to that, and `checkify` with ``index_checks`` reports it.
     bound : int
         The most that it can be: what results are padded to.
 
@@ -579,9 +573,6 @@ def dimension(value: Any, bound: int) -> Any:
         require_within(value, most)
         return smallest(largest(computed, 0), most)
     return dimension(known, bound)
-
-
-# ---- Shapes ------------------------------------------------------------------------------------------------------------
 
 
 def _symbolic_shape(array: Array, axes: list[int]) -> tuple[Any, ...]:
