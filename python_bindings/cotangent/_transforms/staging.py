@@ -269,15 +269,32 @@ def _trace_jit(
 
         return _core.capture(run, sources, structure_names(structure), "jit", name)
 
-    graph, closure, _ = within_limit(
-        lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
-    )
+    try:
+        graph, closure, _ = within_limit(
+            lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
+        )
+    except RecursionError as error:
+        _note_recursion(error, fun)
+        raise
     assert out_structure is not None
     avals = [source if isinstance(source, tuple) else aval_of(source) for source in sources]
     types = [ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak, *_ in avals]
     signatures.append(Signature(structure, types, static_args, static_kwargs))
     placeholders = out_structure.unflatten([0] * out_structure.num_leaves)
     return graph, closure, placeholders, compared
+
+
+def _note_recursion(error: RecursionError, fun: Function) -> None:
+    """Says of a jitted function that its own capture has called it again, if it has."""
+    captures, place = 0, error.__traceback__
+    while place is not None:
+        frame, place = place.tb_frame, place.tb_next
+        captures += frame.f_code is _trace_jit.__code__ and frame.f_locals["fun"] is fun
+    if captures > 1 and not hasattr(error, "__notes__"):
+        error.add_note(
+            f"  jit of {function_name(fun)}: it calls itself while it is captured, in a branch that is a part of the program, too\n"
+            "  use ct.lax.while_loop or ct.lax.fori_loop, or make what ends the recursion a static argument"
+        )
 
 
 def _platform(backend: str | None, device: Any) -> str:
