@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from cotangent._base.arguments import check_arguments
+
 __all__ = ["METHODS", "docstring"]
 
 
@@ -239,3 +241,6 @@ def docstring(name: str) -> str | None:
         sections.append(f"Raises\n------\n{method.raises}")
     sections.append(f"Examples\n--------\n{method.example}")
     return "\n\n".join(sections)
+
+
+check_arguments(globals())
