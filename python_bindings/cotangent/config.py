@@ -55,16 +55,20 @@ def update(name: str, value: Any) -> None:
     Parameters
     ----------
     name : str
-        ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits
-        wide already stay so under either setting. ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``,
-        ``"debug_infs"``: see `ct.debug_nans`, `ct.debug_infs`. ``"threads"``: how many threads a compiled program may
-        use, at most; 0 means as many as there are cores for this process, and more than these are never used. The
-        environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it. ``"default_device"``: see
-        `ct.default_device`; None for the processor. ``"products"``: in which order compiled programs evaluate sums of
-        products that are larger than their factors, such as norms of per-example gradients. ``"direct"``, which is set:
-        in any, but sums are computed before they are squared. ``"gram"``: these too as is fastest; a squared norm may
-        be an inner product of Gram matrices, which loses digits where a norm is tiny next to the products that it is a
-        sum of. ``"off"``: as the program is written.
+        One of these:
+
+        - ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits
+          wide already stay so under either setting.
+        - ``"disable_jit"``: see `ct.disable_jit`.
+        - ``"debug_nans"``, ``"debug_infs"``: see `ct.debug_nans`, `ct.debug_infs`.
+        - ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this
+          process, and more than these are never used. The environment variable ``CT_THREADS`` sets it at the start.
+          Results do not depend on it.
+        - ``"default_device"``: see `ct.default_device`; None for the processor.
+        - ``"products"``: in which order compiled programs evaluate sums of products that are larger than their factors,
+          such as norms of per-example gradients. ``"direct"``, which is set: in any, but sums are computed before they are
+          squared. ``"gram"``: these too as is fastest; a squared norm may be an inner product of Gram matrices, which loses
+          digits where a norm is tiny next to the products that it is a sum of. ``"off"``: as the program is written.
     value : object
         The new value.
 

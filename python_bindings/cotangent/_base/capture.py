@@ -70,14 +70,17 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
     def sharding(self) -> None:
+        """None: there is one device."""
         return None
 
     @staticmethod
@@ -231,18 +234,22 @@ class SymbolicZero:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The dtype of the zeros."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     def __repr__(self) -> str:

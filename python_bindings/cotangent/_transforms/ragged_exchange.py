@@ -217,7 +217,7 @@ def to_torch(self: Ragged) -> Any:
     Raises
     ------
     ImportError
-        Torch is not installed.
+        torch is not installed.
     ShapeError
         Axis 1 is not the one ragged axis.
 
@@ -260,7 +260,7 @@ def from_torch(
     Raises
     ------
     ImportError
-        Torch is not installed.
+        torch is not installed.
     TypeError
         No nested tensor of the jagged layout.
 
@@ -306,7 +306,7 @@ def to_arrow(self: Ragged, dtype: Any = "int32") -> Any:
     Raises
     ------
     ImportError
-        Pyarrow is not installed.
+        pyarrow is not installed.
     DTypeError
         A dtype that Arrow does not have.
 
@@ -358,7 +358,7 @@ def from_arrow(
     Raises
     ------
     ImportError
-        Pyarrow is not installed.
+        pyarrow is not installed.
     TypeError
         No list array, or elements that are no numbers.
     ValueError
@@ -411,7 +411,7 @@ def to_awkward(self: Ragged) -> Any:
     Raises
     ------
     ImportError
-        Awkward is not installed.
+        awkward is not installed.
 
     Examples
     --------
@@ -452,7 +452,7 @@ def from_awkward(
     Raises
     ------
     ImportError
-        Awkward is not installed.
+        awkward is not installed.
     TypeError
         No lists of numbers.
     ValueError
@@ -509,7 +509,7 @@ def to_csr(self: Ragged, columns: Ragged, shape: Sequence[int] | None = None) ->
     Raises
     ------
     ImportError
-        Scipy is not installed.
+        scipy is not installed.
     ShapeError
         Lengths differ, or rows are not vectors.
     ValueError
@@ -562,7 +562,7 @@ def from_csr(
     Raises
     ------
     ImportError
-        Scipy is not installed.
+        scipy is not installed.
     TypeError
         No sparse matrix.
 

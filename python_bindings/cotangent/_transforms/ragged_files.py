@@ -102,7 +102,7 @@ def save(self: Ragged, file: Any) -> None:
     Raises
     ------
     ImportError
-        Safetensors is not installed.
+        safetensors is not installed.
     ValueError
         Another name.
 
@@ -137,7 +137,7 @@ def load(file: Any) -> Ragged:
     Raises
     ------
     ImportError
-        Safetensors is not installed.
+        safetensors is not installed.
     CorruptFileError
         The file is not one of a Ragged.
     FileNotFoundError

@@ -369,7 +369,8 @@ def jit(
     The first call of each combination captures the function, which runs its Python code once, on traced arrays, and
     compiles the program; later ones run the machine code. So the function must be pure: what it prints or appends
     happens at the first call, and what it reads from outside is what it was then. Values of traced arrays cannot steer
-    Python (``if``, ``range``, ``int``): `lax.cond`, `lax.while_loop`, `numpy.where` and static arguments do.
+    Python (``if``, ``range``, ``int``): `lax.cond`, `lax.while_loop`, `numpy.where` and static arguments do. Results whose
+    size only the data knows, as of ``x[x > 0]``, are `Ragged`.
 
     It nests in any order with `grad`, `vmap`, `mask` and itself; a jitted function inside of another becomes part of
     it. Besides being called, the result has ``trace``, ``lower`` and ``eval_shape``, which take the same arguments or
@@ -443,11 +444,12 @@ def jit(
     {'product': Array([2., 4.], dtype=float32), 'sum': Array([3., 4.], dtype=float32)}
     >>> @ct.jit(static_argnames="n")
     ... def power(x, n):
+    ...     result = x
     ...     for _ in range(n - 1):
-    ...         x = x * x
-    ...     return x
-    >>> float(power(3.0, n=2))
-    9.0
+    ...         result = result * x
+    ...     return result
+    >>> float(power(2.0, n=3))
+    8.0
     """
     del inline, keep_unused
     placed = backends_for(in_shardings, "jit: in_shardings") | backends_for(out_shardings, "jit: out_shardings")

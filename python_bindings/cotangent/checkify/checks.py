@@ -135,7 +135,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     Parameters
     ----------
     pred : bool scalar array
-        A bool scalar.
+        Whether it holds.
     msg : str
         What is wrong if not, a format as of ``str.format``.
     *fmt_args : arrays or objects

@@ -74,7 +74,7 @@ def save(path: str | os.PathLike[str], tree: Any, *, metadata: Mapping[str, str]
     Raises
     ------
     ImportError
-        Safetensors is not installed.
+        safetensors is not installed.
     ValueError
         Two leaves have one name.
     ConcretizationError
@@ -165,7 +165,7 @@ def load(path: str | os.PathLike[str], like: Any = None) -> Any:
     ValueError
         The file has other names than ``like``, or an array of another shape or dtype.
     ImportError
-        Safetensors is not installed.
+        safetensors is not installed.
 
     Examples
     --------

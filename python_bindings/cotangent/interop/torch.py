@@ -50,7 +50,7 @@ def array(tensor: Any, *, copy: bool = True) -> Array:
     TypeError
         It is no tensor, or of a dtype that arrays do not have.
     ImportError
-        Torch is not installed.
+        torch is not installed.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def wrap(fun: Callable[..., Any]) -> Callable[..., Any]:
     Raises
     ------
     ImportError
-        Torch is not installed.
+        torch is not installed.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def function(fun: Callable[..., Any]) -> Callable[..., Any]:
     Raises
     ------
     ImportError
-        Torch is not installed.
+        torch is not installed.
     TypeError
         It returns something else than tensors.
 
@@ -369,7 +369,7 @@ def module(module: Any) -> tuple[dict[str, Array], Callable[..., Any]]:
     Raises
     ------
     ImportError
-        Torch is not installed.
+        torch is not installed.
 
     Examples
     --------

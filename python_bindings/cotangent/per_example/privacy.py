@@ -52,8 +52,8 @@ def private_gradient(
     noise_multiplier : float or scalar array
         The standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
     expected_batch_size : float or scalar array
-        What the noisy sum is divided by. The real size of a batch is private. Both may be traced scalars; one that is
-        not valid gives NaN, as does noise whose deviation is infinite in the dtype of ``params``.
+        What the noisy sum is divided by. The real size of a batch is private. It and ``noise_multiplier`` may be traced
+        scalars; one that is not valid gives NaN, as does noise whose deviation is infinite in the dtype of ``params``.
     per_leaf : bool, default False
         As of `clipped_sum`: whether each array of ``params`` is clipped for itself.
     chunk_size : int, optional

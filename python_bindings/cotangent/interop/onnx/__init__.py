@@ -45,7 +45,7 @@ def export(fun: Callable[..., Any], *specs: Any, name: str | None = None) -> Any
     NotImplementedError
         An operation that is no operator of ONNX here; it names the user's line.
     ImportError
-        Onnx is not installed.
+        onnx is not installed.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def load(model: Any) -> Callable[..., Any]:
     NotImplementedError
         An operator that is not read, or a reading of it that is not.
     ImportError
-        Onnx is not installed.
+        onnx is not installed.
 
     Examples
     --------
