@@ -163,15 +163,23 @@ namespace {
 
 void register_class(py::module_& module) {
   py::class_<GraphHandle>(module, "Graph", py::dynamic_attr(), documentation::kGraph)
-      .def_property_readonly("num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); })
-      .def_property_readonly("num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); })
-      .def_property_readonly("in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); })
-      .def_property_readonly("out_avals",
-                             [](const GraphHandle& self) { return aval_tuples(self.graph->output_avals()); })
-      .def_property_readonly("outputs",
-                             [](const GraphHandle& self) {
-                               return std::vector<Var>(self.graph->outputs().begin(), self.graph->outputs().end());
-                             })
+      .def_property_readonly(
+          "num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); }, "The number of inputs.")
+      .def_property_readonly(
+          "num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); },
+          "The number of equations.")
+      .def_property_readonly(
+          "in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); },
+          "Shape, dtype and weak type of each input.")
+      .def_property_readonly(
+          "out_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->output_avals()); },
+          "Shape, dtype and weak type of each output.")
+      .def_property_readonly(
+          "outputs",
+          [](const GraphHandle& self) {
+            return std::vector<Var>(self.graph->outputs().begin(), self.graph->outputs().end());
+          },
+          "The numbers of the variables that are the outputs.")
       .def(
           "aval",
           [](const GraphHandle& self, Var var) {
@@ -180,7 +188,9 @@ void register_class(py::module_& module) {
             return aval_tuple(self.graph->aval(var));
           },
           documentation::kAval, py::arg("var"))
-      .def_property_readonly("input_names", [](const GraphHandle& self) { return self.graph->input_names(); })
+      .def_property_readonly(
+          "input_names", [](const GraphHandle& self) { return self.graph->input_names(); },
+          "What each input is called where it is printed; empty for none.")
       .def("equations", equations, documentation::kEquations)
       .def("bind_equation", bind_equation, documentation::kBindEquation, py::arg("index"), py::arg("operands"),
            py::arg("changes"))

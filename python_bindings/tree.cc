@@ -424,10 +424,44 @@ py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves) {
   return Unflattener(tree, leaves).build();
 }
 
+namespace {
+
+// Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
+py::list flatten_up_to(const TreeDefHandle& self, const py::object& tree) {
+  std::vector<py::object> parts;
+  size_t index = 0;
+  const std::function<void(py::handle)> visit = [&](py::handle object) {
+    const TreeNode& node = self.tree->nodes[index++];
+    if (node.kind == NodeKind::kLeaf) {
+      parts.push_back(py::reinterpret_borrow<py::object>(object));
+      return;
+    }
+    TreeNode root;
+    Children children;
+    open_node(object, root, children);
+    bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
+    if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
+    if (!same) {
+      size_t at = 0;
+      throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at), ", got ",
+                                            py::cast<std::string>(py::repr(tree))))
+          .hint(difference(node, root, object));
+    }
+    for (const py::handle child : children.handles()) visit(child);
+  };
+  visit(tree);
+  return py::list(py::cast(parts));
+}
+
+}  // namespace
+
 void register_tree(py::module_& module) {
   py::class_<TreeDefHandle>(module, "PyTreeDef", documentation::kTreeDef)
-      .def_property_readonly("num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); })
-      .def_property_readonly("num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); })
+      .def_property_readonly(
+          "num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); }, "The number of leaves.")
+      .def_property_readonly(
+          "num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); },
+          "The number of containers and leaves.")
       .def(
           "unflatten",
           [](const TreeDefHandle& self, const py::iterable& leaves) {
@@ -465,35 +499,7 @@ void register_tree(py::module_& module) {
           "node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); }, documentation::kNodeData)
       .def(
           "paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); }, documentation::kPaths)
-      // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
-      .def(
-          "flatten_up_to",
-          [](const TreeDefHandle& self, const py::object& tree) {
-            std::vector<py::object> parts;
-            size_t index = 0;
-            const std::function<void(py::handle)> visit = [&](py::handle object) {
-              const TreeNode& node = self.tree->nodes[index++];
-              if (node.kind == NodeKind::kLeaf) {
-                parts.push_back(py::reinterpret_borrow<py::object>(object));
-                return;
-              }
-              TreeNode root;
-              Children children;
-              open_node(object, root, children);
-              bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
-              if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
-              if (!same) {
-                size_t at = 0;
-                throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
-                                                      ", got ", py::cast<std::string>(py::repr(tree))))
-                    .hint(difference(node, root, object));
-              }
-              for (const py::handle child : children.handles()) visit(child);
-            };
-            visit(tree);
-            return py::list(py::cast(parts));
-          },
-          documentation::kFlattenUpTo, py::arg("tree"))
+      .def("flatten_up_to", flatten_up_to, documentation::kFlattenUpTo, py::arg("tree"))
       .def("__eq__",
            [](const TreeDefHandle& self, const py::object& other) {
              return py::isinstance<TreeDefHandle>(other) && *self.tree == *py::cast<TreeDefHandle&>(other).tree;

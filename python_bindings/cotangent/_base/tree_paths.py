@@ -75,7 +75,7 @@ class SequenceKey(KeyEntry):
     __slots__ = ()
     __match_args__ = ("idx",)
     _field = "idx"
-    idx = property(lambda self: self._value)
+    idx = property(lambda self: self._value, doc="The position of the item.")
 
     def __init__(self, idx: int) -> None:
         self._value = idx
@@ -98,7 +98,7 @@ class DictKey(KeyEntry):
     __slots__ = ()
     __match_args__ = ("key",)
     _field = "key"
-    key = property(lambda self: self._value)
+    key = property(lambda self: self._value, doc="The key of the item.")
 
     def __init__(self, key: Hashable) -> None:
         self._value = key
@@ -122,7 +122,7 @@ class GetAttrKey(KeyEntry):
     __match_args__ = ("name",)
     _field = "name"
     _text = ".{}"
-    name = property(lambda self: self._value)
+    name = property(lambda self: self._value, doc="The name of the attribute.")
 
     def __init__(self, name: str) -> None:
         self._value = name
@@ -146,7 +146,7 @@ class FlattenedIndexKey(KeyEntry):
     __match_args__ = ("key",)
     _field = "key"
     _text = "[<flat index {}>]"
-    key = property(lambda self: self._value)
+    key = property(lambda self: self._value, doc="The position of the child.")
 
     def __init__(self, key: int) -> None:
         self._value = key

@@ -401,6 +401,14 @@ def _clip(self: Ragged, *args: Any, **options: Any) -> Any:
     return element_wise(of_row, (self, *arrays.values()), "clip")
 
 
+_ATTRIBUTES = {
+    "T": "The array with its axes reversed; of a batch it is an error that says how to map it over the rows.",
+    "mT": "The matrices of the last two axes transposed.",
+    "real": "The real parts of the elements.",
+    "imag": "The imaginary parts of the elements.",
+}
+
+
 def _attribute(name: str, of_elements: bool) -> property:
     def get(self: Ragged) -> Any:
         if of_elements or (name == "mT" and self.ndim - len(self._batch) >= 2):
@@ -409,7 +417,7 @@ def _attribute(name: str, of_elements: bool) -> property:
             raise _of_a_batch(name, "it would move the axes of the batch", f"x.{name}")
         return masked(lambda x: getattr(x, name), (self,), name)
 
-    return property(get)
+    return property(get, doc=_ATTRIBUTES[name])
 
 
 def _reshape(self: Ragged, *shape: Any, order: str = "C") -> Any:

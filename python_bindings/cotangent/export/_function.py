@@ -76,10 +76,12 @@ class Function:
 
     @property
     def in_avals(self) -> list[tuple[tuple[int, ...], Any]]:
+        """Shapes and dtypes of the leaves of the arguments."""
         return [(shape, dtype) for shape, dtype, _ in self.graph.in_avals[: self.in_tree.num_leaves]]
 
     @property
     def out_avals(self) -> list[tuple[tuple[int, ...], Any]]:
+        """Shapes and dtypes of the leaves of the result."""
         return [(shape, dtype) for shape, dtype, _ in self.graph.out_avals]
 
     @property
