@@ -235,14 +235,62 @@ PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_siz
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 
 PyGetSetDef getters[] = {
-    {"shape", kGuarded<get_shape>, nullptr, "Sizes of the axes, a tuple.", nullptr},
+    {"shape", kGuarded<get_shape>, nullptr, R"(Sizes of the axes, a tuple.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).shape
+(2, 3)
+)",
+     nullptr},
     {"_bound_shape", kGuarded<get_bound_shape>, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
-    {"dtype", kGuarded<get_dtype>, nullptr, "Element type, a numpy.dtype.", nullptr},
-    {"ndim", kGuarded<get_ndim>, nullptr, "Number of axes.", nullptr},
-    {"size", kGuarded<get_size>, nullptr, "Number of elements.", nullptr},
-    {"nbytes", kGuarded<get_nbytes>, nullptr, "Bytes of all elements.", nullptr},
-    {"itemsize", kGuarded<get_itemsize>, nullptr, "Bytes of one element.", nullptr},
-    {"weak_type", kGuarded<get_weak_type>, nullptr, "Whether the dtype came from a Python number and yields to others.",
+    {"dtype", kGuarded<get_dtype>, nullptr, R"(Element type, a numpy.dtype.
+
+Examples
+--------
+>>> ct.numpy.ones(2).dtype
+dtype('float32')
+)",
+     nullptr},
+    {"ndim", kGuarded<get_ndim>, nullptr, R"(Number of axes.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).ndim
+2
+)",
+     nullptr},
+    {"size", kGuarded<get_size>, nullptr, R"(Number of elements.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).size
+6
+)",
+     nullptr},
+    {"nbytes", kGuarded<get_nbytes>, nullptr, R"(Bytes of all elements.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).nbytes
+24
+)",
+     nullptr},
+    {"itemsize", kGuarded<get_itemsize>, nullptr, R"(Bytes of one element.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).itemsize
+4
+)",
+     nullptr},
+    {"weak_type", kGuarded<get_weak_type>, nullptr, R"(Whether the dtype came from a Python number and yields to others.
+
+Examples
+--------
+>>> ct.numpy.asarray(1.0).weak_type, ct.numpy.ones(2).weak_type
+(True, False)
+)",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -483,8 +531,21 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
 
 void register_array(py::module_& module) {
   PyType_Slot slots[] = {
-      {Py_tp_doc,
-       const_cast<char*>("An n-dimensional array: concrete, or traced while a transform captures a function.")},
+      {Py_tp_doc, const_cast<char*>(
+                      R"(An n-dimensional array: concrete, or traced while a transform captures a function.
+
+Functions of `ct.numpy` make arrays; the class is for ``isinstance``. It has the methods and operators of NumPy's arrays;
+``x.at[i].set(y)`` returns a changed copy, and ``x[i] = y`` makes the object one, in the function that made it; memory never
+changes. NumPy reads it without a copy, as a read-only array.
+
+Examples
+--------
+>>> x = ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])
+>>> isinstance(x, ct.Array), x.shape, x.dtype
+(True, (2, 2), dtype('float32'))
+>>> x.at[0, 0].set(9.0).tolist()
+[[9.0, 2.0], [3.0, 4.0]]
+)")},
       {Py_tp_dealloc, slot(deallocate)},
       {Py_tp_new, slot(no_constructor)},
       {Py_tp_getset, getters},

@@ -376,17 +376,25 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
 }  // namespace
 
 void register_jit(py::module_& module) {
-  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A function compiled for every signature it is called with.")},
-                         {Py_tp_dealloc, slot(deallocate)},
-                         {Py_tp_repr, guarded_slot<represent>()},
-                         {Py_tp_traverse, slot(traverse)},
-                         {Py_tp_clear, slot(clear)},
-                         {Py_tp_call, slot(PyVectorcall_Call)},
-                         {Py_tp_descr_get, guarded_slot<bind_method>()},
-                         {Py_tp_methods, methods},
-                         {Py_tp_members, members},
-                         {Py_tp_getset, getters},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(R"(A function compiled for every signature it is called with: what `ct.jit` returns.
+
+Examples
+--------
+>>> f = ct.jit(lambda x: x + 1)
+>>> isinstance(f, type(ct.jit(abs))), float(f(1.0))
+(True, 2.0)
+)")},
+      {Py_tp_dealloc, slot(deallocate)},
+      {Py_tp_repr, guarded_slot<represent>()},
+      {Py_tp_traverse, slot(traverse)},
+      {Py_tp_clear, slot(clear)},
+      {Py_tp_call, slot(PyVectorcall_Call)},
+      {Py_tp_descr_get, guarded_slot<bind_method>()},
+      {Py_tp_methods, methods},
+      {Py_tp_members, members},
+      {Py_tp_getset, getters},
+      {0, nullptr}};
   PyType_Spec spec = {
       "cotangent.JitFunction", sizeof(JitFunction), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};

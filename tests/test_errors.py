@@ -155,3 +155,22 @@ def test_methods_that_are_none_are_no_methods() -> None:
 
     with pytest.raises(TypeError, match="not now"):
         cnp.sin(Refusing())
+
+
+def test_a_jitted_function_that_calls_itself_is_told_so() -> None:
+    @ct.jit
+    def factorial(n: Any) -> Any:
+        return ct.lax.cond(n > 1, lambda: n * factorial(n - 1), lambda: 1)
+
+    with pytest.raises(RecursionError) as caught:
+        factorial(5)
+    (note,) = caught.value.__notes__
+    assert "jit of factorial: it calls itself" in note
+    assert "ct.lax.while_loop" in note
+
+    def endless(n: Any) -> Any:
+        return n + endless(n)
+
+    with pytest.raises(RecursionError) as caught:
+        ct.jit(endless)(1.0)
+    assert not hasattr(caught.value, "__notes__"), "the recursion is Python's own"
