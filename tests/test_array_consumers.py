@@ -44,7 +44,7 @@ DISPATCHED = {
     "scipy.integrate.tanhsinh": "scipy.integrate.tanhsinh(xp.exp, xp.asarray(0.0, dtype=xp.float64), xp.asarray(1.0, dtype=xp.float64)).integral",
     "sklearn.preprocessing.StandardScaler": "StandardScaler().fit_transform(x)",
     "sklearn.linear_model.Ridge": "Ridge(solver='svd').fit(x, x[:, 0]).coef_",
-    "sklearn.mixture.GaussianMixture": "GaussianMixture(2, random_state=0, init_params='random').fit(x).means_",
+    "sklearn.mixture.GaussianMixture": "GaussianMixture(2, covariance_type='diag', random_state=0, init_params='random').fit(x).means_",
     "sklearn.metrics.r2_score": "metrics.r2_score(x[:, 0], x[:, 1])",
     "sklearn.metrics.roc_auc_score": "metrics.roc_auc_score(x[:, 0] > 0, x[:, 1])",
     "sklearn.decomposition.PCA": "abs(PCA(2, svd_solver='full').fit_transform(x))",
