@@ -6,6 +6,7 @@ import inspect
 import warnings
 from typing import Any
 
+import cotangent as ct
 import numpy as np
 import public_names
 import pytest
@@ -17,6 +18,7 @@ NOT_COUNTED = {"out_sharding", "sharding"}
 # What differs on purpose: name -> why.
 DIFFERENT = {
     "jax.numpy.array": "copy, order and ndmin may be given by position, as in NumPy",
+    "jax.numpy.astype": "copy, as in NumPy and the array API standard: arrays can be assigned to",
     "jax.numpy.permute_dims": "axes may be left out, as in transpose",
     "jax.scipy.stats.gumbel_l.ppf": "q, as in SciPy",
     "jax.scipy.stats.gumbel_r.ppf": "q, as in SciPy",
@@ -25,6 +27,11 @@ DIFFERENT = {
     "jax.numpy.fromfile": "JAX names no parameters",
     "jax.numpy.fromiter": "JAX names no parameters",
     "jax.lax.random_gamma_grad": "JAX names no parameters",
+    **{
+        f"jax.numpy.{name}": "JAX's ufuncs name no parameters"
+        for name, value in vars(ct.numpy).items()
+        if isinstance(value, ct.numpy.ufunc)
+    },
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
     "jax.debug_infs": "a scoped option of ours",

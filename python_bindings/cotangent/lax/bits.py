@@ -129,6 +129,7 @@ def nextafter(x1: Any, x2: Any) -> Array:
     return as_weak_as(ops.nextafter(*pair), pair)
 
 
+@own
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """``operand`` with another dtype, which is not weak.
 

@@ -19,6 +19,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import RAGGED_NAMES, axis_text, flatten_arguments, set_length
 from cotangent._base.dimensions import Dim
 from cotangent._core import Array, Primitive
+from cotangent._ops.binding import own
 from cotangent._ops.extents import capacity, join_axes, split_axis
 from cotangent._ops.sizes import element_count, normalize_axes
 from cotangent.errors import ShapeError
@@ -198,7 +199,7 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
             leaf = _bind(primitives.psum, [leaf] if length is None else [leaf, length], axis)
         return leaf
 
-    return _map(total, x, "psum's argument")
+    return _map(own(total), x, "psum's argument")
 
 
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
@@ -222,7 +223,7 @@ def _extremum(primitive: Primitive, x: Any, axis_name: Hashable, groups: Groups,
             found = primitive(_gather_group(found, axes, groups, what), axes=[0])
         return _core.convert(found, leaf.dtype)
 
-    return _map(extreme, x, f"{what}'s argument")
+    return _map(own(extreme), x, f"{what}'s argument")
 
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:

@@ -16,6 +16,7 @@ from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim
 from cotangent._core import Array
+from cotangent._ops.binding import own
 from cotangent._ops.extents import (
     alike,
     bound_of,
@@ -134,6 +135,7 @@ def broadcast_in_dim(
     return give_lengths(wide, kept)
 
 
+@own
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """``arr`` broadcast, by NumPy's rules, to the shape of another array."""
     return ops.broadcast_to(as_array("broadcast_like", arr), as_array("broadcast_like", like_arr).shape)
@@ -144,6 +146,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return common_shape([symbolic_shape(shape, "lax.broadcast_shapes") for shape in shapes])
 
 
+@own
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """New axes of size 1 in front, up to a number of axes."""
     array = as_array("broadcast_to_rank", x)
@@ -154,6 +157,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 # ---- Shapes ----------------------------------------------------------------------------------------------------------
 
 
+@own
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Placement = None
 ) -> Array:
@@ -178,6 +182,7 @@ def reshape(
     return reshaped(array, sizes)
 
 
+@own
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """The axes from start up to stop made one.
 

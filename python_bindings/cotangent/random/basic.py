@@ -16,10 +16,10 @@ from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
-from cotangent._ops.bits import ldexp
 from cotangent._ops.choice import where
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.extents import capacities, stretched
+from cotangent._ops.floating_parts import ldexp
 from cotangent._ops.keys import _like, _words_of
 from cotangent._ops.sizes import (
     common_shape,
