@@ -18,7 +18,7 @@ from cotangent._base import callbacks
 from cotangent._base.device import Device
 from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans
-from cotangent._transforms import staging
+from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.processes import DEVICE_MEMBERS
@@ -129,7 +129,7 @@ class _Attributes:
 _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attributes(SingleDeviceSharding)
 _device = _Attributes(Device)
 _custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
-_lowered, _convolution = _Attributes(staging.Lowered), _Attributes(convolution)
+_lowered, _convolution = _Attributes(stages.Lowered), _Attributes(convolution)
 
 
 def start() -> None:

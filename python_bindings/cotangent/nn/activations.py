@@ -12,8 +12,8 @@ from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import choose, inexact, kind, literal, ordered, own
 from cotangent._ops.choice import where
+from cotangent._ops.exponentials import logaddexp
 from cotangent._ops.extents import capacity, slice_axis, without_padding
-from cotangent._ops.functions import logaddexp
 from cotangent._ops.per_element import by_precision, elementwise, pick
 from cotangent._ops.sizes import normalize_axis, ragged_length
 from cotangent._special.error import gelu_of_one
