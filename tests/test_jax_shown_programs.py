@@ -74,6 +74,7 @@ print(names(lambda x, w: lax.conv(x, w, (1, 1), "VALID"), jnp.ones((1, 2, 4, 4))
         ("lambda x: lax.argmax(x, 1, int)", "('argmax', {'axes': (1,), 'index_dtype': dtype('int32')})"),
         ("lambda x: lax.squeeze(x[:1], [0])", "('squeeze', {'dimensions': (0,)})"),
         ("lambda x: lax.round(x)", "('round', {'rounding_method': <RoundingMethod.AWAY_FROM_ZERO: 0>})"),
+        ("lambda x: jnp.round(x)", "('round', {'rounding_method': <RoundingMethod.TO_NEAREST_EVEN: 1>})"),
         ("lambda x: jnp.any(x > 0, axis=0)", "('reduce_or', {'axes': (0,)})"),
         ("lambda x: lax.bitcast_convert_type(x, jnp.int32)", "('bitcast_convert_type', {'new_dtype': dtype('int32')})"),
         ("lambda x: jnp.fft.rfft(x)", "('fft', {'fft_lengths': (4,), 'fft_type': <FftType.RFFT: 2>})"),

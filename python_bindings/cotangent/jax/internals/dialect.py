@@ -119,6 +119,7 @@ _PARAMS: dict[str, Callable[[Params, Any], Params]] = {
     "reduce_sum": _renaming({}, out_sharding=None),
     "reshape": _renaming({"shape": "new_sizes"}, dimensions=None, sharding=None),
     "reverse": _renaming({"axes": "dimensions"}),
+    "round": _renaming({}, rounding_method=ct.lax.RoundingMethod.TO_NEAREST_EVEN),
     "scan": _scan,
     "slice": _slice,
     "sort": _renaming({"axis": "dimension"}, is_stable=True),
