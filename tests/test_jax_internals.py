@@ -430,6 +430,7 @@ def test_a_trace_of_a_library_is_given_the_operations_on_its_tracers() -> None:
     print(logged(lambda x: jnp.dot(y, x) + jax.nn.softplus(x[0]))(x))
     print(logged(lambda x: jax.grad(lambda z: (z * x).sum())(y))(x), "mul" in names)
     print(logged(lambda x: jax.lax.fori_loop(0, 3, lambda i, c: c * x, y))(x), [n for n in names if n in ("while", "scan")] != [])
+    print(logged(lambda x: jax.lax.collapse(x, 0, 1) + jnp.reshape(x, 3) + jnp.squeeze(x) + jax.lax.squeeze(x, ()))(x))
     """
     lines = run(OWN_TRACE + program).splitlines()
     assert lines[0] == "[1.841471 2.818595 1.42336 ] ['sin', 'mul', 'add']", lines
@@ -439,6 +440,7 @@ def test_a_trace_of_a_library_is_given_the_operations_on_its_tracers() -> None:
     assert abs(float(lines[3]) - 7.3132617) < 1e-4
     assert lines[4] == "[1. 2. 3.] True"
     assert lines[5] == "[ 1.  8. 27.] True"
+    assert lines[6] == "[ 4.  8. 12.]"
 
 
 def test_derivatives_of_what_a_trace_of_a_library_computes() -> None:

@@ -42,9 +42,11 @@ def convert(x: Array, dtype: Any) -> Array:
 def apart(result: Array, source: Any) -> Array:
     """``result``, or an array of its own where it would be ``source`` or what that holds: one can be deleted or donated without the other.
 
-    The memory is shared as long as both have it.
+    The memory is shared as long as both have it. What only stands for an array, such as a tracer of a library's own, holds none.
     """
-    return _core.share_array(result) if result is source or _core.has_array_method(source) else result
+    if not (result is source or _core.has_array_method(source)) or not issubclass(type(result), Array):
+        return result
+    return _core.share_array(result)
 
 
 def own(function: Callable[P, T]) -> Callable[P, T]:
