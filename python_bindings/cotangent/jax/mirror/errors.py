@@ -25,7 +25,8 @@ def runtime_error_of(error: Exception) -> Exception:
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     )
     try:
-        members = {"__str__": lambda _: f"{name}: {error}"}  # as the last line of the traceback in JAX's text
+        first = str(error).partition("\n")[0]
+        members = {"__str__": lambda _: f"{error}\n{name}: {first}"}  # as tracebacks end, one of which JAX's text holds
         made: Exception = type(kind.__name__, (JaxRuntimeError, kind), members)(*error.args)
     except TypeError:  # classes that cannot be joined, or want other arguments
         made = JaxRuntimeError(f"{name}: {error}")
