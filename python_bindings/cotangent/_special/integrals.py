@@ -120,6 +120,27 @@ def expn(n: Any, x: Any) -> Array:
     """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity.
 
     For whole n >= 0, and for other n >= 1 where x > 1; NaN for others and for negative x.
+
+    Parameters
+    ----------
+    n : array
+        The order; real.
+    x : array
+        From 0 on; real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 8.19.
+
+    Examples
+    --------
+    >>> ct.scipy.special.expn(2, ct.numpy.array([0.5, 2.0])).round(4)
+    Array([0.3266, 0.0375], dtype=float32)
     """
     return _expn(*floats("expn", n, x))
 
@@ -140,10 +161,26 @@ def _exp1(x: Array) -> Array:
 
 
 def exp1(x: Any) -> Array:
-    """The exponential integral of order 1, NaN for negative numbers.
+    """The exponential integral of order 1; NaN for negative numbers.
 
-    >>> round(float(exp1(1.0)), 6)
-    0.219384
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 6.2 and 6.6.
+
+    Examples
+    --------
+    >>> ct.scipy.special.exp1(ct.numpy.array([0.5, 1.0])).round(4)
+    Array([0.5598, 0.2194], dtype=float32)
     """
     return _exp1(*floats("exp1", x))
 
@@ -169,6 +206,25 @@ def expi(x: Any) -> Array:
     """The exponential integral Ei: the principal value of the integral of ``exp(t) / t`` from minus infinity to x.
 
     Near its zero at 0.3725 the absolute error is a few units in the last place of 1/4.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 6.2 and 6.6.
+
+    Examples
+    --------
+    >>> ct.scipy.special.expi(ct.numpy.array([-1.0, 1.0])).round(4)
+    Array([-0.2194,  1.8951], dtype=float32)
     """
     return _expi(*floats("expi", x))
 
@@ -248,13 +304,30 @@ def _wofz(z: Array) -> Array:
 
 
 def wofz(z: Any) -> Array:
-    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers (DLMF 7.2.3).
+    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers.
 
     Above the real axis errors are below 32 units in the last place of the magnitude; below it the result grows like
     ``exp(-z**2)``, and its relative error like ``|z|**2``.
 
-    >>> abs(complex(wofz(1j)) - 0.427583576) < 1e-6
-    True
+    Parameters
+    ----------
+    z : array
+        Complex; real numbers are converted.
+
+    Returns
+    -------
+    array
+        Complex, of the shape of ``z``.
+
+    References
+    ----------
+    - NIST Digital Library of Mathematical Functions, section 7.2.
+    - J. A. C. Weideman, "Computation of the complex error function", 1994.
+
+    Examples
+    --------
+    >>> ct.scipy.special.wofz(ct.numpy.array([1j])).round(4)
+    Array([0.4276+0.j], dtype=complex64)
     """
     (array,) = _core.promote([z], inexact=True)
     if not ops.issubdtype(array.dtype, ops.complexfloating):
@@ -294,7 +367,27 @@ def _dawsn(x: Array) -> Array:
 
 
 def dawsn(x: Any) -> Array:
-    """Dawson's integral ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to x."""
+    """Dawson's integral: ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to x.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.dawsn(ct.numpy.array([0.5, 1.0])).round(4)
+    Array([0.4244, 0.5381], dtype=float32)
+    """
     return _dawsn(*floats("dawsn", x))
 
 
@@ -348,7 +441,28 @@ def _fresnel_cosine(x: Array) -> Array:
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
-    """The Fresnel integrals (S, C) of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to x."""
+    """The Fresnel integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to x.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    (array, array)
+        S and C, of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> s, c = ct.scipy.special.fresnel(ct.numpy.array([1.0]))
+    >>> s.round(4), c.round(4)
+    (Array([0.4383], dtype=float32), Array([0.7799], dtype=float32))
+    """
     (x,) = floats("fresnel", x)
     return _fresnel_sine(x), _fresnel_cosine(x)
 
@@ -424,10 +538,30 @@ def _ci(x: Array) -> Array:
 
 
 def sici(x: Any) -> tuple[Array, Array]:
-    """The sine and cosine integrals (Si, Ci): of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity.
+    """The sine and cosine integrals: of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity.
 
-    Of negative x, Ci is its real part. Near its zeros, that between 3 and 4 excepted, the absolute error of Ci is a few units in
-    the last place of 1/x, or of 1/4.
+    Of negative x, Ci is its real part. Near its zeros, that between 3 and 4 excepted, the absolute error of Ci is a
+    few units in the last place of 1/x, or of 1/4.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    (array, array)
+        Si and Ci, of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 6.2.
+
+    Examples
+    --------
+    >>> si, ci = ct.scipy.special.sici(ct.numpy.array([1.0]))
+    >>> si.round(4), ci.round(4)
+    (Array([0.9461], dtype=float32), Array([0.3374], dtype=float32))
     """
     (x,) = floats("sici", x)
     return _si(x), _ci(x)
@@ -473,7 +607,27 @@ def _spence(x: Array) -> Array:
 
 
 def spence(x: Any) -> Array:
-    """Spence's function: the dilogarithm of ``1 - x``, NaN for negative numbers."""
+    """Spence's function: the dilogarithm of ``1 - x``; NaN for negative numbers.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 25.12.
+
+    Examples
+    --------
+    >>> ct.scipy.special.spence(ct.numpy.array([0.0, 2.0])).round(4)
+    Array([ 1.6449, -0.8225], dtype=float32)
+    """
     return _spence(*floats("spence", x))
 
 
@@ -481,7 +635,29 @@ def spence(x: Any) -> Array:
 
 
 def ndtr(x: Any) -> Array:
-    """The distribution function of the standard normal distribution."""
+    """The standard normal distribution function: the probability of a sample up to ``x``.
+
+    It keeps its digits far below 0, where it is small.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.20.
+
+    Examples
+    --------
+    >>> ct.scipy.special.ndtr(ct.numpy.array([0.0, 1.96])).round(4)
+    Array([0.5  , 0.975], dtype=float32)
+    """
     return ndtr_of_one(*floats("ndtr", x))
 
 
@@ -523,8 +699,27 @@ def _owens_t(h: Array, a: Array) -> Array:
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T: the probability of X > h and 0 < Y < a X for independent standard normal X and Y.
 
-    Relative errors are below 32 units in the last place for h up to 5; beyond, like those of ``exp(-h**2 / 2)``, about ``h**2``
-    units.
+    Relative errors are below 32 units in the last place for h up to 5; beyond, like those of ``exp(-h**2 / 2)``,
+    about ``h**2`` units.
+
+    Parameters
+    ----------
+    h, a : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    Donald B. Owen, "Tables for computing bivariate normal probabilities", 1956.
+
+    Examples
+    --------
+    >>> ct.scipy.special.owens_t(ct.numpy.array([0.0, 1.0]), 1.0).round(4)
+    Array([0.125 , 0.0667], dtype=float32)
     """
     return _owens_t(*floats("owens_t", h, a))
 

@@ -140,25 +140,50 @@ def scan(
 ) -> tuple[Any, Any]:
     """A loop that carries state along the leading axis of arrays and stacks what each step yields.
 
-    Args:
-        f: ``(carry, x) -> (carry, y)``.
-        init: the first carry, a pytree; the carry keeps its structure, shapes and dtypes.
-        xs: arrays scanned over their leading axis, a pytree, or None.
-        length: the number of steps, inside ``mask`` also a size; needed when ``xs`` has no leaves.
-        reverse: whether to go from the last element to the first.
-        unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
-        _split_transpose: accepted for compatibility: how the backward loop is cut is the compiler's business.
-        progress: tells how far the loop is, some hundred times: True or a text shows a bar of the package tqdm, also in notebooks; a function is called
-            with the number of steps that are done and that of all steps. It is told by the loop that computes the values, once for all examples of
-            a ``vmap``.
+    The body is captured once. Reverse-mode derivatives keep what they need of every step.
 
-    Returns:
-        The last carry, and the stacked ``y``.
+    Parameters
+    ----------
+    f : callable
+        ``(carry, x) -> (carry, y)``.
+    init : pytree of arrays
+        The first carry; the carry keeps its structure, shapes and dtypes. Python numbers take the dtype that ``f``
+        returns.
+    xs : pytree of arrays, optional
+        Scanned over their leading axes, which have one size.
+    length : int, optional
+        The number of steps, inside ``mask`` also a size; needed when ``xs`` has no leaves.
+    reverse : bool
+        Whether to go from the last element to the first.
+    unroll : int or bool
+        Accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
+    _split_transpose : bool
+        Accepted for compatibility: how the backward loop is cut is the compiler's business.
+    progress : bool, str or callable, optional
+        Tells how far the loop is, some hundred times: True or a text shows a bar of the package tqdm, also in
+        notebooks; a function is called with the number of steps that are done and that of all steps. It is told by
+        the loop that computes the values, once for all examples of a ``vmap``.
 
-    Raises:
-        ImportError: ``progress`` asks for tqdm, which is not installed. TypeError: it asks for a loop whose number of steps is a size.
+    Returns
+    -------
+    carry : pytree of arrays
+        The last carry.
+    ys : pytree of arrays
+        What the steps yielded, along a new leading axis, in the order of ``xs``.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ImportError
+        ``progress`` asks for tqdm, which is not installed.
+    TypeError
+        ``f`` does not return a pair, or ``progress`` is asked of a loop whose number of steps is a size.
+    ShapeError
+        The carry changes its shape.
+    DTypeError
+        The carry changes its dtype.
+
+    Examples
+    --------
     >>> total, partial = ct.lax.scan(lambda c, x: (c + x, c), 0.0, ct.numpy.arange(4.0))
     >>> float(total), partial.tolist()
     (6.0, [0.0, 0.0, 1.0, 3.0])
@@ -291,18 +316,42 @@ def _constants_first(captured: Captured, sources: list[Any]) -> Any:
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
-    """Repeats ``body_fun`` while ``cond_fun`` holds.
+    """Repeats a function while a condition holds.
 
-    Args:
-        cond_fun: carry -> bool scalar. body_fun: carry -> carry of the same structure, shapes and dtypes.
+    Forward-mode derivatives run in the same loop. Reverse mode keeps no more than 32 carries, however many steps
+    there are, and makes the others again: a loop of 33 steps runs once more, one of 561 at most twice, of 6545
+    three times, of 58905 four times. A `scan` keeps all of them instead, which is faster where the memory is there.
+    JAX has no reverse mode here.
 
-    Forward-mode derivatives run in the same loop. Reverse mode keeps no more than 32 carries, however many steps there are, and makes the
-    others again: a loop of 33 steps runs once more, one of 561 at most twice, of 6545 three times, of 58905 four times. A `scan` keeps
-    all of them instead, which is faster where the memory is there.
+    Parameters
+    ----------
+    cond_fun : callable
+        ``carry -> bool``, a scalar.
+    body_fun : callable
+        ``carry -> carry``, of the same structure, shapes and dtypes.
+    init_val : pytree of arrays
+        The first carry.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    pytree of arrays
+        The carry for which the condition does not hold.
+
+    Raises
+    ------
+    TypeError
+        ``cond_fun`` does not return one bool, or ``body_fun`` another structure.
+    ShapeError
+        The carry changes its shape.
+    DTypeError
+        The carry changes its dtype.
+
+    Examples
+    --------
     >>> int(ct.lax.while_loop(lambda i: i < 10, lambda i: i + 3, 0))
     12
+    >>> float(ct.grad(lambda x: ct.lax.while_loop(lambda y: y < 10, lambda y: y * y, x))(2.0))
+    32.0
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
@@ -338,11 +387,30 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
-    """``for i in range(lower, upper): val = body_fun(i, val)``.
+    """Calls a function for each number of a range: ``for i in range(lower, upper): val = body_fun(i, val)``.
 
-    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`. ``unroll`` is accepted for compatibility.
+    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    lower : int
+        The first number; may be traced.
+    upper : int
+        The number behind the last; may be traced.
+    body_fun : callable
+        ``(i, val) -> val``, of the same structure, shapes and dtypes.
+    init_val : pytree of arrays
+        The first ``val``.
+    unroll : int or bool, optional
+        Accepted for compatibility, as of `scan`.
+
+    Returns
+    -------
+    pytree of arrays
+        The last ``val``.
+
+    Examples
+    --------
     >>> int(ct.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
     10
     """
@@ -386,9 +454,38 @@ def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
-    """Calls ``branches[index](*operands)``; the index is clamped into range.
+    """Calls one of several functions, by number.
 
-    All branches return the same structure, shapes and dtypes. A single operand can be given by keyword.
+    All branches are captured; one of them runs. Under `vmap` with a mapped index those run that some example
+    chooses.
+
+    Parameters
+    ----------
+    index : int
+        A scalar, may be traced; it is moved into range.
+    branches : sequence of callable
+        Of ``operands``; all return the same structure, shapes and dtypes.
+    *operands : pytree of arrays
+        What the branch is called with.
+    operand : pytree of arrays, optional
+        A single operand, given by keyword.
+
+    Returns
+    -------
+    pytree of arrays
+        What the branch returns.
+
+    Raises
+    ------
+    TypeError
+        The index is no integer scalar, or the branches return different structures or types.
+    ValueError
+        There are no branches.
+
+    Examples
+    --------
+    >>> float(ct.lax.switch(1, [lambda x: x, lambda x: x * x, lambda x: -x], 3.0))
+    9.0
     """
     operands = _operands("switch", operands, operand)
     if not branches:
@@ -442,11 +539,34 @@ def cond(
     *operands: Any,
     operand: Any = _NO_OPERAND,
 ) -> Any:
-    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``. A single operand can be given by keyword.
+    """Calls one of two functions: ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
 
-    ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted, too.
+    The form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted, too. Under `vmap` with a
+    mapped predicate a function runs if some example chooses it.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    pred : bool
+        A scalar, may be traced; numbers count as whether they are not 0.
+    true_fun, false_fun : callable
+        Of ``operands``; both return the same structure, shapes and dtypes.
+    *operands : pytree of arrays
+        What the function is called with.
+    operand : pytree of arrays, optional
+        A single operand, given by keyword.
+
+    Returns
+    -------
+    pytree of arrays
+        What the function returns.
+
+    Raises
+    ------
+    TypeError
+        The predicate is no scalar, or the functions return different structures or types.
+
+    Examples
+    --------
     >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
     2.0
     """
@@ -470,14 +590,31 @@ def cond(
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """Calls the function for the platform that programs run on, ``cpu``, or else ``default``.
+    """Calls the function for the platform that programs run on, ``cpu``, or else the default.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    *args : any
+        What the function is called with.
+    default : callable, optional
+        For platforms that no function is given for.
+    **per_platform : callable
+        Functions by the name of their platform.
+
+    Returns
+    -------
+    any
+        What the function returns.
+
+    Raises
+    ------
+    NotImplementedError
+        There is neither a function for the platform nor a default.
+
+    Examples
+    --------
     >>> ct.lax.platform_dependent(2, cpu=lambda x: x + 1, default=lambda x: x - 1)
     3
-
-    Raises:
-        NotImplementedError: there is neither.
     """
     chosen = per_platform.get("cpu", default)
     if chosen is None:

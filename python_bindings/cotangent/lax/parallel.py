@@ -176,14 +176,33 @@ def _number(x: Array) -> Array:
 
 
 def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The sum of ``x`` over the examples. Bools are counted.
+    """The sum over the examples of a mapped axis.
 
-    Args:
-        axis_name: a name, or several; integers are axes of ``x``, which is summed along them.
+    Bools are counted.
 
-    >>> import cotangent as ct
-    >>> ct.vmap(lambda x: x / ct.lax.psum(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0])).tolist()
-    [0.25, 0.75]
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, int, or tuple of these
+        The mapped axes; integers are axes of ``x``, which is summed along them.
+    axis_index_groups : sequence of sequence of int, optional
+        Groups of equal size that the examples are divided into; sums are over the own group.
+
+    Returns
+    -------
+    pytree of arrays
+        The same for all examples of a group.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: x / ct.lax.psum(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0]))
+    Array([0.25, 0.75], dtype=float32)
     """
     axes, positions = _parted(axis_name, axis_index_groups, "psum")
 
@@ -202,7 +221,32 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
 
 
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The mean of ``x`` over the examples, and along its axes whose numbers are given."""
+    """The mean over the examples of a mapped axis.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, int, or tuple of these
+        The mapped axes; integers are axes of ``x``, along which the mean is taken, too.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`.
+
+    Returns
+    -------
+    pytree of arrays
+        The same for all examples of a group.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: x - ct.lax.pmean(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0]))
+    Array([-1.,  1.], dtype=float32)
+    """
     axes, positions = _parted(axis_name, axis_index_groups, "pmean")
     count = _count(axes) if axis_index_groups is None else len(axis_index_groups[0])
 
@@ -226,12 +270,62 @@ def _extremum(primitive: Primitive, x: Any, axis_name: Hashable, groups: Groups,
 
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The largest ``x`` of the examples, and along its axes whose numbers are given."""
+    """The largest value of the examples of a mapped axis.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, int, or tuple of these
+        The mapped axes; integers are axes of ``x``, along which the maximum is taken, too.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`.
+
+    Returns
+    -------
+    pytree of arrays
+        The same for all examples of a group.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.pmax(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0]))
+    Array([3., 3.], dtype=float32)
+    """
     return _extremum(primitives.reduce_max, x, axis_name, axis_index_groups, "pmax")
 
 
 def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The smallest ``x`` of the examples, and along its axes whose numbers are given."""
+    """The smallest value of the examples of a mapped axis.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, int, or tuple of these
+        The mapped axes; integers are axes of ``x``, along which the minimum is taken, too.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`.
+
+    Returns
+    -------
+    pytree of arrays
+        The same for all examples of a group.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.pmin(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0]))
+    Array([1., 1.], dtype=float32)
+    """
     return _extremum(primitives.reduce_min, x, axis_name, axis_index_groups, "pmin")
 
 
@@ -250,11 +344,38 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """``x`` of all examples, along a new axis at ``axis``; with ``tiled``, one after the other along the existing axis.
+    """The values of all examples of a mapped axis.
 
-    >>> import cotangent as ct
-    >>> ct.vmap(lambda x: ct.lax.all_gather(x, "i"), axis_name="i")(ct.numpy.arange(2)).tolist()
-    [[0, 1], [0, 1]]
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`: the values of the own group.
+    axis : int
+        Where they lie in the result, by default 0.
+    tiled : bool
+        Whether values are joined along the existing axis rather than stacked along a new one.
+    to : str
+        "varying" or "reduced", which are the same here.
+
+    Returns
+    -------
+    pytree of arrays
+        With the values of all examples.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.all_gather(x, "i"), axis_name="i")(ct.numpy.arange(2))
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
     """
     if to not in ("varying", "reduced"):
         raise ValueError(f"all_gather: to must be 'varying' or 'reduced', which are the same here; got {to!r}")
@@ -292,11 +413,39 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Any:
-    """Divides ``split_axis`` among the examples and joins what comes from them along ``concat_axis``.
+    """Divides an axis among the examples of a mapped axis and joins what comes from them.
 
-    Args:
-        split_axis: of the size of the named axis, and gone in the result; with ``tiled`` a multiple of it, and divided.
-        concat_axis: where the new axis is in the result; with ``tiled`` the existing axis that the parts are joined along.
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    split_axis : int
+        The axis that is divided: of the size of the mapped axis, and gone in the result; with ``tiled`` a multiple
+        of it, and divided.
+    concat_axis : int
+        Where the new axis is in the result; with ``tiled`` the existing axis that the parts are joined along.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`: exchanged within the own group.
+    tiled : bool
+        Whether axes are divided and joined rather than taken and made.
+
+    Returns
+    -------
+    pytree of arrays
+        What came from all examples.
+
+    Raises
+    ------
+    ShapeError
+        The axis does not have that size.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.all_to_all(x, "i", 0, 0), axis_name="i")(ct.numpy.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     axes = _axes(axis_name, "all_to_all")
 
@@ -319,7 +468,37 @@ def all_to_all(
 def psum_scatter(
     x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Groups = None, tiled: bool = False
 ) -> Any:
-    """The sum of ``x`` over the examples, divided among them along ``scatter_dimension``; with ``tiled`` the axis stays."""
+    """The sum over the examples of a mapped axis, divided among them.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    scatter_dimension : int
+        The axis of ``x`` that is divided, by default 0: of the size of the mapped axis, or with ``tiled`` a
+        multiple.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`.
+    tiled : bool
+        Whether the divided axis stays.
+
+    Returns
+    -------
+    pytree of arrays
+        The part of the sum that belongs to this example.
+
+    Raises
+    ------
+    ShapeError
+        The axis does not have that size.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.psum_scatter(x, "i"), axis_name="i")(ct.numpy.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
+    """
     axes = _axes(axis_name, "psum_scatter")
 
     def scattered(leaf: Array) -> Array:
@@ -334,11 +513,32 @@ def psum_scatter(
 
 
 def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends ``x`` from example to example: pairs (source, destination); examples that nothing is sent to get zeros.
+    """Sends the values of examples to other ones.
 
-    >>> import cotangent as ct
-    >>> ct.vmap(lambda x: ct.lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(ct.numpy.array([5, 6, 7])).tolist()
-    [0, 5, 6]
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    perm : sequence of (int, int)
+        Pairs (source, destination), each of which occurs once at most.
+
+    Returns
+    -------
+    pytree of arrays
+        What was sent to this example; zeros if nothing was.
+
+    Raises
+    ------
+    ValueError
+        There is no such example, or one occurs twice.
+
+    Examples
+    --------
+    >>> shift = lambda x: ct.lax.ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> ct.vmap(shift, axis_name="i")(ct.numpy.array([5, 6, 7]))
+    Array([0, 5, 6], dtype=int32)
     """
     axes = _axes(axis_name, "ppermute")
     size = _size(axes)
@@ -359,19 +559,97 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
-    """Example i gets ``x`` of example ``perm[i]``."""
+    """Gives each example the value of another one.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    perm : sequence of int
+        A permutation: example i gets the value of example ``perm[i]``.
+
+    Returns
+    -------
+    pytree of arrays
+        The value of that example.
+
+    Raises
+    ------
+    ValueError
+        ``perm`` is no permutation.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(ct.numpy.array([5, 6, 7]))
+    Array([7, 5, 6], dtype=int32)
+    """
     if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"pshuffle: perm must be a permutation; got {list(perm)}")
     return ppermute(x, axis_name, [(int(source), i) for i, source in enumerate(perm)])
 
 
 def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Groups = None) -> Any:
-    """Exchanges the named axis with ``axis`` of ``x``, which has its size."""
+    """Exchanges a mapped axis with an axis of the array, which has its size.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    axis : int
+        The axis of ``x``.
+    axis_index_groups : sequence of sequence of int, optional
+        As of `psum`.
+
+    Returns
+    -------
+    pytree of arrays
+        Of the same shape.
+
+    Raises
+    ------
+    ShapeError
+        The axis does not have the size of the mapped axis.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.pswapaxes(x, "i", 0), axis_name="i")(ct.numpy.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
-    """``x`` of example ``source``, for all examples."""
+    """The value of one example, for all examples of a mapped axis.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value of this example.
+    axis_name : name, or tuple of names
+        The mapped axes.
+    source : int
+        The number of the example whose value is taken.
+
+    Returns
+    -------
+    pytree of arrays
+        Its value.
+
+    Raises
+    ------
+    ValueError
+        There is no such example.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.pbroadcast(x, "i", 1), axis_name="i")(ct.numpy.array([5, 6, 7]))
+    Array([6, 6, 6], dtype=int32)
+    """
     axes = _axes(axis_name, "pbroadcast")
     if not 0 <= source < _size(axes):
         raise ValueError(f"pbroadcast: there are {_size(axes)} examples; got source={source}")
@@ -379,7 +657,32 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
 
 
 def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
-    """``x`` itself: whether a value varies over an axis is found out here, not declared."""
+    """The value itself: whether it varies over a mapped axis is found out here, not declared.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+        Any value.
+    axis_name : name, or tuple of names
+        The mapped axes, which must be bound.
+    to : str
+        "varying", "reduced" or "unreduced".
+
+    Returns
+    -------
+    pytree of arrays
+        The same value.
+
+    Raises
+    ------
+    ValueError
+        ``to`` is none of these.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: ct.lax.pcast(x, "i", to="varying"), axis_name="i")(ct.numpy.array([5, 6]))
+    Array([5, 6], dtype=int32)
+    """
     _axes(axis_name, "pcast")
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"pcast: to must be 'varying', 'reduced' or 'unreduced'; got {to!r}")
@@ -387,17 +690,54 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
 
 
 def axis_index(axis_name: Hashable) -> Array:
-    """The number of this example along the named axis, an int32 scalar.
+    """The number of this example along a mapped axis.
 
-    >>> import cotangent as ct
-    >>> ct.vmap(lambda x: x + ct.lax.axis_index("i"), axis_name="i")(ct.numpy.zeros(3)).tolist()
-    [0.0, 1.0, 2.0]
+    Parameters
+    ----------
+    axis_name : name, or tuple of names
+        The mapped axes; of several, the last one varies fastest.
+
+    Returns
+    -------
+    array of int32, shape ()
+        From 0 on.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: x + ct.lax.axis_index("i"), axis_name="i")(ct.numpy.zeros(3))
+    Array([0., 1., 2.], dtype=float32)
     """
     return _index(_axes(axis_name, "axis_index"))
 
 
 def axis_size(axis_name: Hashable) -> Any:
-    """The size of the named axis: an int, or of a ragged one what its arrays' ``shape`` has."""
+    """The size of a mapped axis.
+
+    Parameters
+    ----------
+    axis_name : name, or tuple of names
+        The mapped axes; of several, the product of their sizes.
+
+    Returns
+    -------
+    int
+        Of a ragged axis, what its arrays' ``shape`` has.
+
+    Raises
+    ------
+    NameError
+        The name is not bound here.
+
+    Examples
+    --------
+    >>> ct.vmap(lambda x: x / ct.lax.axis_size("i"), axis_name="i")(ct.numpy.array([1.0, 3.0]))
+    Array([0.5, 1.5], dtype=float32)
+    """
     return _count(_axes(axis_name, "axis_size"))
 
 

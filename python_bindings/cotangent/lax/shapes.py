@@ -92,11 +92,28 @@ def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:
-    """New axes of the given sizes in front.
+    """Puts new axes in front of an array and repeats it along them.
 
-    >>> import cotangent as ct
-    >>> ct.lax.broadcast(ct.numpy.array([1, 2]), (3,)).shape
-    (3, 2)
+    Parameters
+    ----------
+    operand : array
+        Of shape (...).
+    sizes : sequence of int
+        The sizes of the new axes.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of shape (*sizes, ...).
+
+    Examples
+    --------
+    >>> ct.lax.broadcast(ct.numpy.array([1, 2]), (3,))
+    Array([[1, 2],
+           [1, 2],
+           [1, 2]], dtype=int32)
     """
     array = as_array("broadcast", operand)
     lead = list(sizes)
@@ -108,10 +125,34 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = N
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Placement = None
 ) -> Array:
-    """Broadcast to a shape, axis i of the operand at ``broadcast_dimensions[i]`` of the result.
+    """Broadcasts an array to a shape, with its axes at given places.
 
-    Raises:
-        ShapeError: a size is neither 1 nor that of the result.
+    Parameters
+    ----------
+    operand : array
+        The axis i is the axis ``broadcast_dimensions[i]`` of the result.
+    shape : sequence of int
+        The shape of the result.
+    broadcast_dimensions : sequence of int
+        One axis of the result for each axis of ``operand``, distinct.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        A size is neither 1 nor that of the result, or there are not as many places as axes.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_in_dim(ct.numpy.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
     """
     array = as_array("broadcast_in_dim", operand)
     sizes, lengths = static_shape(shape, "lax.broadcast_in_dim")
@@ -135,17 +176,75 @@ def broadcast_in_dim(
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """``arr`` broadcast, by NumPy's rules, to the shape of another array."""
+    """Broadcasts an array, by NumPy's rules, to the shape of another one.
+
+    Parameters
+    ----------
+    arr : array
+        What is broadcast.
+    like_arr : array
+        Only its shape counts.
+
+    Returns
+    -------
+    array
+        Of the shape of ``like_arr`` and the dtype of ``arr``.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_like(ct.numpy.array([1, 2]), ct.numpy.zeros((2, 2)))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     return ops.broadcast_to(as_array("broadcast_like", arr), as_array("broadcast_like", like_arr).shape)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of the given shapes broadcast to, by NumPy's rules."""
+    """The shape that arrays of the given shapes broadcast to, by NumPy's rules.
+
+    Parameters
+    ----------
+    *shapes : sequence of int
+        Any number of shapes.
+
+    Returns
+    -------
+    tuple of int
+        The common shape.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not fit.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_shapes((3, 1), (2,))
+    (3, 2)
+    """
     return common_shape([symbolic_shape(shape, "lax.broadcast_shapes") for shape in shapes])
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """New axes of size 1 in front, up to a number of axes."""
+    """Puts axes of size 1 in front, up to a number of axes.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape.
+    rank : int
+        The wanted number of axes; an array that has more is returned as it is.
+
+    Returns
+    -------
+    array
+        Of at least ``rank`` axes.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_to_rank(ct.numpy.array([1, 2]), 3).shape
+    (1, 1, 2)
+    """
     array = as_array("broadcast_to_rank", x)
     rank = check_rank(rank, "lax.broadcast_to_rank")
     return expand_dims(array, range(rank - array.ndim)) if rank > array.ndim else array
@@ -157,14 +256,36 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Placement = None
 ) -> Array:
-    """The elements, in row-major order, under another shape.
+    """Gives the elements, in row-major order, another shape.
 
-    Args:
-        new_sizes: the shape; all sizes are given.
-        dimensions: the order that axes are put into first.
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    new_sizes : sequence of int
+        The shape; every size is given (`cotangent.numpy.reshape` takes -1).
+    dimensions : sequence of int, optional
+        The order that the axes are put into first.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    Raises:
-        ShapeError: the sizes do not have the same product.
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The sizes do not have the same product.
+
+    Examples
+    --------
+    >>> ct.lax.reshape(ct.numpy.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    >>> ct.lax.reshape(ct.numpy.array([[1, 2], [3, 4]]), (4,), (1, 0))
+    Array([1, 3, 2, 4], dtype=int32)
     """
     array = as_array("reshape", operand)
     if dimensions is not None:
@@ -179,9 +300,24 @@ def reshape(
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """The axes from start up to stop made one.
+    """Makes consecutive axes one.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    start_dimension : int
+        The first of the axes; negative ones count from the end.
+    stop_dimension : int, optional
+        The axis behind the last of them; by default the end.
+
+    Returns
+    -------
+    array
+        With one axis in the place of those.
+
+    Examples
+    --------
     >>> ct.lax.collapse(ct.numpy.ones((2, 3, 4)), 0, 2).shape
     (6, 4)
     """
@@ -191,17 +327,54 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
-    """New axes of size 1 at the positions they have in the result."""
+    """Inserts axes of size 1.
+
+    Parameters
+    ----------
+    array : array
+        Of any shape.
+    dimensions : sequence of int
+        The positions of the new axes in the result.
+
+    Returns
+    -------
+    array
+        With as many axes more.
+
+    Examples
+    --------
+    >>> ct.lax.expand_dims(ct.numpy.array([1, 2]), (0, 2)).shape
+    (1, 2, 1)
+    """
     operand = as_array("expand_dims", array)
     rank = check_rank(operand.ndim + len(dimensions), "lax.expand_dims")
     return insert_axes(operand, _axes("expand_dims", dimensions, rank))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
-    """Without some axes of size 1.
+    """Takes away axes of size 1.
 
-    Raises:
-        ValueError: an axis has another size.
+    Parameters
+    ----------
+    array : array
+        Of any shape.
+    dimensions : sequence of int
+        Which axes; all of them have size 1.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Raises
+    ------
+    ValueError
+        An axis has another size.
+
+    Examples
+    --------
+    >>> ct.lax.squeeze(ct.numpy.ones((1, 3, 1)), (0,)).shape
+    (3, 1)
     """
     operand = as_array("squeeze", array)
     axes = _axes("squeeze", dimensions, operand.ndim)
@@ -212,7 +385,31 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
-    """Axes reordered: result axis i is axis ``permutation[i]``."""
+    """Reorders the axes of an array.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    permutation : sequence of int
+        The axis i of the result is the axis ``permutation[i]`` of ``operand``.
+
+    Returns
+    -------
+    array
+        With the same elements.
+
+    Raises
+    ------
+    ValueError
+        ``permutation`` does not name every axis once.
+
+    Examples
+    --------
+    >>> ct.lax.transpose(ct.numpy.array([[1, 2], [3, 4]]), (1, 0))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     array = as_array("transpose", operand)
     order = _integers("transpose", permutation, "the order")
     if sorted(order) != list(range(array.ndim)):
@@ -221,7 +418,25 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
-    """Elements reversed along axes."""
+    """Reverses the elements along axes.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    dimensions : sequence of int
+        The axes; distinct.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+
+    Examples
+    --------
+    >>> ct.lax.rev(ct.numpy.array([1, 2, 3]), (0,))
+    Array([3, 2, 1], dtype=int32)
+    """
     array = as_array("rev", operand)
     return primitives.reverse(array, axes=sorted(_axes("rev", dimensions, array.ndim)))
 
@@ -232,10 +447,35 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 def slice(  # noqa: A001
     operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Array:
-    """The elements from start up to limit in steps, on every axis.
+    """The elements from start up to limit in steps, along every axis.
 
-    Raises:
-        ValueError: not 0 <= start <= limit <= size, or a step below 1.
+    Indices are not counted from the end, and must lie inside; `slice_in_dim` cuts one axis.
+
+    Parameters
+    ----------
+    operand : array
+        Of n axes.
+    start_indices : sequence of int
+        n starts.
+    limit_indices : sequence of int
+        n positions behind the last element.
+    strides : sequence of int, optional
+        n steps, from 1 on; by default 1.
+
+    Returns
+    -------
+    array
+        Of n axes.
+
+    Raises
+    ------
+    ValueError
+        Not ``0 <= start <= limit <= size``, a step below 1, or not n of each.
+
+    Examples
+    --------
+    >>> ct.lax.slice(ct.numpy.arange(8), (1,), (7,), (2,))
+    Array([1, 3, 5], dtype=int32)
     """
     array = as_array("slice", operand)
     start = _integers("slice", start_indices, "the starts")
@@ -265,7 +505,36 @@ def slice(  # noqa: A001
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """A slice of one axis; None is its end, negative positions count from the end."""
+    """Cuts one axis, as Python's slices do.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis.
+    start_index : int or None
+        The first position; None is the start, and negative numbers count from the end.
+    limit_index : int or None
+        The position behind the last; None is the end.
+    stride : int
+        The step, by default 1.
+    axis : int
+        Which axis, by default 0.
+
+    Returns
+    -------
+    array
+        Of as many axes.
+
+    Raises
+    ------
+    ValueError
+        A position lies outside.
+
+    Examples
+    --------
+    >>> ct.lax.slice_in_dim(ct.numpy.arange(5), 1, -1)
+    Array([1, 2, 3], dtype=int32)
+    """
     array = as_array("slice_in_dim", operand)
     axis = normalize_axis(axis, array.ndim, "lax.slice_in_dim")
     if axis in _core.ragged_axes(array):  # whose end is not where the bound is
@@ -281,10 +550,33 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One slice of an axis, at a known position.
+    """One slice of an axis, at a position that is known when the program is captured.
 
-    Raises:
-        IndexError: it is outside.
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis.
+    index : int
+        The position; negative ones count from the end.
+    axis : int
+        Which axis, by default 0.
+    keepdims : bool
+        Whether the axis stays, with size 1 (the default).
+
+    Returns
+    -------
+    array
+        The slice.
+
+    Raises
+    ------
+    IndexError
+        The position is outside.
+
+    Examples
+    --------
+    >>> ct.lax.index_in_dim(ct.numpy.array([[1, 2], [3, 4]]), -1, keepdims=False)
+    Array([3, 4], dtype=int32)
     """
     array = as_array("index_in_dim", operand)
     axis = normalize_axis(axis, array.ndim, "lax.index_in_dim")
@@ -299,10 +591,31 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def split(operand: Any, sizes: Sequence[int | Dim], axis: int = 0) -> list[Array]:
-    """Consecutive pieces of an axis, of the given sizes.
+    """Cuts an axis into consecutive pieces of given sizes.
 
-    Raises:
-        ValueError: they do not add up to the axis.
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis.
+    sizes : sequence of int
+        The sizes of the pieces, which add up to that of the axis. Inside ``mask`` they may be sizes of arrays.
+    axis : int
+        Which axis, by default 0.
+
+    Returns
+    -------
+    list of array
+        The pieces.
+
+    Raises
+    ------
+    ValueError
+        The sizes do not add up to that of the axis, or one is negative.
+
+    Examples
+    --------
+    >>> [piece.tolist() for piece in ct.lax.split(ct.numpy.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
     """
     array = as_array("split", operand)
     axis = normalize_axis(axis, array.ndim, "lax.split")
@@ -339,7 +652,25 @@ def _check_parts(array: Array, axis: int, counts: Sequence[int | Dim]) -> None:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an axis, without it."""
+    """The slices of an axis, without that axis.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape with that axis, which is not ragged.
+    axis : int
+        Which axis, by default 0.
+
+    Returns
+    -------
+    tuple of array
+        As many as the axis is long.
+
+    Examples
+    --------
+    >>> [row.tolist() for row in ct.lax.unstack(ct.numpy.array([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
     array = as_array("unstack", x)
     axis = normalize_axis(axis, array.ndim, "lax.unstack")
     count = exact_size(array, axis, "lax.unstack", "the number of slices depends on its length")
@@ -350,11 +681,33 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
 
 
 def concatenate(operands: Any, dimension: int) -> Array:
-    """Arrays of one dtype joined along an axis; of an array, its slices.
+    """Joins arrays along an axis.
 
-    >>> import cotangent as ct
-    >>> ct.lax.concatenate([ct.numpy.array([1, 2]), ct.numpy.array([3])], 0).tolist()
-    [1, 2, 3]
+    Nothing is promoted; `cotangent.numpy.concatenate` does.
+
+    Parameters
+    ----------
+    operands : sequence of array, or array
+        Arrays of one dtype, whose shapes differ in the joined axis at most; of an array, its slices are joined.
+    dimension : int
+        The axis, from 0 on.
+
+    Returns
+    -------
+    array
+        Of the dtype of the operands.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ in other axes.
+    ValueError
+        There is no array, or no such axis.
+
+    Examples
+    --------
+    >>> ct.lax.concatenate([ct.numpy.array([1, 2]), ct.numpy.array([3])], 0)
+    Array([1, 2, 3], dtype=int32)
     """
     pieces = unstack(operands) if isinstance(operands, Array) else list(operands)
     if not pieces:
@@ -370,7 +723,31 @@ def concatenate(operands: Any, dimension: int) -> Array:
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype along a new axis."""
+    """Joins arrays of one shape along a new axis.
+
+    Parameters
+    ----------
+    operands : sequence of array
+        Of one shape and dtype; at least one.
+    axis : int
+        The position of the new axis in the result, by default 0.
+
+    Returns
+    -------
+    array
+        With one axis more.
+
+    Raises
+    ------
+    ShapeError
+        The shapes are not equal.
+
+    Examples
+    --------
+    >>> ct.lax.stack([ct.numpy.array([1, 2]), ct.numpy.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     pieces = list(operands)
     if not pieces:
         raise ValueError("lax.stack needs at least one array")
@@ -382,7 +759,30 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
-    """The array repeated, a number of times for every axis."""
+    """Repeats an array along its axes.
+
+    Parameters
+    ----------
+    operand : array
+        Of n axes.
+    reps : sequence of int
+        n numbers of repetitions.
+
+    Returns
+    -------
+    array
+        The size of each axis times its number of repetitions.
+
+    Raises
+    ------
+    ValueError
+        There are not as many numbers as axes.
+
+    Examples
+    --------
+    >>> ct.lax.tile(ct.numpy.array([1, 2]), (2,))
+    Array([1, 2, 1, 2], dtype=int32)
+    """
     array, counts = as_array("tile", operand), _integers("tile", reps, "the repetitions")
     if len(counts) != array.ndim:
         raise ValueError(
@@ -397,11 +797,34 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """Padded with a scalar: (low, high, interior) an axis; negative low and high crop.
+    """Puts a number around an array and between its elements.
 
-    >>> import cotangent as ct
-    >>> ct.lax.pad(ct.numpy.array([1, 2]), 0, [(1, 0, 1)]).tolist()
-    [0, 1, 0, 2]
+    Parameters
+    ----------
+    operand : array
+        Of n axes.
+    padding_value : array
+        A scalar of the dtype of ``operand``.
+    padding_config : sequence of (int, int, int)
+        n triples: how many in front, how many behind, and how many between two elements. The first two may be
+        negative, which cuts elements off.
+
+    Returns
+    -------
+    array
+        Of the dtype of ``operand``.
+
+    Raises
+    ------
+    ValueError
+        There are not n triples, or a third number is negative.
+
+    Examples
+    --------
+    >>> ct.lax.pad(ct.numpy.array([1, 2]), 0, [(1, 0, 1)])
+    Array([0, 1, 0, 2], dtype=int32)
+    >>> ct.lax.pad(ct.numpy.array([1, 2, 3]), 0, [(-1, 1, 0)])
+    Array([2, 3, 0], dtype=int32)
     """
     array, value = one_dtype("pad", (operand, padding_value))
     if value.ndim:

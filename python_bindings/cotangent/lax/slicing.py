@@ -53,7 +53,13 @@ _INT64 = np.dtype("int64")
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of the operand, of the indices and of the result belong together, in `gather`."""
+    """Which axes of the operand, of the indices and of the result belong together, in `gather`.
+
+    ``offset_dims`` are the axes of the result that are axes of a slice; ``collapsed_slice_dims`` the axes of the
+    operand that slices, whose size there is 1, are taken without; ``start_index_map`` names the axis of the operand
+    that each number of an index is for; the last two pair axes of the operand and of the indices that are walked
+    along together.
+    """
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -63,7 +69,13 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of the operand, of the indices and of the updates belong together, in the scatters."""
+    """Which axes of the operand, of the indices and of the updates belong together, in the scatters.
+
+    ``update_window_dims`` are the axes of the updates that are axes of a slice; ``inserted_window_dims`` the axes
+    of the operand that updates, whose size there would be 1, lack; ``scatter_dims_to_operand_dims`` names the axis
+    of the operand that each number of an index is for; the last two pair axes of the operand and of the indices
+    that are walked along together.
+    """
 
     update_window_dims: Sequence[int]
     inserted_window_dims: Sequence[int]
@@ -73,7 +85,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of slices that lie outside: moved inside, read as a fill value or not written, or promised away."""
+    """What becomes of slices that lie outside: moved inside, read as a fill value or not written, or promised away.
+
+    ``CLIP`` moves a slice as far as it takes; ``FILL_OR_DROP`` reads a fill value in `gather` and writes nothing in
+    a scatter; ``PROMISE_IN_BOUNDS`` is treated as ``CLIP``.
+    """
 
     CLIP = 0
     FILL_OR_DROP = 1
@@ -81,7 +97,28 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(mode: Any) -> GatherScatterMode:
-        """From a mode, its name, or None for fill or drop."""
+        """The mode of a mode, of its name, or of None, which is ``FILL_OR_DROP``.
+
+        Parameters
+        ----------
+        mode : GatherScatterMode, str or None
+            A name is "clip", "fill", "drop" or "promise_in_bounds".
+
+        Returns
+        -------
+        GatherScatterMode
+            The mode.
+
+        Raises
+        ------
+        ValueError
+            There is no such name.
+
+        Examples
+        --------
+        >>> ct.lax.GatherScatterMode.from_any("clip").name
+        'CLIP'
+        """
         if isinstance(mode, GatherScatterMode):
             return mode
         names = {
@@ -234,17 +271,44 @@ def gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> Array:
-    """Slices of one size at many places.
+    """Slices of one size at many computed places.
 
-    Args:
-        operand: the array.
-        start_indices: integers; the last axis holds where a slice begins, in the axes of ``start_index_map``.
-        dimension_numbers: which axes belong together.
-        slice_sizes: of the slices, an axis of the operand.
-        unique_indices: a promise, which is not needed.
-        indices_are_sorted: a promise, which is not needed.
-        mode: for slices that reach outside: "clip" (the default), "fill" or "promise_in_bounds".
-        fill_value: what slices outside read as with "fill"; by default NaN, the lowest signed, the highest unsigned number.
+    It is what indexing with arrays becomes; ``x[indices]`` and `cotangent.numpy.take` are the friendlier
+    interfaces.
+
+    Parameters
+    ----------
+    operand : array
+        What slices are taken of.
+    start_indices : array of int, shape (..., k)
+        Where each slice begins, in the k axes of ``start_index_map``.
+    dimension_numbers : GatherDimensionNumbers
+        Which axes belong together.
+    slice_sizes : sequence of int
+        The size of a slice along each axis of ``operand``.
+    unique_indices, indices_are_sorted : bool
+        Promises, which are not needed.
+    mode : str, GatherScatterMode or None
+        For slices that reach outside: "clip" (the default), "fill" or "promise_in_bounds".
+    fill_value : scalar, optional
+        What slices outside read as with "fill"; by default NaN, the lowest signed or the highest unsigned number.
+
+    Returns
+    -------
+    array
+        The axes (...) of the indices, with the axes of the slices at ``offset_dims``.
+
+    Raises
+    ------
+    ShapeError
+        Sizes or dimension numbers do not fit.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(), start_index_map=(0,))
+    >>> ct.lax.gather(ct.numpy.arange(5), ct.numpy.array([[0], [3]]), numbers, (2,))
+    Array([[0, 1],
+           [3, 4]], dtype=int32)
     """
     del unique_indices, indices_are_sorted
     x = _core.array(operand)
@@ -325,16 +389,44 @@ def scatter(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Array:
-    """``operand`` with slices at computed places replaced; where places repeat, the last update stays.
+    """Writes slices into an array at many computed places.
 
-    Args:
-        operand: the array.
-        scatter_indices: integers; the last axis holds where a slice begins.
-        updates: the slices, of the operand's dtype.
-        dimension_numbers: which axes belong together.
-        indices_are_sorted: a promise, which is not needed.
-        unique_indices: a promise that no element is written twice.
-        mode: for slices that reach outside: "drop" (the default), "clip" or "promise_in_bounds".
+    Where places repeat, the last update stays. ``x.at[indices].set(values)`` is the friendlier interface.
+
+    Parameters
+    ----------
+    operand : array
+        What is written into; it is not changed.
+    scatter_indices : array of int, shape (..., k)
+        Where each slice begins, in the k axes of ``scatter_dims_to_operand_dims``.
+    updates : array
+        The slices, of the dtype of ``operand``.
+    dimension_numbers : ScatterDimensionNumbers
+        Which axes belong together.
+    indices_are_sorted : bool
+        A promise, which is not needed.
+    unique_indices : bool
+        A promise that no element is written twice.
+    mode : str, GatherScatterMode or None
+        For slices that reach outside: "drop" (the default), "clip" or "promise_in_bounds".
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Raises
+    ------
+    ShapeError
+        Sizes or dimension numbers do not fit.
+    DTypeError
+        The updates have another dtype.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> ct.lax.scatter(ct.numpy.arange(4), ct.numpy.array([[1], [3]]), ct.numpy.array([10, 30]), numbers)
+    Array([ 0, 10,  2, 30], dtype=int32)
     """
     del indices_are_sorted
     return _scatter(
@@ -379,7 +471,34 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Array:
-    """``operand`` with slices at computed places subtracted from; arguments as in `scatter`."""
+    """Subtracts slices from an array at many computed places; where places repeat, all of them.
+
+    Parameters
+    ----------
+    operand : array
+        What is subtracted from; it is not changed.
+    scatter_indices : array of int, shape (..., k)
+        Where each slice begins, as in `scatter`.
+    updates : array
+        The slices, of the dtype of ``operand``.
+    dimension_numbers : ScatterDimensionNumbers
+        Which axes belong together.
+    indices_are_sorted, unique_indices : bool
+        Promises, as in `scatter`.
+    mode : str, GatherScatterMode or None
+        For slices that reach outside, as in `scatter`.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> ct.lax.scatter_sub(ct.numpy.arange(3), ct.numpy.array([[0], [0]]), ct.numpy.array([1, 2]), numbers)
+    Array([-3,  1,  2], dtype=int32)
+    """
     del indices_are_sorted
     negated = primitives.neg(_core.array(updates))
     return _scatter(
@@ -405,17 +524,36 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Array:
-    """``operand`` with a function applied to the elements at computed places, as often as they are named.
+    """Applies a function to the elements at computed places, as often as each is named.
 
-    Args:
-        operand: the array.
-        scatter_indices: integers; the last axis holds where a slice begins.
-        func: from elements to elements; it is given arrays.
-        dimension_numbers: which axes belong together.
-        update_shape: the shape of all slices together.
-        indices_are_sorted: a promise, which is not needed.
-        unique_indices: a promise that no element is written twice.
-        mode: for slices that reach outside, as in `scatter`.
+    Parameters
+    ----------
+    operand : array
+        Where the elements are; it is not changed.
+    scatter_indices : array of int, shape (..., k)
+        Where each slice begins, as in `scatter`.
+    func : callable
+        From elements to elements: it is given arrays and must treat their elements one by one.
+    dimension_numbers : ScatterDimensionNumbers
+        Which axes belong together.
+    update_shape : sequence of int
+        The shape that updates of all slices together would have.
+    indices_are_sorted, unique_indices : bool
+        Promises, as in `scatter`.
+    mode : str, GatherScatterMode or None
+        For slices that reach outside, as in `scatter`.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> places = ct.numpy.array([[1], [1], [2]])
+    >>> ct.lax.scatter_apply(ct.numpy.arange(4), places, lambda x: 10 * x, numbers, update_shape=(3,))
+    Array([  0, 100,  20,   3], dtype=int32)
     """
     x = _core.array(operand)
     shaped = _core.full(tuple(update_shape), 0, x.dtype)
@@ -439,12 +577,32 @@ def scatter_apply(
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
-    """The slices of ``src`` at positions along some axes, modulo their sizes: one for each element of the index vectors.
+    """The slices of an array at positions along some axes, one for each element of the index vectors.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    src : array
+        What slices are taken of.
+    idxs : sequence of array of int, shape (n,)
+        One vector of positions for each of ``axes``; positions count modulo the size of their axis.
+    axes : sequence of int
+        The axes that are indexed.
+
+    Returns
+    -------
+    array, shape (n, ...)
+        The other axes of ``src`` follow.
+
+    Raises
+    ------
+    ShapeError
+        An index has not one axis.
+
+    Examples
+    --------
     >>> x = ct.numpy.arange(6).reshape(2, 3)
-    >>> ct.lax.index_take(x, (ct.numpy.array([0, 1]), ct.numpy.array([2, -3])), (0, 1)).tolist()
-    [2, 3]
+    >>> ct.lax.index_take(x, (ct.numpy.array([0, 1]), ct.numpy.array([2, -3])), (0, 1))
+    Array([2, 3], dtype=int32)
     """
     x = _core.array(src)
     places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in axes]

@@ -21,13 +21,57 @@ Initializer = Callable[..., Array]
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placement = None) -> Array:
-    """Zeros."""
+    """Weights that are 0.
+
+    Parameters
+    ----------
+    key : key
+        Not looked at.
+    shape : sequence of int
+        The shape of the weights.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.nn.initializers.zeros(ct.random.key(0), (2,))
+    Array([0., 0.], dtype=float32)
+    """
     del key
     return creation.zeros(shape, dtype)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placement = None) -> Array:
-    """Ones."""
+    """Weights that are 1.
+
+    Parameters
+    ----------
+    key : key
+        Not looked at.
+    shape : sequence of int
+        The shape of the weights.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Ones.
+
+    Examples
+    --------
+    >>> ct.nn.initializers.ones(ct.random.key(0), (2,))
+    Array([1., 1.], dtype=float32)
+    """
     del key
     return creation.ones(shape, dtype)
 
@@ -39,7 +83,25 @@ def _check_dtype(dtype: Any) -> None:
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """Copies of a number."""
+    """Weights that are copies of a value.
+
+    Parameters
+    ----------
+    value : array
+        Broadcast to the shape of the weights.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> ct.nn.initializers.constant(0.5)(ct.random.key(0), (2,))
+    Array([0.5, 0.5], dtype=float32, weak_type=True)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -93,14 +155,45 @@ def variance_scaling(
 ) -> Initializer:
     """Weights of variance ``scale / n``, n the number of inputs, of outputs, or their mean.
 
-    Args:
-        scale: the factor.
-        mode: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` or ``"fan_geo_avg"`` (their geometric mean).
-        distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
-        in_axis: axes of inputs.
-        out_axis: axes of outputs.
-        batch_axis: axes that are neither; the remaining axes count for both.
-        dtype: of the weights.
+    Axes that are none of inputs, outputs and batch belong to a convolution's window, and count for both.
+
+    Parameters
+    ----------
+    scale : float
+        The factor.
+    mode : str
+        "fan_in", "fan_out", "fan_avg" or "fan_geo_avg" (their geometric mean): what n is.
+    distribution : str
+        "truncated_normal" (cut at two standard deviations), "normal" or "uniform".
+    in_axis : int or sequence of int
+        Axes of inputs, by default the last but one.
+    out_axis : int or sequence of int
+        Axes of outputs, by default the last.
+    batch_axis : sequence of int
+        Axes that are neither.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Raises
+    ------
+    ValueError
+        The mode or the distribution is unknown.
+
+    References
+    ----------
+    Kaiming He, Xiangyu Zhang, Shaoqing Ren and Jian Sun, "Delving deep into rectifiers: surpassing human-level
+    performance on ImageNet classification", 2015.
+
+    Examples
+    --------
+    >>> init = ct.nn.initializers.variance_scaling(2.0, "fan_in", "normal")
+    >>> round(float(init(ct.random.key(0), (200, 300)).var()), 3)
+    0.01
     """
     if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
         raise ValueError(
@@ -191,7 +284,34 @@ he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's no
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """Matrices with orthonormal columns (or rows, where there are more columns), times ``scale``."""
+    """Matrices with orthonormal columns (or rows, where there are more columns), times a factor.
+
+    Parameters
+    ----------
+    scale : float
+        The factor.
+    column_axis : int
+        The axis of columns, by default the last; the others together are the rows.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``, for shapes of at least two axes.
+
+    References
+    ----------
+    Andrew M. Saxe, James L. McClelland and Surya Ganguli, "Exact solutions to the nonlinear dynamics of learning in
+    deep linear neural networks", 2013.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.orthogonal()(ct.random.key(0), (3, 2))
+    >>> ct.numpy.abs(w.T @ w).round(3)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -213,7 +333,33 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """Convolution weights that are an orthogonal matrix at the centre and 0 elsewhere; shapes of three to five axes."""
+    """Weights of convolutions that are an orthogonal matrix at the centre and 0 elsewhere.
+
+    Parameters
+    ----------
+    scale : float
+        The factor.
+    column_axis : int
+        The axis of columns, by default the last.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``, for shapes of three to five axes with at least as many outputs as inputs.
+
+    References
+    ----------
+    Lechao Xiao and others, "Dynamical isometry and a mean field theory of CNNs: how to train 10,000-layer vanilla
+    convolutional neural networks", 2018.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.delta_orthogonal()(ct.random.key(0), (3, 2, 2))
+    >>> (w * w).sum((1, 2)).round(3)
+    Array([0., 2., 0.], dtype=float32)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:

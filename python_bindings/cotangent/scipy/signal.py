@@ -92,15 +92,31 @@ def _direct(a: Array, b: Array, mode: str) -> Array:
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The convolution of two arrays with the same number of axes.
 
-    Args:
-        in1: the first array.
-        in2: the second array.
-        mode: "full", "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
-        method: "auto" and "direct" sum products, "fft" goes through Fourier transforms.
-        precision: checked only; products always have that of their dtype.
+    Parameters
+    ----------
+    in1, in2 : array
+        With as many axes; several dtypes are promoted.
+    mode : str
+        "full" (the default), "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
+    method : str
+        "auto" and "direct" sum products, "fft" goes through Fourier transforms.
+    precision : optional
+        Checked only: products always have that of their dtype.
 
-    Raises:
-        ValueError: for an unknown mode or method, or operands that do not fit.
+    Returns
+    -------
+    array
+        With as many axes.
+
+    Raises
+    ------
+    ValueError
+        The mode or method is unknown, or the operands do not fit.
+
+    Examples
+    --------
+    >>> ct.scipy.signal.convolve(ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([1.0, 10.0]))
+    Array([ 1., 12., 23., 30.], dtype=float32)
     """
     check_precision(precision)
     if method == "fft":
@@ -114,7 +130,34 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The cross-correlation: the convolution with the second array reversed and conjugated. See `convolve`."""
+    """The cross-correlation of two arrays: the convolution with the second one reversed and conjugated.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        With as many axes; several dtypes are promoted.
+    mode : str
+        "full" (the default), "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
+    method : str
+        "auto" and "direct" sum products, "fft" goes through Fourier transforms.
+    precision : optional
+        Checked only: products always have that of their dtype.
+
+    Returns
+    -------
+    array
+        With as many axes.
+
+    Raises
+    ------
+    ValueError
+        The mode or method is unknown, or the operands do not fit.
+
+    Examples
+    --------
+    >>> ct.scipy.signal.correlate(ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([1.0, 10.0]))
+    Array([10., 21., 32.,  3.], dtype=float32)
+    """
     second = cnp.asarray(in2)
     return convolve(in1, cnp.flip(cnp.conj(second)), mode, method, precision)
 
@@ -127,7 +170,39 @@ def _boundary(name: str, boundary: str, fillvalue: float) -> None:
 def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None
 ) -> Array:
-    """The convolution of two matrices. See `convolve`."""
+    """The convolution of two matrices.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        With two axes; several dtypes are promoted.
+    mode : str
+        "full" (the default), "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
+    boundary : str
+        Only "fill": what lies outside has one value.
+    fillvalue : float
+        Only 0.
+    precision : optional
+        Checked only: products always have that of their dtype.
+
+    Returns
+    -------
+    array
+        With two axes.
+
+    Raises
+    ------
+    ValueError
+        The mode is unknown, or an operand has not two axes.
+    NotImplementedError
+        Another boundary is asked for.
+
+    Examples
+    --------
+    >>> ct.scipy.signal.convolve2d(ct.numpy.array([[1.0, 2.0]]), ct.numpy.array([[1.0], [10.0]]))
+    Array([[ 1.,  2.],
+           [10., 20.]], dtype=float32)
+    """
     _boundary("convolve2d", boundary, fillvalue)
     if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
         raise ValueError("convolve2d: both operands must have two axes")
@@ -137,7 +212,39 @@ def convolve2d(
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None
 ) -> Array:
-    """The cross-correlation of two matrices. See `convolve`."""
+    """The cross-correlation of two matrices.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        With two axes; several dtypes are promoted.
+    mode : str
+        "full" (the default), "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
+    boundary : str
+        Only "fill": what lies outside has one value.
+    fillvalue : float
+        Only 0.
+    precision : optional
+        Checked only: products always have that of their dtype.
+
+    Returns
+    -------
+    array
+        With two axes.
+
+    Raises
+    ------
+    ValueError
+        The mode is unknown, or an operand has not two axes.
+    NotImplementedError
+        Another boundary is asked for.
+
+    Examples
+    --------
+    >>> ct.scipy.signal.correlate2d(ct.numpy.array([[1.0, 2.0]]), ct.numpy.array([[1.0], [10.0]]))
+    Array([[10., 20.],
+           [ 1.,  2.]], dtype=float32)
+    """
     _boundary("correlate2d", boundary, fillvalue)
     if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
         raise ValueError("correlate2d: both operands must have two axes")
@@ -174,7 +281,32 @@ def _ragged_correlation(x: Array, y: Array, mode: str) -> Array:
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
-    """The convolution by Fourier transforms, along some axes; the others are broadcast. See `convolve`."""
+    """The convolution of two arrays by Fourier transforms, along some axes.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        With as many axes; several dtypes are promoted.
+    mode : str
+        "full" (the default), "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
+    axes : int or sequence of int, optional
+        The axes, by default all; the others are broadcast.
+
+    Returns
+    -------
+    array
+        With as many axes; floating or complex.
+
+    Raises
+    ------
+    ValueError
+        The mode or method is unknown, or the operands do not fit.
+
+    Examples
+    --------
+    >>> ct.scipy.signal.fftconvolve(ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([1.0, 10.0])).round(3)
+    Array([ 1., 12., 23., 30.], dtype=float32)
+    """
     a, b = _pair("fftconvolve", in1, in2, mode)
     chosen = range(a.ndim) if axes is None else [axis % a.ndim for axis in ([axes] if isinstance(axes, int) else axes)]
     if any(axis in chosen for z in (a, b) for axis in _core.ragged_axes(z)):
@@ -202,10 +334,35 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
 
 
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Array:  # noqa: A002
-    """Data less its mean ("constant") or its line of least squares ("linear"), for each segment between breakpoints.
+    """Subtracts the mean or the line of least squares along an axis, for each segment between breakpoints.
 
-    Raises:
-        ValueError: for an unknown type, or a breakpoint outside of the data.
+    Parameters
+    ----------
+    data : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int
+        The axis, by default the last.
+    type : str
+        "linear" (the default) or "constant", which does not look at the breakpoints.
+    bp : int or sequence of int
+        The positions at which segments begin.
+    overwrite_data : None
+        Must not be given.
+
+    Returns
+    -------
+    array
+        Of the shape of ``data``.
+
+    Raises
+    ------
+    ValueError
+        The type is unknown, or a breakpoint lies outside of the data.
+
+    Examples
+    --------
+    >>> ct.scipy.signal.detrend(ct.numpy.array([1.0, 2.0, 4.0, 5.0])).round(3)
+    Array([ 0.1, -0.3,  0.3, -0.1], dtype=float32)
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data has no meaning for immutable arrays")
@@ -394,9 +551,58 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Array, Array, Array]:
-    """The short-time Fourier transform: frequencies, times, and the spectra of overlapping segments.
+    """The short-time Fourier transform: the spectra of overlapping segments of a signal.
 
-    The last axis of the spectra is the time; the axis of the frequencies takes the place of the signal's.
+    Parameters
+    ----------
+    x : array
+        The signal, real or complex.
+    fs : float
+        How many samples there are in a unit of time, by default 1.
+    window : str, tuple or array
+        The name of a window, a name with parameters, or its samples; by default "hann".
+    nperseg : int
+        The number of samples in a segment, by default 256; of a named window at most the length of the signal.
+    noverlap : int, optional
+        How many samples neighbouring segments share, by default half.
+    nfft : int, optional
+        The length of the transform, at least ``nperseg``; by default that.
+    detrend : str, callable or False
+        What is subtracted from each segment: "constant" for its mean, "linear" for its line of least squares, what
+        a function leaves, or nothing.
+    return_onesided : bool
+        Whether of real signals only the frequencies from 0 on are returned (the default).
+    boundary : str or None
+        How the signal goes on at both ends: "zeros" (the default), "even", "odd", "constant", or None for not at
+        all.
+    padded : bool
+        Whether zeros are put behind it, so that all of it is in segments.
+    axis : int
+        The axis of time, by default the last.
+
+    Returns
+    -------
+    frequencies : array
+        Those of the spectra, in units of ``fs``.
+    times : array
+        Those of the segments' centres.
+    spectra : array
+        The frequencies in the place of ``axis``, the segments along the last axis.
+
+    Raises
+    ------
+    ValueError
+        The sizes do not fit, or a name is unknown.
+
+    References
+    ----------
+    Jont B. Allen and Lawrence R. Rabiner, "A unified approach to short-time Fourier analysis and synthesis", 1977.
+
+    Examples
+    --------
+    >>> f, t, z = ct.scipy.signal.stft(ct.numpy.array([1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0]), nperseg=4)
+    >>> f.tolist(), t.tolist(), ct.numpy.abs(z[1]).round(3).tolist()
+    ([0.0, 0.25, 0.5], [0.0, 2.0, 4.0, 6.0, 8.0], [0.5, 0.5, 0.5, 0.5, 0.0])
     """
     frequencies, times, z = _spectra(
         "stft",
@@ -450,7 +656,59 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The cross power spectral density by Welch's method: frequencies and the density (``y=None``: of ``x`` with itself)."""
+    """The cross power spectral density of two signals by Welch's method.
+
+    Parameters
+    ----------
+    x : array
+        The first signal, real or complex.
+    y : array or None
+        The second signal; None for ``x`` itself. The shorter one is padded with zeros.
+    fs : float
+        How many samples there are in a unit of time, by default 1.
+    window : str, tuple or array
+        The name of a window, a name with parameters, or its samples; by default "hann".
+    nperseg : int, optional
+        The number of samples in a segment, by default 256, or that of the window.
+    noverlap : int, optional
+        How many samples neighbouring segments share, by default half.
+    nfft : int, optional
+        The length of the transform, at least ``nperseg``; by default that.
+    detrend : str, callable or False
+        What is subtracted from each segment: "constant" for its mean, "linear" for its line of least squares, what
+        a function leaves, or nothing.
+    return_onesided : bool
+        Whether of real signals only the frequencies from 0 on are returned (the default).
+    scaling : str
+        "density" (the default), by unit of frequency, or "spectrum".
+    axis : int
+        The axis of time, by default the last.
+    average : str
+        How segments are averaged: "mean" (the default) or "median", less its bias.
+
+    Returns
+    -------
+    frequencies : array
+        Those of the spectra, in units of ``fs``.
+    density : array
+        The frequencies in the place of ``axis``.
+
+    Raises
+    ------
+    ValueError
+        The sizes do not fit, or a name is unknown.
+
+    References
+    ----------
+    Peter D. Welch, "The use of fast Fourier transform for the estimation of power spectra", 1967.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0])
+    >>> f, density = ct.scipy.signal.csd(x, 2 * x, nperseg=4)
+    >>> f.tolist(), density.real.round(3).tolist()
+    ([0.0, 0.25, 0.5], [1.3329999446868896, 2.6670000553131104, 1.3329999446868896])
+    """
     spectra = _spectra("csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd")
     return _averaged("csd", spectra, average, axis)
 
@@ -468,7 +726,56 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The power spectral density by Welch's method (Welch, 1967): frequencies and the density."""
+    """The power spectral density of a signal by Welch's method.
+
+    Parameters
+    ----------
+    x : array
+        The signal, real or complex.
+    fs : float
+        How many samples there are in a unit of time, by default 1.
+    window : str, tuple or array
+        The name of a window, a name with parameters, or its samples; by default "hann".
+    nperseg : int, optional
+        The number of samples in a segment, by default 256, or that of the window.
+    noverlap : int, optional
+        How many samples neighbouring segments share, by default half.
+    nfft : int, optional
+        The length of the transform, at least ``nperseg``; by default that.
+    detrend : str, callable or False
+        What is subtracted from each segment: "constant" for its mean, "linear" for its line of least squares, what
+        a function leaves, or nothing.
+    return_onesided : bool
+        Whether of real signals only the frequencies from 0 on are returned (the default).
+    scaling : str
+        "density" (the default), by unit of frequency, or "spectrum".
+    axis : int
+        The axis of time, by default the last.
+    average : str
+        How segments are averaged: "mean" (the default) or "median", less its bias.
+
+    Returns
+    -------
+    frequencies : array
+        Those of the spectra, in units of ``fs``.
+    density : array
+        Real; the frequencies in the place of ``axis``.
+
+    Raises
+    ------
+    ValueError
+        The sizes do not fit, or a name is unknown.
+
+    References
+    ----------
+    Peter D. Welch, "The use of fast Fourier transform for the estimation of power spectra", 1967.
+
+    Examples
+    --------
+    >>> f, density = ct.scipy.signal.welch(ct.numpy.array([1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0]), nperseg=4)
+    >>> f.tolist(), density.round(3).tolist()
+    ([0.0, 0.25, 0.5], [0.6669999957084656, 1.3329999446868896, 0.6669999957084656])
+    """
     spectra = _spectra(
         "welch", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
     )
@@ -488,10 +795,52 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Array, Array]:
-    """The inverse of `stft` by weighted overlap and addition: times and the signal.
+    """The inverse of `stft`, by weighted overlap and addition.
 
-    Raises:
-        ValueError: the segments' sizes do not fit the spectra.
+    Parameters
+    ----------
+    Zxx : array
+        The spectra of segments.
+    fs : float
+        How many samples there are in a unit of time, by default 1.
+    window : str, tuple or array
+        The name of a window, a name with parameters, or its samples; by default "hann".
+    nperseg : int, optional
+        The number of samples in a segment; by default from the number of frequencies.
+    noverlap : int, optional
+        How many samples neighbouring segments share, by default half.
+    nfft : int, optional
+        The length of the transform, at least ``nperseg``; by default that.
+    input_onesided : bool
+        Whether the spectra have only the frequencies from 0 on (the default), of real signals.
+    boundary : bool
+        Whether the signal went on at both ends, so that the ends are cut off.
+    time_axis : int
+        The axis of the segments, by default the last.
+    freq_axis : int
+        The axis of the frequencies, by default the last but one.
+
+    Returns
+    -------
+    times : array
+        Those of the samples.
+    signal : array
+        Real for spectra of one side.
+
+    Raises
+    ------
+    ValueError
+        The segments' sizes do not fit the spectra.
+
+    References
+    ----------
+    Daniel W. Griffin and Jae S. Lim, "Signal estimation from modified short-time Fourier transform", 1984.
+
+    Examples
+    --------
+    >>> _, _, z = ct.scipy.signal.stft(ct.numpy.arange(8.0), nperseg=4)
+    >>> ct.scipy.signal.istft(z, nperseg=4)[1].round(3)
+    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
     """
     _check_rate(fs, "istft")
     (z,) = _core.promote([Zxx], inexact=True)

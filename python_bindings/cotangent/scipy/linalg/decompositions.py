@@ -37,13 +37,36 @@ __all__ = [
 
 @matrices()
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The triangular factor of Hermitian positive definite matrices: upper, R^H R, or lower, L L^H.
+    """The triangular factor of Hermitian positive definite matrices: upper, ``R^H R``, or lower, ``L L^H``.
 
-    Args:
-        a: matrices [..., n, n].
-        lower: which triangle is read, and which the factor is.
-        overwrite_a: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Hermitian, positive definite; else the result is NaN.
+    lower : bool
+        Which triangle is read, and which the factor is; by default the upper one.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The factor.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 4.2.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.cholesky(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 1.],
+           [0., 2.]], dtype=float32)
     """
     del overwrite_a, check_finite
     check_square(a, "cholesky")
@@ -59,7 +82,40 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Array | tuple[Array, Array, Array]:
-    """The factors of ``a = U diag(s) V^H``: (U, s, V^H), or s alone; see `cotangent.numpy.linalg.svd`."""
+    """The singular values of matrices, and their singular vectors; see `cotangent.numpy.linalg.svd`.
+
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    full_matrices : bool
+        Whether U and V are square (the default).
+    compute_uv : bool
+        Whether U and V are wanted (the default).
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+    lapack_driver : str
+        "gesdd" or "gesvd": ways to the same result, of which there is one here.
+
+    Returns
+    -------
+    (U, s, V^H), or s
+        ``a = U diag(s) V^H``; the singular values descend.
+
+    Raises
+    ------
+    ValueError
+        There is no such driver.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 8.6.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.svd(ct.numpy.array([[3.0, 0.0], [4.0, 5.0]]), compute_uv=False).round(4)
+    Array([6.7082, 2.2361], dtype=float32)
+    """
     del overwrite_a, check_finite
     if lapack_driver not in ("gesdd", "gesvd"):
         raise ValueError(f"svd: lapack_driver must be 'gesdd' or 'gesvd'; got {lapack_driver!r}")
@@ -71,13 +127,31 @@ def svd(
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
-    """The factors of ``a = P L U``: (P, L, U), or with ``permute_l`` (P L, U).
+    """The factors of ``a = P L U``, by elimination with partial pivoting.
 
-    Args:
-        a: matrices [..., m, n].
-        permute_l: whether P and L are wanted as their product.
-        overwrite_a: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    permute_l : bool
+        Whether P and L are wanted as their product.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    (P, L, U), or (P L, U)
+        P is a permutation, the diagonal of L is 1.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.4.
+
+    Examples
+    --------
+    >>> p, l, u = ct.scipy.linalg.lu(ct.numpy.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> l.tolist(), u.tolist()
+    ([[1.0, 0.0], [0.25, 1.0]], [[4.0, 4.0], [0.0, 1.0]])
     """
     del overwrite_a, check_finite
     check_matrix(a, "lu")
@@ -102,18 +176,41 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """The factors of ``a = Q R``: (Q, R), with ``pivoting`` and the order of columns; mode "r": without Q.
+    """The factors of ``a = Q R``, Q with orthonormal columns and R upper triangular.
 
-    Args:
-        a: matrices [..., m, n].
-        overwrite_a: ignored.
-        lwork: ignored.
-        mode: "full", "economic" or "r".
-        pivoting: whether columns are reordered so that the diagonal of R descends.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    overwrite_a, lwork : optional
+        Accepted for SciPy's signature: nothing is overwritten.
+    mode : str
+        "full" (the default), "economic" for a Q of min(m, n) columns, or "r" for R without Q.
+    pivoting : bool
+        Whether columns are reordered so that the magnitudes on the diagonal of R descend.
+    check_finite : bool
+        Accepted for SciPy's signature: NaN is computed with.
 
-    Raises:
-        ValueError: the mode is none of these.
+    Returns
+    -------
+    (Q, R), (R,), or with the order
+        With ``pivoting`` the order of the columns is last.
+
+    Raises
+    ------
+    ValueError
+        The mode is none of these.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 5.2.
+
+    Examples
+    --------
+    >>> (r,) = ct.scipy.linalg.qr(ct.numpy.array([[3.0, 1.0], [4.0, 2.0]]), mode="r")
+    >>> ct.numpy.abs(r).round(4)
+    Array([[5. , 2.2],
+           [0. , 0.4]], dtype=float32)
     """
     del overwrite_a, lwork, check_finite
     check_matrix(a, "qr")
@@ -133,19 +230,42 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, ...]:
-    """``c Q`` (mode "right") or ``Q c`` ("left") with the Q of ``a = Q R``; then R, and with ``pivoting`` the order.
+    """The product with the Q of ``a = Q R``: ``c Q`` or ``Q c``.
 
-    Args:
-        a: matrices [..., m, n].
-        c: [..., p, m] or a vector [m]; for "left" [..., min(m, n), p] or a vector.
-        mode: on which side ``c`` stands.
-        pivoting: whether columns are reordered.
-        conjugate: whether Q is conjugated.
-        overwrite_a: ignored.
-        overwrite_c: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    c : array, shape (..., p, m) or (m,)
+        For "left" (..., min(m, n), p) or (min(m, n),).
+    mode : str
+        "right" (the default) for ``c Q``, "left" for ``Q c``.
+    pivoting : bool
+        Whether columns of ``a`` are reordered.
+    conjugate : bool
+        Whether Q is conjugated.
+    overwrite_a, overwrite_c : bool
+        Accepted for SciPy's signature: nothing is overwritten.
 
-    Raises:
-        ValueError: the mode or the shapes do not fit.
+    Returns
+    -------
+    (product, R), or (product, R, order)
+        With ``pivoting`` the order of the columns.
+
+    Raises
+    ------
+    ValueError
+        The mode is unknown, or the shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 5.2.
+
+    Examples
+    --------
+    >>> product, r = ct.scipy.linalg.qr_multiply(ct.numpy.array([[3.0, 1.0], [4.0, 2.0]]), ct.numpy.array([5.0, 0.0]))
+    >>> ct.numpy.abs(product).round(4)
+    Array([3., 4.], dtype=float32)
     """
     del overwrite_a, overwrite_c
     if mode not in ("right", "left"):
@@ -181,22 +301,48 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Array | tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices, or of pairs of them.
+    """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, or of pairs of them.
 
-    Args:
-        a: Hermitian matrices [..., n, n].
-        b: Hermitian positive definite matrices, or None for the identity.
-        lower: ignored: the Hermitian part of ``a`` is taken.
-        eigvals_only: whether eigenvectors are not wanted.
-        overwrite_a: ignored.
-        overwrite_b: ignored.
-        turbo: ignored.
-        eigvals: only None.
-        type: with ``b``: 1 for a v = w b v, 2 for a b v = w v, 3 for b a v = w v.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Hermitian.
+    b : array, shape (..., n, n), optional
+        Hermitian, positive definite; by default the identity.
+    lower : bool
+        Accepted for SciPy's signature: the Hermitian part of ``a`` is taken.
+    eigvals_only : bool
+        Whether eigenvectors are not wanted.
+    overwrite_a, overwrite_b, turbo : bool
+        Accepted for SciPy's signature: nothing is overwritten.
+    eigvals : None
+        Must not be given.
+    type : int
+        With ``b``: 1 (the default) for a v = w b v, 2 for a b v = w v, 3 for b a v = w v.
+    check_finite : bool
+        Accepted for SciPy's signature: NaN is computed with.
 
-    Raises:
-        NotImplementedError: ``eigvals`` is given. ValueError: there is no such type.
+    Returns
+    -------
+    (w, v), or w
+        The eigenvalues (..., n), real; the eigenvectors (..., n, n) as columns.
+
+    Raises
+    ------
+    NotImplementedError
+        ``eigvals`` is given.
+    ValueError
+        There is no such type.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, sections 8.3 and 8.7.
+
+    Examples
+    --------
+    >>> w, v = ct.scipy.linalg.eigh(ct.numpy.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> w.round(4)
+    Array([1., 3.], dtype=float32)
     """
     del lower, overwrite_a, overwrite_b, turbo, check_finite
     if eigvals is not None:
@@ -230,19 +376,46 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Any = None,
 ) -> Array | tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices with one diagonal beside the main one.
+    """The eigenvalues, ascending, and eigenvectors of a Hermitian matrix with one diagonal beside the main one.
 
-    Args:
-        d: the main diagonal [n].
-        e: the diagonal above it [n - 1]; that below holds the conjugates.
-        eigvals_only: whether eigenvectors are not wanted.
-        select: "a" for all, "i" for those with index in ``select_range``, both ends included.
-        select_range: the indices.
-        tol: ignored.
-        key: ignored.
+    Parameters
+    ----------
+    d : array, shape (n,)
+        The main diagonal; real.
+    e : array, shape (n - 1,)
+        The diagonal above it; that below holds the conjugates.
+    eigvals_only : bool
+        Whether eigenvectors are not wanted.
+    select : str
+        "a" for all (the default), "i" for those with index in ``select_range``.
+    select_range : (int, int), optional
+        The first and the last index.
+    tol, key : optional
+        Accepted for compatibility; not looked at.
 
-    Raises:
-        NotImplementedError: eigenvalues are selected by value. ValueError: the selection makes no sense.
+    Returns
+    -------
+    (w, v), or w
+        The eigenvalues (n,), the eigenvectors (n, n) as columns.
+
+    Raises
+    ------
+    NotImplementedError
+        Eigenvalues are selected by value.
+    ValueError
+        The selection makes no sense.
+    TypeError
+        The diagonals have two dtypes.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 8.4.
+
+    Examples
+    --------
+    >>> d, e = ct.numpy.array([2.0, 2.0]), ct.numpy.array([1.0])
+    >>> ct.scipy.linalg.eigh_tridiagonal(d, e, eigvals_only=True).round(4)
+    Array([1., 3.], dtype=float32)
     """
     del tol, key
     main, beside = _core.array(d), _core.array(e)
@@ -274,7 +447,38 @@ def eigh_tridiagonal(
 def hessenberg(
     a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array | tuple[Array, Array]:
-    """The H of ``a = Q H Q^H`` without elements below its first lower diagonal; with ``calc_q`` also the unitary Q."""
+    """The H of ``a = Q H Q^H``, without elements below its first lower diagonal.
+
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Numbers.
+    calc_q : bool
+        Whether the unitary Q is wanted, too.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    H, or (H, Q)
+        Matrices of the shape of ``a``.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 7.4.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.hessenberg(ct.numpy.array([[1.0, 2.0, 0.0], [3.0, 4.0, 1.0], [4.0, 0.0, 5.0]])).round(4)
+    Array([[ 1.  , -1.2 , -1.6 ],
+           [-5.  ,  5.12, -0.84],
+           [ 0.  ,  0.16,  3.88]], dtype=float32)
+    """
     del overwrite_a, check_finite
     check_square(a, "hessenberg")
     packed, taus = lax_linalg.hessenberg(a)
@@ -293,14 +497,39 @@ def hessenberg(
 
 
 def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
-    """The factors of ``a = Z T Z^H``, Z unitary and T upper triangular but for 2 x 2 blocks of real matrices: (T, Z).
+    """The factors of ``a = Z T Z^H``, Z unitary and T upper triangular but for 2 x 2 blocks of real matrices.
 
-    Args:
-        a: matrices [..., n, n].
-        output: "real", or "complex" for a T without blocks.
+    There are no derivatives.
 
-    Raises:
-        ValueError: ``output`` is neither.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Numbers.
+    output : str
+        "real" (the default), or "complex" for a T without blocks.
+
+    Returns
+    -------
+    (T, Z)
+        Matrices of the shape of ``a``.
+
+    Raises
+    ------
+    ValueError
+        ``output`` is neither.
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 7.4.
+
+    Examples
+    --------
+    >>> t, z = ct.scipy.linalg.schur(ct.numpy.array([[1.0, 2.0], [3.0, 2.0]]))
+    >>> (z @ t @ z.T).round(4)
+    Array([[1., 2.],
+           [3., 2.]], dtype=float32)
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: output must be 'real' or 'complex'; got {output!r}")
@@ -313,10 +542,32 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur form from a real one: T without 2 x 2 blocks, and its Z.
 
-    Args:
-        T: the first result of `schur`, [..., n, n].
-        Z: the second.
-        check_finite: ignored.
+    Parameters
+    ----------
+    T, Z : array, shape (..., n, n)
+        The results of `schur`.
+    check_finite : bool
+        Accepted for SciPy's signature: NaN is computed with.
+
+    Returns
+    -------
+    (T, Z)
+        Complex, of the same shapes.
+
+    Raises
+    ------
+    ValueError
+        The matrices are not of one size.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 7.4.
+
+    Examples
+    --------
+    >>> t, z = ct.scipy.linalg.schur(ct.numpy.array([[0.0, 2.0], [-2.0, 0.0]]))
+    >>> ct.numpy.sort(ct.numpy.diagonal(ct.scipy.linalg.rsf2csf(t, z)[0]).imag).round(4)
+    Array([-2.,  2.], dtype=float32)
     """
     del check_finite
     t, z = to_complex(_core.promote([T], inexact=True)[0]), to_complex(_core.promote([Z], inexact=True)[0])
@@ -400,20 +651,40 @@ def _unitary_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[
 def polar(
     a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
 ) -> tuple[Array, Array]:
-    """The factors of ``a = U P`` (side "right") or ``a = P U``: U with orthonormal columns or rows, P Hermitian.
+    """The factors of ``a = U P`` or ``a = P U``: U with orthonormal columns or rows, P Hermitian.
 
-    Args:
-        a: matrices [..., m, n].
-        side: on which side of U P stands.
-        method: "qdwh" or "svd"; singular vectors are used for both.
-        eps: ignored.
-        max_iterations: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    side : str
+        On which side of U P stands: "right" (the default) or "left".
+    method : str
+        "qdwh" or "svd"; singular vectors are used for both.
+    eps, max_iterations : optional
+        Accepted for JAX's signature: nothing is iterated.
 
-    Returns:
-        U and P, positive semidefinite.
+    Returns
+    -------
+    U : array, shape (..., m, n)
+        The nearest matrix with orthonormal columns or rows.
+    P : array
+        Positive semidefinite.
 
-    Raises:
-        ValueError: ``side`` or ``method`` is none of these.
+    Raises
+    ------
+    ValueError
+        ``side`` or ``method`` is none of these.
+
+    References
+    ----------
+    Nicholas J. Higham, "Functions of Matrices", 2008, chapter 8.
+
+    Examples
+    --------
+    >>> u, p = ct.scipy.linalg.polar(ct.numpy.array([[0.0, -2.0], [3.0, 0.0]]))
+    >>> (u + 0.0).round(4).tolist(), (p + 0.0).round(4).tolist()
+    ([[0.0, -1.0], [1.0, 0.0]], [[3.0, 0.0], [0.0, 2.0]])
     """
     del eps, max_iterations
     check_matrix(a, "polar")

@@ -64,14 +64,28 @@ def _sloped(x: Array, shape: tuple[int, int], slope: int, offset: int) -> Array:
 
 
 def block_diag(*arrs: Any) -> Array:
-    """The matrix with the given matrices on its diagonal and 0 elsewhere; vectors are rows, scalars 1 x 1.
+    """The matrix with the given matrices on its diagonal and 0 elsewhere.
 
-    Raises:
-        ValueError: an argument has more than two axes.
+    Parameters
+    ----------
+    *arrs : array
+        Of two axes; vectors are rows, scalars 1 x 1. Several dtypes are promoted.
 
-    >>> import cotangent as ct
-    >>> ct.scipy.linalg.block_diag([[1, 2]], 3).tolist()
-    [[1, 2, 0], [0, 0, 3]]
+    Returns
+    -------
+    array
+        As many rows and columns as all of them together.
+
+    Raises
+    ------
+    ValueError
+        An argument has more than two axes.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.block_diag(ct.numpy.array([[1, 2]]), 3)
+    Array([[1, 2, 0],
+           [0, 0, 3]], dtype=int32)
     """
     blocks = [cnp.atleast_2d(x) for x in arrs] or [cnp.zeros((1, 0))]
     for i, block in enumerate(blocks):
@@ -89,15 +103,26 @@ def block_diag(*arrs: Any) -> Array:
 
 
 def toeplitz(c: Any, r: Any = None) -> Array:
-    """The matrix with constant diagonals of which ``c`` is the first column and ``r`` the first row.
+    """The matrix with constant diagonals of a given first column and row.
 
-    Args:
-        c: vectors [..., m].
-        r: vectors [..., n], whose first element does not count. None: the conjugate of ``c``.
+    Parameters
+    ----------
+    c : array, shape (..., m)
+        The first column.
+    r : array, shape (..., n), optional
+        The first row, whose first element does not count; by default the conjugate of ``c``.
 
-    >>> import cotangent as ct
-    >>> ct.scipy.linalg.toeplitz([1, 2, 3]).tolist()
-    [[1, 2, 3], [2, 1, 2], [3, 2, 1]]
+    Returns
+    -------
+    array, shape (..., m, n)
+        The matrices.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.toeplitz(ct.numpy.array([1, 2, 3]))
+    Array([[1, 2, 3],
+           [2, 1, 2],
+           [3, 2, 1]], dtype=int32)
     """
     column = _vectors(c)
     row = cnp.conj(column) if r is None else _vectors(r)
@@ -114,14 +139,31 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 
 def hankel(c: Any, r: Any = None) -> Array:
-    """The matrix with constant anti-diagonals of which ``c`` is the first column and ``r`` the last row.
+    """The matrix with constant anti-diagonals of a given first column and last row.
 
-    Args:
-        c: vectors [..., m].
-        r: vectors [..., n], whose first element does not count. None: zeros.
+    Parameters
+    ----------
+    c : array, shape (..., m)
+        The first column.
+    r : array, shape (..., n), optional
+        The last row, whose first element does not count; by default zeros.
 
-    Raises:
-        ValueError: an argument is a scalar.
+    Returns
+    -------
+    array, shape (..., m, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        An argument is a scalar.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.hankel(ct.numpy.array([1, 2, 3]))
+    Array([[1, 2, 3],
+           [2, 3, 0],
+           [3, 0, 0]], dtype=int32)
     """
     column = _core.array(c)
     row = cnp.zeros_like(column) if r is None else _core.array(r)
@@ -138,7 +180,25 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 
 def circulant(c: Any) -> Array:
-    """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
+    """The matrix of a given first column whose other columns are each the last one moved down by one.
+
+    Parameters
+    ----------
+    c : array, shape (..., n)
+        The first column.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.circulant(ct.numpy.array([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     x = _vectors(c)
     n = capacity(x, -1)
     if ragged.last_ragged(x):
@@ -148,10 +208,35 @@ def circulant(c: Any) -> Array:
 
 
 def leslie(f: Any, s: Any) -> Array:
-    """The matrix of a population's growth: fecundities [..., n] in its first row, survivals [..., n - 1] below the diagonal.
+    """The matrix of the growth of a population in classes of age.
 
-    Raises:
-        ValueError: the lengths do not fit.
+    Parameters
+    ----------
+    f : array, shape (..., n)
+        The fecundities, its first row; n is at least 2.
+    s : array, shape (..., n - 1)
+        The survivals, its lower diagonal.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        The lengths do not fit.
+
+    References
+    ----------
+    Patrick H. Leslie, "On the use of matrices in certain population mathematics", 1945.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.leslie(ct.numpy.array([0.0, 2.0, 1.0]), ct.numpy.array([0.5, 0.25]))
+    Array([[0.  , 2.  , 1.  ],
+           [0.5 , 0.  , 0.  ],
+           [0.  , 0.25, 0.  ]], dtype=float32)
     """
     first, below = _vectors(f), _vectors(s)
     n = capacity(first, -1)
@@ -177,10 +262,32 @@ def _inexact_vectors(a: Any, least: int, name: str) -> Array:
 
 
 def companion(a: Any) -> Array:
-    """The matrix whose eigenvalues are the roots of a polynomial with coefficients [..., n + 1], highest first.
+    """The matrix whose eigenvalues are the roots of a polynomial.
 
-    Raises:
-        ValueError: there are fewer than two coefficients.
+    Parameters
+    ----------
+    a : array, shape (..., n + 1)
+        The coefficients, the highest first; at least two.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two coefficients.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 7.4.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.companion(ct.numpy.array([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
     """
     x = _inexact_vectors(a, 2, "companion")
     if ragged.last_ragged(x):
@@ -191,16 +298,57 @@ def companion(a: Any) -> Array:
 
 
 def fiedler(a: Any) -> Array:
-    """The absolute differences of all pairs of elements of vectors [..., n]."""
+    """The absolute differences of all pairs of elements.
+
+    Parameters
+    ----------
+    a : array, shape (..., n)
+        Numbers.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.fiedler(ct.numpy.array([1, 4, 6]))
+    Array([[0, 3, 5],
+           [3, 0, 2],
+           [5, 2, 0]], dtype=int32)
+    """
     x = _vectors(a)
     return cnp.abs(x[..., :, None] - x[..., None, :])
 
 
 def fiedler_companion(a: Any) -> Array:
-    """Fiedler's companion matrix, with five diagonals, of a polynomial with coefficients [..., n + 1], highest first.
+    """Fiedler's companion matrix, with five diagonals, whose eigenvalues are the roots of a polynomial.
 
-    Raises:
-        ValueError: there are no coefficients.
+    Parameters
+    ----------
+    a : array, shape (..., n + 1)
+        The coefficients, the highest first.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        There are no coefficients.
+
+    References
+    ----------
+    Miroslav Fiedler, "A note on companion matrices", 2003.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.fiedler_companion(ct.numpy.array([1.0, -6.0, 11.0, -6.0]))
+    Array([[  6., -11.,   1.],
+           [  1.,   0.,   0.],
+           [  0.,   6.,   0.]], dtype=float32)
     """
     x = _inexact_vectors(a, 1, "fiedler_companion")
     n = capacity(x, -1) - 1
@@ -219,15 +367,33 @@ def fiedler_companion(a: Any) -> Array:
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
-    """The matrix whose product with a vector [n] is its convolution with ``a``.
+    """The matrix whose product with a vector is its convolution with ``a``.
 
-    Args:
-        a: vectors [..., m].
-        n: the number of columns.
-        mode: as of `cotangent.numpy.convolve`.
+    Parameters
+    ----------
+    a : array, shape (..., m)
+        What is convolved with.
+    n : int
+        The number of columns: the size of the vector.
+    mode : str
+        "full" (the default), "same" or "valid", as of `cotangent.numpy.convolve`.
 
-    Raises:
-        ValueError: ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
+    Returns
+    -------
+    array, shape (..., k, n)
+        The matrices; k is the size of the convolution.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.convolution_matrix(ct.numpy.array([1, 2]), 2)
+    Array([[1, 0],
+           [2, 1],
+           [0, 2]], dtype=int32)
     """
     columns = bound_of(n)
     x = _core.array(a)
@@ -263,7 +429,24 @@ def _of_size(matrix: Array, n: Any) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """1 / (i + j + 1)."""
+    """The Hilbert matrix of elements ``1 / (i + j + 1)``.
+
+    Parameters
+    ----------
+    n : int
+        Its size.
+
+    Returns
+    -------
+    array, shape (n, n)
+        Of the default floating dtype.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.hilbert(2)
+    Array([[1.        , 0.5       ],
+           [0.5       , 0.33333334]], dtype=float32)
+    """
     size = bound_of(n)
     places = np.arange(size)
     return _of_size(_constant(1.0 / (places[:, None] + places + 1)), n)
@@ -279,10 +462,32 @@ def _check_order(name: str, n: int) -> None:
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of `hilbert`, made of integers.
+    """The inverse of `hilbert`, which is made of integers.
 
-    Raises:
-        OverflowError: elements are above the range of float64.
+    Parameters
+    ----------
+    n : int
+        Its size.
+
+    Returns
+    -------
+    array, shape (n, n)
+        Of the default floating dtype, each element rounded once.
+
+    Raises
+    ------
+    OverflowError
+        Elements are above the range of float64.
+
+    References
+    ----------
+    Man-Duen Choi, "Tricks or treats with the Hilbert matrix", 1983.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.invhilbert(2)
+    Array([[ 4., -6.],
+           [-6., 12.]], dtype=float32)
     """
     if is_dimension(n):
         return ragged.by_size(length_of_size(n), bound_of(n), invhilbert, 0, "invhilbert")
@@ -316,29 +521,94 @@ def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Binomial coefficients: (i + j choose i), or a triangle of (i choose j) as kind "lower" or "upper" says.
+    """The Pascal matrix of binomial coefficients.
 
-    Raises:
-        ValueError: the kind is unknown.
-        OverflowError: elements are above the range of float64.
+    Parameters
+    ----------
+    n : int
+        Its size.
+    kind : str, optional
+        "symmetric" (the default) for (i + j choose i), "lower" or "upper" for a triangle of (i choose j).
+
+    Returns
+    -------
+    array, shape (n, n)
+        Of the default floating dtype, each element rounded once.
+
+    Raises
+    ------
+    ValueError
+        The kind is unknown.
+    OverflowError
+        Elements are above the range of float64.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.pascal(3)
+    Array([[1., 1., 1.],
+           [1., 2., 3.],
+           [1., 3., 6.]], dtype=float32)
     """
     return _pascal(n, kind, "pascal", False)
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of `pascal`.
+    """The inverse of `pascal`, which is made of integers.
 
-    Raises:
-        ValueError: the kind is unknown. OverflowError: elements are above the range of float64.
+    Parameters
+    ----------
+    n : int
+        Its size.
+    kind : str, optional
+        As of `pascal`.
+
+    Returns
+    -------
+    array, shape (n, n)
+        Of the default floating dtype, each element rounded once.
+
+    Raises
+    ------
+    ValueError
+        The kind is unknown.
+    OverflowError
+        Elements are above the range of float64.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.invpascal(3)
+    Array([[ 3., -3.,  1.],
+           [-3.,  5., -2.],
+           [ 1., -2.,  1.]], dtype=float32)
     """
     return _pascal(n, kind, "invpascal", True)
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Orthonormal rows that are orthogonal to (1, …, 1); with ``full`` this one, normalised, comes first.
+    """The Helmert matrix: orthonormal rows that are orthogonal to (1, ..., 1).
 
-    Raises:
-        ValueError: ``n`` is not positive.
+    Parameters
+    ----------
+    n : int
+        The number of columns, at least 1.
+    full : bool
+        Whether the multiple of (1, ..., 1) of length 1 comes first.
+
+    Returns
+    -------
+    array, shape (n - 1, n) or (n, n)
+        Of the default floating dtype.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is not positive.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.helmert(3).round(4)
+    Array([[ 0.7071, -0.7071,  0.    ],
+           [ 0.4082,  0.4082, -0.8165]], dtype=float32)
     """
     if is_dimension(n):
         return ragged.by_size(
@@ -354,10 +624,30 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hadamard(n: int, dtype: Any = int) -> Array:
-    """A matrix of 1 and -1 with orthogonal rows.
+    """Sylvester's Hadamard matrix: of 1 and -1, with orthogonal rows.
 
-    Raises:
-        ValueError: ``n`` is no power of 2.
+    Parameters
+    ----------
+    n : int
+        Its size, a power of 2.
+    dtype : dtype
+        By default the default integer dtype.
+
+    Returns
+    -------
+    array, shape (n, n)
+        The matrix.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is no power of 2.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.hadamard(2)
+    Array([[ 1,  1],
+           [ 1, -1]], dtype=int32)
     """
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}")
@@ -370,13 +660,30 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
-    Args:
-        n: its size.
-        scale: None, "sqrtn" or "n": what it is divided by.
-        dtype: complex64 or complex128; None: the default.
+    Parameters
+    ----------
+    n : int
+        Its size.
+    scale : str, optional
+        What it is divided by: None for 1, "sqrtn" or "n".
+    dtype : dtype, optional
+        complex64 or complex128; by default the default complex dtype.
 
-    Raises:
-        ValueError: the scale is unknown, or the dtype is not complex.
+    Returns
+    -------
+    array, shape (n, n)
+        The matrix.
+
+    Raises
+    ------
+    ValueError
+        The scale is unknown, or the dtype is not complex.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.dft(2).round(4)
+    Array([[ 1.+0.j,  1.+0.j],
+           [ 1.+0.j, -1.-0.j]], dtype=complex64)
     """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n'; got {scale!r}")
