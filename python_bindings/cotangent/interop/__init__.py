@@ -6,6 +6,7 @@ Each module is for one package, which it imports when it is imported or called; 
 - `interop.torch`: functions of ours as differentiable functions of torch, and functions and modules of torch in our programs;
 - `interop.data`: batches of arrays and of `Ragged`s from a torch ``DataLoader`` or any iterable;
 - `interop.safetensors`: pytrees in files, which are replaced when they are whole;
+- `interop.checkpoints`: the states of a training by its steps, in such files;
 - `interop.onnx`: programs to and from ONNX.
 """
 
@@ -15,13 +16,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cotangent.interop import checkpoints as checkpoints
     from cotangent.interop import data as data
     from cotangent.interop import einops as einops
     from cotangent.interop import onnx as onnx
     from cotangent.interop import safetensors as safetensors
     from cotangent.interop import torch as torch
 
-_MODULES = ("data", "einops", "onnx", "safetensors", "torch")
+_MODULES = ("checkpoints", "data", "einops", "onnx", "safetensors", "torch")
 
 
 def __getattr__(name: str) -> object:

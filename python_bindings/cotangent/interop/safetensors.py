@@ -77,22 +77,40 @@ def save(path: str | os.PathLike[str], tree: Any, *, metadata: Mapping[str, str]
     >>> found["w"].tolist(), int(found["step"])
     ([1.0, 1.0], 3)
     """
+    needed("safetensors.numpy", "interop.safetensors.save")
+    write(Path(path), *tensors_of(tree), metadata or {})
+
+
+def tensors_of(tree: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """NumPy's arrays to write, by their names, and the dtypes that some of them stand for."""
+    stored = {name: _stored(leaf) for name, leaf in _names(tree)[0].items()}
+    return {name: values for name, (values, _) in stored.items()}, {
+        name: other for name, (_, other) in stored.items() if other
+    }
+
+
+def write(place: Path, tensors: dict[str, Any], others: dict[str, str], metadata: Mapping[str, str]) -> None:
+    """Writes what `tensors_of` gave beside the place, and moves it there when it is on the disk."""
     library = needed("safetensors.numpy", "interop.safetensors.save")
-    tensors, others = {}, {}
-    for name, leaf in _names(tree)[0].items():
-        tensors[name], other = _stored(leaf)
-        if other:
-            others[name] = other
-    place = Path(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.parent / f".{os.getpid()}.{threading.get_ident()}.part"
     try:
-        library.save_file(tensors, temporary, {**(metadata or {}), _STORED: json.dumps(others)})
+        library.save_file(tensors, temporary, {**metadata, _STORED: json.dumps(others)})
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(place)
+        _keep_name(place.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _keep_name(folder: Path) -> None:
+    """Has the disk keep what the files of a folder are called."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 _CODES = {"BOOL": "bool", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "C64": "complex64"}

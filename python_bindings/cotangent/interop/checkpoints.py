@@ -1,0 +1,233 @@
+"""States of a training by its steps, in a folder: the newest ones are kept, and what is there is always whole.
+
+Each step is one file of `interop.safetensors`, written beside its place and moved there when it is on the disk. Start at `Checkpoints`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cotangent._base.arguments import check_arguments
+from cotangent.errors import CorruptFileError
+from cotangent.interop import safetensors
+from cotangent.interop._missing import needed
+
+__all__ = ["Checkpoints"]
+
+_NAME = re.compile(r"step-(\d+)\.safetensors")
+
+
+class Checkpoints:
+    """The states of a training in a folder, one file for each step that was saved.
+
+    Arrays cannot change, so that saving in the background needs no copy of them: the training goes on while a thread writes.
+
+    Parameters
+    ----------
+    folder : path
+        Where the files are; it is made by the first `save`. Other files in it are left alone.
+    keep : int, optional
+        How many of the newest steps stay; older ones are removed after a newer one is whole. By default all stay.
+
+    Raises
+    ------
+    ValueError
+        ``keep`` is not positive.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with ct.interop.checkpoints.Checkpoints(folder, keep=2) as checkpoints:
+    ...     for step in (10, 20, 30):
+    ...         checkpoints.save(step, {"w": ct.numpy.full(2, float(step))}, background=True)
+    >>> checkpoints.steps
+    [20, 30]
+    >>> checkpoints.restore(like={"w": ct.numpy.zeros(2)})["w"].tolist()
+    [30.0, 30.0]
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, keep: int | None = None) -> None:
+        if keep is not None and keep < 1:
+            raise ValueError(f"Checkpoints: keep is the number of steps that stay, at least 1; got {keep}")
+        self._folder = Path(folder)
+        self._keep = keep
+        self._writer: ThreadPoolExecutor | None = None
+        self._pending: Future[None] | None = None
+
+    def __repr__(self) -> str:
+        """The folder, and what is in it."""
+        return f"Checkpoints({str(self._folder)!r}, steps={self.steps})"
+
+    def __enter__(self) -> Checkpoints:
+        """Itself: at the end of the block all steps are on the disk."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Waits for what is being written."""
+        self.wait()
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps whose files are there, from the oldest on."""
+        if not self._folder.is_dir():
+            return []
+        found = (_NAME.fullmatch(file.name) for file in self._folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    @property
+    def latest(self) -> int | None:
+        """The newest step, or None if there is none."""
+        return max(self.steps, default=None)
+
+    def path(self, step: int) -> Path:
+        """The file of a step, which `interop.safetensors.load` and other programs read.
+
+        Parameters
+        ----------
+        step : int
+            The step; it need not be there.
+
+        Returns
+        -------
+        path
+            ``folder/step-00000010.safetensors`` for step 10.
+
+        Raises
+        ------
+        ValueError
+            The step is negative.
+
+        Examples
+        --------
+        >>> ct.interop.checkpoints.Checkpoints("runs").path(10).name
+        'step-00000010.safetensors'
+        """
+        if step < 0:
+            raise ValueError(f"Checkpoints: steps are counted from 0; got {step}")
+        return self._folder / f"step-{step:08d}.safetensors"
+
+    def save(
+        self, step: int, tree: Any, *, metadata: Mapping[str, str] | None = None, background: bool = False
+    ) -> None:
+        """Writes the state of a step; it is there once it is whole.
+
+        Parameters
+        ----------
+        step : int
+            The number of the step, from 0; a step of that number is replaced.
+        tree : pytree of arrays, numbers, random keys and `Ragged`s
+            The state.
+        metadata : mapping from str to str, optional
+            Texts to keep with it.
+        background : bool
+            Return at once, and let a thread write. What fails there is raised by the next `save`, `restore` or `wait`; one step is written at
+            a time, so that a `save` waits for the one before.
+
+        Raises
+        ------
+        ValueError
+            The step is negative, or two leaves have one name.
+        ConcretizationError
+            A leaf is traced: save outside of jitted functions, or from a callback.
+        OSError
+            The disk is full, or the folder cannot be written to; the steps that are there stay.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> checkpoints = ct.interop.checkpoints.Checkpoints(tempfile.mkdtemp())
+        >>> checkpoints.save(3, {"w": ct.numpy.ones(2)})
+        >>> checkpoints.latest
+        3
+        """
+        self.wait()
+        needed("safetensors.numpy", "interop.checkpoints.Checkpoints.save")
+        # Taken before this returns: the caller may change containers and NumPy's arrays.
+        task = self.path(step), *safetensors.tensors_of(tree), dict(metadata or {})
+        if not background:
+            self._write(*task)
+            return
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1, "cotangent-checkpoints")
+        self._pending = self._writer.submit(self._write, *task)
+
+    def wait(self) -> None:
+        """Waits until the step that is being written is on the disk.
+
+        Raises
+        ------
+        OSError
+            It could not be written.
+
+        Examples
+        --------
+        >>> ct.interop.checkpoints.Checkpoints("runs").wait()
+        """
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def restore(self, like: Any = None, *, step: int | None = None) -> Any:
+        """The state of a step.
+
+        Parameters
+        ----------
+        like : pytree, optional
+            The structure, shapes and dtypes that the state has; without it, the result is a dict by names (``layers.0.w``).
+        step : int, optional
+            Which step; by default the newest.
+
+        Returns
+        -------
+        pytree of arrays
+            As ``like``, or a dict.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such step, or none at all.
+        CorruptFileError
+            Its file is damaged; the message names the newest step before it.
+        ValueError
+            The file has other names than ``like``, or an array of another shape or dtype.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> checkpoints = ct.interop.checkpoints.Checkpoints(tempfile.mkdtemp())
+        >>> checkpoints.save(3, {"w": ct.numpy.ones(2)})
+        >>> checkpoints.restore()["w"].tolist()
+        [1.0, 1.0]
+        """
+        self.wait()
+        steps = self.steps
+        wanted = self.latest if step is None else step
+        if wanted is None or wanted not in steps:
+            there = ", ".join(map(str, steps[-5:])) or "none"
+            raise FileNotFoundError(
+                f"Checkpoints.restore: {self._folder} has no step{'' if wanted is None else f' {wanted}'}; there: {there}"
+            )
+        try:
+            return safetensors.load(self.path(wanted), like)
+        except CorruptFileError as error:
+            before = max((other for other in steps if other < wanted), default=None)
+            remedy = "there is no earlier step" if before is None else f"the step before it: restore(step={before})"
+            raise CorruptFileError(f"{error}\n  {remedy}") from None
+
+    def _write(self, place: Path, tensors: dict[str, Any], others: dict[str, str], metadata: dict[str, str]) -> None:
+        safetensors.write(place, tensors, others, metadata)
+        if self._keep is not None:
+            for old in self.steps[: -self._keep]:
+                self.path(old).unlink(missing_ok=True)
+
+
+check_arguments(globals())
