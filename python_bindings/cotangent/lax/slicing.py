@@ -434,7 +434,42 @@ def scatter(
     )
 
 
-def _combining(primitive: Primitive, what: str) -> Callable[..., Array]:
+_TEXT = """{summary}, at many computed places.
+
+    Where places repeat, all updates count. ``x.at[indices].{method}(values)`` is the friendlier interface.
+
+    Parameters
+    ----------
+    operand : array
+        What the updates are combined with; it is not changed.
+    scatter_indices : array of int, shape (..., k)
+        Where each slice begins, as in `scatter`.
+    updates : array
+        The slices, of the dtype of ``operand``.
+    dimension_numbers : ScatterDimensionNumbers
+        Which axes belong together.
+    indices_are_sorted, unique_indices : bool
+        Promises, as in `scatter`.
+    mode : str, GatherScatterMode or None
+        For slices that reach outside, as in `scatter`.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, places = ct.numpy.array([4, 4, 4]), ct.numpy.array([[0], [0], [2]])
+    >>> ct.lax.{name}(x, places, ct.numpy.array([1, 2, 6]), numbers)
+    {result}
+    """
+
+
+def _combining(primitive: Primitive, method: str, summary: str, result: str) -> Callable[..., Array]:
+    """``result``: that of the example."""
+
     def function(
         operand: Any,
         scatter_indices: Any,
@@ -451,14 +486,23 @@ def _combining(primitive: Primitive, what: str) -> Callable[..., Array]:
         )
 
     function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = f"``operand`` with slices at computed places {what}; arguments as in `scatter`."
+    function.__doc__ = _TEXT.format(name=primitive.name, method=method, summary=summary, result=result)
     return function
 
 
-scatter_add = _combining(primitives.scatter_add, "added to")
-scatter_mul = _combining(primitives.scatter_mul, "multiplied by the updates")
-scatter_min = _combining(primitives.scatter_min, "replaced by the updates where these are smaller")
-scatter_max = _combining(primitives.scatter_max, "replaced by the updates where these are larger")
+scatter_add = _combining(primitives.scatter_add, "add", "Adds slices to an array", "Array([ 7,  4, 10], dtype=int32)")
+scatter_mul = _combining(
+    primitives.scatter_mul, "multiply", "Multiplies an array by slices", "Array([ 8,  4, 24], dtype=int32)"
+)
+scatter_min = _combining(
+    primitives.scatter_min,
+    "min",
+    "Takes the smaller of an array's elements and slices",
+    "Array([1, 4, 4], dtype=int32)",
+)
+scatter_max = _combining(
+    primitives.scatter_max, "max", "Takes the larger of an array's elements and slices", "Array([4, 4, 6], dtype=int32)"
+)
 
 
 def scatter_sub(

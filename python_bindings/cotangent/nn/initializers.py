@@ -106,13 +106,32 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         del key
-        return creation.full(shape, value, dtype)
+        return creation.full(shape, value, _core.default_float_dtype() if dtype is None else dtype)
 
     return init
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Evenly distributed over [0, scale)."""
+    """Weights evenly distributed over [0, scale).
+
+    Parameters
+    ----------
+    scale : float
+        The upper end.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.uniform(1.0)(ct.random.key(0), (200, 300))
+    >>> round(float(w.mean()), 2)
+    0.5
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -123,7 +142,26 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Normally distributed around 0."""
+    """Weights normally distributed around 0.
+
+    Parameters
+    ----------
+    stddev : float
+        The standard deviation.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.normal(0.5)(ct.random.key(0), (200, 300))
+    >>> round(float(w.std()), 2)
+    0.5
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -134,7 +172,28 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normally distributed around 0 within [lower, upper] standard deviations."""
+    """Weights normally distributed around 0 and cut at two ends.
+
+    Parameters
+    ----------
+    stddev : float
+        The standard deviation before anything is cut off.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    lower, upper : float
+        The ends, in standard deviations.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.truncated_normal(0.5)(ct.random.key(0), (200, 300))
+    >>> round(float(w.std()), 2), bool(abs(w).max() <= 1.0)
+    (0.44, True)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -262,7 +321,49 @@ def _product(shape: Sequence[int], axes: int | Sequence[int]) -> Any:
     return math.prod(_core.array(size).astype("float64") if is_dimension(size) else size for size in sizes)
 
 
-def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[..., Initializer]:
+_GLOROT = 'Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.'
+_LECUN = 'Yann LeCun, Léon Bottou, Genevieve B. Orr and Klaus-Robert Müller, "Efficient BackProp", 1998.'
+_HE = (
+    'Kaiming He, Xiangyu Zhang, Shaoqing Ren and Jian Sun, "Delving deep into rectifiers: surpassing human-level\n'
+    '    performance on ImageNet classification", 2015.'
+)
+_DISTRIBUTIONS = {"uniform": "evenly", "truncated_normal": "normally"}
+_COUNTS = {"fan_avg": "the mean of the numbers of inputs and outputs", "fan_in": "the number of inputs"}
+_TEXT = """Weights that are {spread} distributed, of variance {scale:g} over {count}.
+
+    It is `variance_scaling` with ``scale={scale}``, ``mode="{mode}"`` and ``distribution="{distribution}"``.
+
+    Parameters
+    ----------
+    in_axis : int or sequence of int
+        Axes of inputs, by default the last but one.
+    out_axis : int or sequence of int
+        Axes of outputs, by default the last.
+    batch_axis : sequence of int
+        Axes that are neither.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    References
+    ----------
+    {reference}
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.{name}()(ct.random.key(0), (200, 300))
+    >>> round(float(w.std()), 2)
+    {deviation}
+    """
+
+
+def _scaled(name: str, scale: float, mode: str, distribution: str, reference: str, deviation: float) -> Any:
+    """``deviation``: the standard deviation of 200 by 300 weights, for the example."""
+
     def maker(
         in_axis: int | Sequence[int] = -2,
         out_axis: int | Sequence[int] = -1,
@@ -271,16 +372,18 @@ def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[.
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    maker.__doc__ = text
+    maker.__name__ = maker.__qualname__ = name
+    spread, count = _DISTRIBUTIONS[distribution], _COUNTS[mode]
+    maker.__doc__ = _TEXT.format_map({**locals()})
     return maker
 
 
-glorot_uniform = xavier_uniform = _scaled(1.0, "fan_avg", "uniform", "Glorot's uniform weights.")
-glorot_normal = xavier_normal = _scaled(1.0, "fan_avg", "truncated_normal", "Glorot's normal weights.")
-lecun_uniform = _scaled(1.0, "fan_in", "uniform", "LeCun's uniform weights.")
-lecun_normal = _scaled(1.0, "fan_in", "truncated_normal", "LeCun's normal weights.")
-he_uniform = kaiming_uniform = _scaled(2.0, "fan_in", "uniform", "He's uniform weights.")
-he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's normal weights.")
+glorot_uniform = xavier_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT, 0.06)
+glorot_normal = xavier_normal = _scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT, 0.06)
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN, 0.07)
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN, 0.07)
+he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _HE, 0.1)
+he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", _HE, 0.1)
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:

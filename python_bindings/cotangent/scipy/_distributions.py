@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import checked
 from cotangent._core import Array
+from cotangent.scipy._distribution_texts import describe, overview
 
 Function = Callable[..., Array]
 
@@ -32,6 +33,7 @@ class Distribution:
         self._shapes = tuple(shapes)
         self._functions = functions
         self._defaults = {"loc": 0.0, "scale": 1.0} if scaled else {"loc": 0.0}
+        self.__doc__ = overview(name)
 
     def __repr__(self) -> str:
         return f"<distribution {self._name}: {', '.join(sorted(self._names()))}>"
@@ -54,7 +56,7 @@ class Distribution:
         ]
         apply.__name__ = function
         apply.__signature__ = inspect.Signature(parameters)
-        apply.__doc__ = f"The function {function} of the distribution {self._name}: {apply.__signature__}."
+        apply.__doc__ = describe(self._name, function, names)
 
     def _arguments(self, function: str, first: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
         """The variable, the shapes, the location and the scale, as arrays of one floating dtype and shape."""

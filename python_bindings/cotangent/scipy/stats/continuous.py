@@ -127,10 +127,22 @@ cauchy = Continuous(
         "logpdf": lambda z: -math.log(math.pi) - cnp.log1p(z * z),
         "cdf": lambda z: cnp.arctan2(cnp.ones_like(z), -z) / math.pi,
         "sf": lambda z: cnp.arctan2(cnp.ones_like(z), z) / math.pi,
-        "ppf": lambda q: cnp.tan(math.pi * (q - 0.5)),
-        "isf": lambda q: cnp.tan(math.pi * (0.5 - q)),
+        "ppf": lambda q: _cauchy_quantile(q),
+        "isf": lambda q: -_cauchy_quantile(q),
     },
 )
+
+
+def _cauchy_quantile(q: Array) -> Array:
+    """``-1 / tan(pi q)``, in the middle without dividing by an infinite tangent."""
+    middle = cnp.abs(q - 0.5) < 0.25
+    low = q < 0.5
+    near = cnp.tan(math.pi * (safe(middle, q, 0.5) - 0.5))
+    # From the end that is closer, which is exact.
+    far = 1 / cnp.tan(math.pi * safe(~middle, cnp.where(low, q, 1 - q), 0.25))
+    result: Array = cnp.where(middle, near, cnp.where(low, -far, far))
+    return inside((q >= 0) & (q <= 1), result, math.nan)
+
 
 gumbel_r = Continuous(
     "gumbel_r",
@@ -160,7 +172,8 @@ gumbel_l = Continuous(
 
 
 def _gamma_log_density(z: Array, a: Array) -> Array:
-    return inside(z >= 0, xlogy(a - 1, safe(z >= 0, z)) - z - gammaln(a))
+    value = inside(z >= 0, xlogy(a - 1, safe(z >= 0, z)) - z - gammaln(a))
+    return inside(a > 0, value, math.nan)
 
 
 gamma = Continuous(
@@ -210,7 +223,7 @@ pareto = Continuous(
         "cdf": lambda z, b: -cnp.expm1(-b * cnp.log(safe(z >= 1, z))),
         "sf": lambda z, b: cnp.exp(-b * cnp.log(safe(z >= 1, z))),
         "logsf": lambda z, b: -b * cnp.log(safe(z >= 1, z)),
-        "ppf": lambda q, b: cnp.exp(-cnp.log1p(-q) / b),
+        "ppf": lambda q, b: cnp.exp(-cnp.log1p(-cnp.where((q >= 0) & (q <= 1), q, math.nan)) / b),
     },
 )
 
@@ -249,7 +262,11 @@ vonmises = Continuous(
     "vonmises",
     ("kappa",),
     # exp(-kappa) is inside of i0e, so that a large kappa does not overflow.
-    {"logpdf": lambda z, kappa: kappa * (cnp.cos(z) - 1) - math.log(2 * math.pi) - cnp.log(i0e(kappa))},
+    {
+        "logpdf": lambda z, kappa: inside(
+            kappa >= 0, kappa * (cnp.cos(z) - 1) - math.log(2 * math.pi) - cnp.log(i0e(kappa)), math.nan
+        )
+    },
 )
 
 wrapcauchy = Continuous(

@@ -256,18 +256,39 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         return self.dataset[:, index] + cnp.moveaxis(jitter, -1, 0)
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Array:
-        """Not available.
+        """Not available: an integral over a box, of several coordinates.
 
-        Raises:
-            NotImplementedError: always; only one coordinate is supported, by `integrate_box_1d`.
+        Parameters
+        ----------
+        low_bounds, high_bounds : array
+            The corners of the box.
+        maxpts : int, optional
+            How many points are used.
+
+        Returns
+        -------
+        array
+            None is computed.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; only one coordinate is supported, by `integrate_box_1d`.
         """
         raise NotImplementedError("gaussian_kde.integrate_box is not supported; see integrate_box_1d")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not available: the estimate is immutable.
 
-        Raises:
-            NotImplementedError: always.
+        Parameters
+        ----------
+        bw_method : str, float or callable, optional
+            The factor of the bandwidth.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; make another estimate.
         """
         raise NotImplementedError("gaussian_kde is immutable; make another one with bw_method")
 

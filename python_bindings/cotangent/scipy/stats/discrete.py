@@ -29,7 +29,9 @@ bernoulli = Discrete(
     "bernoulli",
     ("p",),
     {
-        "logpmf": lambda k, p: inside((k == 0) | (k == 1), xlogy(k, p) + xlog1py(1 - k, -p)),
+        "logpmf": lambda k, p: inside(
+            (p >= 0) & (p <= 1), inside((k == 0) | (k == 1), xlogy(k, p) + xlog1py(1 - k, -p)), math.nan
+        ),
         "cdf": lambda k, p: cnp.where((p < 0) | (p > 1), math.nan, cnp.where(k < 0, 0.0, cnp.where(k < 1, 1 - p, 1.0))),
         "ppf": lambda q, p: cnp.where(
             (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1),
@@ -47,7 +49,8 @@ def _log_choose(n: Array, k: Array) -> Array:
 def _binom(k: Array, n: Array, p: Array) -> Array:
     ok = (k >= 0) & (k <= n)
     k = safe(ok, k, 0.0)
-    return inside(ok, _log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
+    value = inside(ok, _log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
+    return inside((n >= 0) & (p >= 0) & (p <= 1), value, math.nan)
 
 
 binom = Discrete("binom", ("n", "p"), {"logpmf": _binom})
@@ -56,7 +59,8 @@ binom = Discrete("binom", ("n", "p"), {"logpmf": _binom})
 def _betabinom(k: Array, n: Array, a: Array, b: Array) -> Array:
     ok = (k >= 0) & (k <= n)
     k = safe(ok, k, 0.0)
-    return inside(ok, _log_choose(n, k) + betaln(k + a, n - k + b) - betaln(a, b))
+    value = inside(ok, _log_choose(n, k) + betaln(k + a, n - k + b) - betaln(a, b))
+    return inside((n >= 0) & (a > 0) & (b > 0), value, math.nan)
 
 
 betabinom = Discrete("betabinom", ("n", "a", "b"), {"logpmf": _betabinom})
