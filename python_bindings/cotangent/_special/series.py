@@ -12,8 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.elementary import sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise
+from cotangent._special.exponential_integrals import series
 from cotangent._special.gammas import gamma, lgamma
-from cotangent._special.integrals import series
 from cotangent._special.support import floats
 from cotangent._transforms.control_flow import fori_loop, while_loop
 from cotangent.custom_derivatives import custom_jvp

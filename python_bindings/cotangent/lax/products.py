@@ -204,10 +204,8 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
     Examples
     --------
-    >>> ct.lax.batch_matmul(ct.numpy.ones((2, 1, 3)), ct.numpy.ones((2, 3, 1)))
-    Array([[[3.]],
-
-           [[3.]]], dtype=float32)
+    >>> ct.lax.batch_matmul(ct.numpy.ones((2, 1, 3)), ct.numpy.ones((2, 3, 1))).tolist()
+    [[[3.0]], [[3.0]]]
     """
     left, right = as_array("batch_matmul", lhs), as_array("batch_matmul", rhs)
     if left.ndim < 2 or left.ndim != right.ndim:

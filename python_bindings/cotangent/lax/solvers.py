@@ -14,7 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
 from cotangent._ops.extents import capacities
-from cotangent._transforms.control_flow import _capture_body, _constants_first
+from cotangent._transforms.bodies import _capture_body, _constants_first
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent._transforms.forward import jvp, linearize
 

@@ -100,7 +100,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     Examples
     --------
     >>> ct.nn.initializers.constant(0.5)(ct.random.key(0), (2,))
-    Array([0.5, 0.5], dtype=float32, weak_type=True)
+    Array([0.5, 0.5], dtype=float32)
     """
     _check_dtype(dtype)
 

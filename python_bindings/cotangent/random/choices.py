@@ -32,7 +32,8 @@ from cotangent._ops.sizes import (
 from cotangent._ops.sorting import argsort
 from cotangent._ops.taking import take
 from cotangent._transforms.lengths import require
-from cotangent.random.basic import gumbel, randint, uniform
+from cotangent.random.basic import randint, uniform
+from cotangent.random.continuous import gumbel
 from cotangent.random.permutations import permutation
 
 __all__ = ["categorical", "choice"]

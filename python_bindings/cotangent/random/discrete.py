@@ -22,7 +22,7 @@ from cotangent._ops.sizes import axis_size, symbolic_shape
 from cotangent._transforms.control_flow import scan, while_loop
 from cotangent.errors import DTypeError
 from cotangent.random import basic
-from cotangent.random.distributions import _parameters
+from cotangent.random.gammas import _parameters
 
 __all__ = [
     "binomial",

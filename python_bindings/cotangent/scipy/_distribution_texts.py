@@ -415,7 +415,9 @@ def describe(name: str, function: str, names: list[str]) -> str:
     entries = [] if variable is None else [(f"{variable} : array", _VARIABLES[variable])]
     entries += [(f"{shape} : array", says) for shape, says in text.shapes.items()]
     lines += _section("Parameters", entries + moved)
-    lines += _section("Returns", [("array", "Of the common shape of all; floating.")])
+    lines += _section(
+        "Returns", [("array", "Of the common shape, floating; of parameters that make no distribution NaN.")]
+    )
     lines += ["References", "----------", f"{text.reference}.", ""]
     at = {None: "", "q": "0.25"}.get(variable, text.variable)
     given = ", ".join(part for part in (at, text.parameters) if part)

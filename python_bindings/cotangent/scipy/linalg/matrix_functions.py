@@ -17,7 +17,8 @@ from cotangent._ops.binding import convert, kind
 from cotangent._ops.extents import alike, capacities, capacity
 from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
 from cotangent._ops.sizes import axis_size
-from cotangent._transforms.control_flow import cond, scan
+from cotangent._transforms.branches import cond
+from cotangent._transforms.control_flow import scan
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax import linalg as lax_linalg

@@ -172,8 +172,7 @@ gumbel_l = Continuous(
 
 
 def _gamma_log_density(z: Array, a: Array) -> Array:
-    value = inside(z >= 0, xlogy(a - 1, safe(z >= 0, z)) - z - gammaln(a))
-    return inside(a > 0, value, math.nan)
+    return inside(z >= 0, xlogy(a - 1, safe(z >= 0, z)) - z - gammaln(a))
 
 
 gamma = Continuous(
@@ -184,6 +183,7 @@ gamma = Continuous(
         "cdf": lambda z, a: gammainc(a, _positive(z)),
         "sf": lambda z, a: gammaincc(a, _positive(z)),
     },
+    valid=lambda a: a > 0,
 )
 
 chi2 = Continuous(
@@ -194,15 +194,14 @@ chi2 = Continuous(
         "cdf": lambda z, df: gammainc(0.5 * df, 0.5 * _positive(z)),
         "sf": lambda z, df: gammaincc(0.5 * df, 0.5 * _positive(z)),
     },
+    valid=lambda df: df > 0,
 )
 
 
 def _beta_log_density(z: Array, a: Array, b: Array) -> Array:
     ok = (z >= 0) & (z <= 1)
     x = safe(ok, z, 0.5)
-    value = inside(ok, xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
-    result: Array = cnp.where((a > 0) & (b > 0), value, math.nan)
-    return result
+    return inside(ok, xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
 
 
 beta = Continuous(
@@ -213,6 +212,7 @@ beta = Continuous(
         "cdf": lambda z, a, b: betainc(a, b, cnp.clip(z, 0.0, 1.0)),
         "sf": lambda z, a, b: betainc(b, a, 1 - cnp.clip(z, 0.0, 1.0)),
     },
+    valid=lambda a, b: (a > 0) & (b > 0),
 )
 
 pareto = Continuous(
@@ -225,6 +225,7 @@ pareto = Continuous(
         "logsf": lambda z, b: -b * cnp.log(safe(z >= 1, z)),
         "ppf": lambda q, b: cnp.exp(-cnp.log1p(-cnp.where((q >= 0) & (q <= 1), q, math.nan)) / b),
     },
+    valid=lambda b: b > 0,
 )
 
 t = Continuous(
@@ -240,6 +241,7 @@ t = Continuous(
         "cdf": lambda z, df: _student_below(z, df),
         "sf": lambda z, df: _student_below(-z, df),
     },
+    valid=lambda df: df > 0,
 )
 
 
@@ -256,17 +258,15 @@ gennorm = Continuous(
         "logpdf": lambda z, power: cnp.log(0.5 * power) - gammaln(1 / power) - cnp.abs(z) ** power,
         "cdf": lambda z, power: 0.5 * (1 + cnp.sign(z) * gammainc(1 / power, cnp.abs(z) ** power)),
     },
+    valid=lambda power: power > 0,
 )
 
 vonmises = Continuous(
     "vonmises",
     ("kappa",),
     # exp(-kappa) is inside of i0e, so that a large kappa does not overflow.
-    {
-        "logpdf": lambda z, kappa: inside(
-            kappa >= 0, kappa * (cnp.cos(z) - 1) - math.log(2 * math.pi) - cnp.log(i0e(kappa)), math.nan
-        )
-    },
+    {"logpdf": lambda z, kappa: kappa * (cnp.cos(z) - 1) - math.log(2 * math.pi) - cnp.log(i0e(kappa))},
+    valid=lambda kappa: kappa >= 0,
 )
 
 wrapcauchy = Continuous(
@@ -278,6 +278,7 @@ wrapcauchy = Continuous(
             cnp.log1p(-c * c) - math.log(2 * math.pi) - cnp.log(1 + c * c - 2 * c * cnp.cos(z)),
         )
     },
+    valid=lambda c: (c >= 0) & (c < 1),
 )
 
 
@@ -299,7 +300,7 @@ def _truncated(
     ok = (z > a) & (z < b)
     value = log_probability(cnp.where(ok, z, 0.5 * (a + b)))
     result: Array = cnp.where(z <= a, below, cnp.where(z >= b, above, value))
-    return cnp.where(a >= b, math.nan, result)  # type: ignore[no-any-return]
+    return result
 
 
 def _truncated_log_cdf(z: Array, a: Array, b: Array) -> Array:
@@ -314,14 +315,13 @@ truncnorm = Continuous(
     "truncnorm",
     ("a", "b"),
     {
-        "logpdf": lambda z, a, b: cnp.where(
-            a >= b, math.nan, inside((z >= a) & (z <= b), _normal_log_density(z) - _log_mass(a, b))
-        ),
+        "logpdf": lambda z, a, b: inside((z >= a) & (z <= b), _normal_log_density(z) - _log_mass(a, b)),
         "logcdf": _truncated_log_cdf,
         "cdf": lambda z, a, b: cnp.exp(_truncated_log_cdf(z, a, b)),
         "logsf": _truncated_log_sf,
         "sf": lambda z, a, b: cnp.exp(_truncated_log_sf(z, a, b)),
     },
+    valid=lambda a, b: a < b,
 )
 
 
