@@ -45,10 +45,6 @@ def sigmoid(x: Any) -> Array:
     array
         Of the shape of ``x``.
 
-    References
-    ----------
-    NIST Digital Library of Mathematical Functions, section 4.2, for the exponential that it is made of.
-
     Examples
     --------
     >>> ct.nn.sigmoid(ct.numpy.array([0.0, 2.0])).round(4)

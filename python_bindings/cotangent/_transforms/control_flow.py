@@ -279,6 +279,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     DTypeError
         The carry changes its dtype.
 
+    References
+    ----------
+    Andreas Griewank and Andrea Walther, "Algorithm 799: revolve: an implementation of checkpointing for the reverse
+    or adjoint mode of computational differentiation", 2000.
+
     Examples
     --------
     >>> int(ct.lax.while_loop(lambda i: i < 10, lambda i: i + 3, 0))

@@ -60,6 +60,10 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     ShapeError
         An axis has another size.
 
+    References
+    ----------
+    James W. Cooley and John W. Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965.
+
     Examples
     --------
     >>> ct.lax.fft(ct.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", [4])

@@ -85,6 +85,10 @@ def custom_linear_solve(
     TypeError
         ``matvec`` or a solver does not return values like ``b``.
 
+    References
+    ----------
+    Mathieu Blondel and others, "Efficient and modular implicit differentiation", 2022.
+
     Examples
     --------
     >>> half = lambda b: ct.lax.custom_linear_solve(lambda x: 2.0 * x, b, lambda matvec, b: b / 2.0, symmetric=True)
@@ -172,6 +176,10 @@ def custom_root(
     ------
     TypeError
         ``f`` or a solver does not return values like ``initial_guess``.
+
+    References
+    ----------
+    Mathieu Blondel and others, "Efficient and modular implicit differentiation", 2022.
 
     Examples
     --------

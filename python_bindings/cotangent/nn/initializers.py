@@ -17,6 +17,28 @@ from cotangent._ops import creation
 from cotangent._ops.binding import real_dtype
 from cotangent._ops.sizes import is_dimension
 
+__all__ = [
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
 Initializer = Callable[..., Array]
 
 
@@ -374,7 +396,10 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, reference: st
 
     maker.__name__ = maker.__qualname__ = name
     spread, count = _DISTRIBUTIONS[distribution], _COUNTS[mode]
-    maker.__doc__ = _TEXT.format_map({**locals()})
+    maker.__doc__ = _TEXT.format(
+        name=name, scale=scale, mode=mode, distribution=distribution, reference=reference, deviation=deviation,
+        spread=spread, count=count,
+    )  # fmt: skip
     return maker
 
 

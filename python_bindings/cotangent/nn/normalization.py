@@ -53,6 +53,11 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     array
         Of the shape of ``x``.
 
+    References
+    ----------
+    Pierre Blanchard, Desmond J. Higham and Nicholas J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021.
+
     Examples
     --------
     >>> ct.nn.softmax(ct.numpy.array([0.0, 0.0]))
@@ -88,6 +93,11 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     -------
     array
         Of the shape of ``x``.
+
+    References
+    ----------
+    Pierre Blanchard, Desmond J. Higham and Nicholas J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021.
 
     Examples
     --------
@@ -126,6 +136,11 @@ def logsumexp(
     -------
     array, or (array, array)
         The logarithm, -inf of an empty sum; with ``return_sign`` and the sign.
+
+    References
+    ----------
+    Pierre Blanchard, Desmond J. Higham and Nicholas J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021.
 
     Examples
     --------
@@ -239,6 +254,11 @@ def standardize(
     ------
     ValueError
         The algorithm is unknown.
+
+    References
+    ----------
+    Tony F. Chan, Gene H. Golub and Randall J. LeVeque, "Algorithms for computing the sample variance: analysis and
+    recommendations", 1983.
 
     Examples
     --------

@@ -110,6 +110,11 @@ def fold_in(key: Any, data: Any) -> Array:
     key
         Of the kind of ``key``.
 
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
+
     Examples
     --------
     >>> ct.random.fold_in(ct.random.PRNGKey(0), 1).tolist() != ct.random.fold_in(ct.random.PRNGKey(0), 2).tolist()
@@ -164,6 +169,11 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placemen
     ------
     DTypeError
         The dtype is not an unsigned integer.
+
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
 
     Examples
     --------
@@ -220,6 +230,11 @@ def uniform(
     ------
     DTypeError
         The dtype is not floating.
+
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
 
     Examples
     --------
@@ -308,6 +323,11 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
     DTypeError
         The dtype is neither floating nor complex.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 13.
+
     Examples
     --------
     >>> ct.random.normal(ct.random.key(0), (3,)).round(3)
@@ -348,6 +368,11 @@ def truncated_normal(
     ------
     DTypeError
         The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 13.
 
     Examples
     --------

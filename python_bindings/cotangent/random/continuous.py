@@ -113,6 +113,11 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: P
     DTypeError
         The dtype is not floating.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 19.
+
     Examples
     --------
     >>> ct.random.exponential(ct.random.key(0), (3,)).round(3)
@@ -145,6 +150,11 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Place
     ------
     DTypeError
         The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    2, 1995, chapter 24.
 
     Examples
     --------
@@ -180,6 +190,11 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Plac
     DTypeError
         The dtype is not floating.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    2, 1995, chapter 23.
+
     Examples
     --------
     >>> ct.random.logistic(ct.random.key(0), (3,)).round(3)
@@ -213,6 +228,11 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
     ------
     DTypeError
         The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 16.
 
     Examples
     --------

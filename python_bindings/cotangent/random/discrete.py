@@ -58,6 +58,11 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     DTypeError
         The dtype is none of integers.
 
+    References
+    ----------
+    Norman L. Johnson, Adrienne W. Kemp and Samuel Kotz, "Univariate Discrete Distributions", 3rd edition, 2005,
+    chapter 5.
+
     Examples
     --------
     >>> ct.random.geometric(ct.random.key(0), 0.25, (4,))
@@ -344,6 +349,10 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     -------
     array, shape (..., k)
         Floats that are whole numbers and sum to ``n``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Discrete Multivariate Distributions", 1997, chapter 35.
 
     Examples
     --------

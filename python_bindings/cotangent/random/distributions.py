@@ -66,6 +66,11 @@ def lognormal(
     ShapeError
         The parameters do not broadcast to ``shape``.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 14.
+
     Examples
     --------
     >>> ct.random.lognormal(ct.random.key(0), 0.5, (3,)).round(3)
@@ -101,6 +106,11 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
     ShapeError
         The parameters do not broadcast to ``shape``.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 20.
+
     Examples
     --------
     >>> ct.random.pareto(ct.random.key(0), 2.0, (3,)).round(3)
@@ -135,6 +145,11 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     ------
     ShapeError
         The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
 
     Examples
     --------
@@ -219,6 +234,11 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     ValueError
         ``concentration`` is not positive.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 21.
+
     Examples
     --------
     >>> ct.random.weibull_min(ct.random.key(0), 2.0, 1.5, (3,)).round(3)
@@ -252,6 +272,11 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Place
     ------
     DTypeError
         The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
 
     Examples
     --------
@@ -290,6 +315,11 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     ------
     DTypeError
         The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
 
     Examples
     --------
@@ -330,6 +360,11 @@ def triangular(
     ------
     ShapeError
         The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    2, 1995, chapter 26.
 
     Examples
     --------
@@ -384,6 +419,11 @@ def multivariate_normal(
         Mean and covariance do not fit.
     ValueError
         The method is unknown.
+
+    References
+    ----------
+    Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+    1, 2000, chapter 45.
 
     Examples
     --------

@@ -234,6 +234,11 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
     ShapeError
         The parameters do not broadcast to ``shape``.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    2, 1995, chapter 25.
+
     Examples
     --------
     >>> ct.random.beta(ct.random.key(0), 2.0, 3.0, (3,)).round(3)
@@ -279,6 +284,11 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     ValueError
         ``alpha`` is a scalar.
 
+    References
+    ----------
+    Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+    1, 2000, chapter 49.
+
     Examples
     --------
     >>> ct.random.dirichlet(ct.random.key(0), ct.numpy.array([1.0, 2.0, 3.0])).sum().round(4)
@@ -321,6 +331,11 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sh
     ShapeError
         The parameters do not broadcast to ``shape``.
 
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
+
     Examples
     --------
     >>> ct.random.chisquare(ct.random.key(0), 3.0, (3,)).round(3)
@@ -357,6 +372,11 @@ def f(
     ------
     ShapeError
         The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    2, 1995, chapter 27.
 
     Examples
     --------
@@ -445,6 +465,10 @@ def generalized_normal(
         The dtype is not floating.
     ValueError
         ``p`` is not positive.
+
+    References
+    ----------
+    M. T. Subbotin, "On the law of frequency of error", 1923.
 
     Examples
     --------

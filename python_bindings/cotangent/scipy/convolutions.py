@@ -285,6 +285,10 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
     ValueError
         The mode or method is unknown, or the operands do not fit.
 
+    References
+    ----------
+    Alan V. Oppenheim and Ronald W. Schafer, "Discrete-Time Signal Processing", 3rd edition, 2010, chapter 8.
+
     Examples
     --------
     >>> ct.scipy.signal.fftconvolve(ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([1.0, 10.0])).round(3)
