@@ -223,7 +223,9 @@ def stft(
     Raises
     ------
     ValueError
-        The sizes do not fit, or a name is unknown.
+        The sizes do not fit, or a name other than the window's is unknown.
+    NotImplementedError
+        There is no window of that name here.
 
     References
     ----------
@@ -327,7 +329,9 @@ def csd(
     Raises
     ------
     ValueError
-        The sizes do not fit, or a name is unknown.
+        The sizes do not fit, or a name other than the window's is unknown.
+    NotImplementedError
+        There is no window of that name here.
 
     References
     ----------
@@ -395,7 +399,9 @@ def welch(
     Raises
     ------
     ValueError
-        The sizes do not fit, or a name is unknown.
+        The sizes do not fit, or a name other than the window's is unknown.
+    NotImplementedError
+        There is no window of that name here.
 
     References
     ----------
@@ -462,6 +468,8 @@ def istft(
     ------
     ValueError
         The segments' sizes do not fit the spectra.
+    NotImplementedError
+        There is no window of that name here.
 
     References
     ----------
