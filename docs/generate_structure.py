@@ -116,8 +116,9 @@ def drawing(title: str, arrows: Arrows) -> str:
         for name in row:
             place[name] = (x + width[name] / 2, 20 + i * (high + gap))
             x += width[name] + wide_gap
+    tall = len(rows) * (high + gap)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:g} {len(rows) * (high + gap)}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total:g}" height="{tall}" viewBox="0 0 {total:g} {tall}" role="img" '
         f'font-family="monospace" font-size="14"><title>{title}</title>',
         '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
         '<path d="M0,0 L8,4 L0,8 z" fill="#777"/></marker></defs>',

@@ -39,12 +39,31 @@ def test_the_reading_order_leads_to_every_layer() -> None:
     assert folders >= {"notebooks", "ir", "interpreter", "transforms", "jit", "device", "python_bindings"}
 
 
+def without_code(text: str) -> str:
+    """The page without its blocks of code."""
+    return re.sub(r"^(`{3,}).*?^\1`*$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings in links, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ +(.*?) *$", without_code(page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_relative_link_resolves(name: str) -> None:
-    text = (ROOT / name).read_text()
-    targets = [t.split("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"[a-z]+:", t)]
-    missing = [t for t in targets if t and not ((ROOT / name).parent / t).exists()]
-    assert missing == []
+    page = ROOT / name
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        file, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        found = page.parent / file if file else page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
+
+
+def test_anchors_are_those_of_headings() -> None:
+    assert anchors(ROOT / "docs/custom_rules.md") >= {"forwards-custom_jvp", "see-whether-it-is-right"}
 
 
 def generated(program: str, expression: str) -> str:
@@ -85,3 +104,18 @@ def test_every_snippet_gives_what_the_page_shows(name: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script, ROOT / name], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def test_every_environment_variable_is_listed() -> None:
+    source = [
+        file.read_text()
+        for folder in ("runtime", "ir", "interpreter", "transforms", "device", "jit", "python_bindings")
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in {".cc", ".h", ".py", ".pth"}
+    ]
+    asked = r"(?:getenv|is_set|environ\.get)\(\"([A-Z][A-Z0-9_]+)\""
+    read = {name for text in source for name in re.findall(asked, text)} - {"HOME", "XDG_CACHE_HOME"}
+    listed = set(re.findall(r"`([A-Z][A-Z0-9_]+)`[,|]? ", (ROOT / "docs/environment.md").read_text())) - {
+        "XDG_CACHE_HOME"
+    }
+    assert read == listed

@@ -13,9 +13,20 @@ import numpy as np
 import pytest
 from cotangent import numpy as jnp
 from cotangent._ops import arithmetic as elementwise
-from cotangent._ops import choice, comparisons, creation, functions, indexing, products, reductions, shapes
+from cotangent._ops import (
+    choice,
+    comparisons,
+    creation,
+    exponentials,
+    functions,
+    indexing,
+    means,
+    products,
+    reductions,
+    shapes,
+)
 
-MODULES = (choice, comparisons, creation, elementwise, functions, products, reductions, shapes)
+MODULES = (choice, comparisons, creation, elementwise, exponentials, functions, means, products, reductions, shapes)
 ENTRANCES = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
     for module in MODULES

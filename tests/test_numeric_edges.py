@@ -607,3 +607,23 @@ def test_rounding_to_any_number_of_decimals(tier, x, decimals, expected):
     result = np.asarray(tier(lambda v: cnp.round(v, decimals))(x))
     np.testing.assert_array_equal(result, expected)
     assert np.signbit(result) == np.signbit(expected)
+
+
+def test_logarithm_to_base_2_of_equal_powers_is_exact(tier):
+    x = np.array([3, 500, -1000, 2.0**20, -inf, inf], np.float32)
+    np.testing.assert_array_equal(tier(cnp.logaddexp2)(x, x), x + 1)
+    np.testing.assert_array_equal(tier(cnp.logaddexp2)(x[:3], x[:3] - 2000), x[:3])
+    second = tier(ct.grad(ct.grad(lambda x: cnp.logaddexp2(x, np.float64(0)))))(np.float64(0))
+    np.testing.assert_allclose(second, math.log(2) / 4, rtol=1e-14)
+
+
+def test_logarithm_to_base_2_of_complex_powers_has_an_angle_within_half_a_turn(tier):
+    x, y = np.array([1 + 2j, 0.5 - 9j]), np.array([1.5 - 2j, 0.25 + 1j])
+    np.testing.assert_allclose(tier(cnp.logaddexp2)(x, y), np.log(2**x + 2**y) / math.log(2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, 2, -2, 1, "fro"])
+def test_the_condition_number_of_zero_is_infinite(tier, order):
+    result = np.asarray(tier(lambda x: cnp.linalg.cond(x, order))(np.zeros((2, 3, 3))))
+    np.testing.assert_array_equal(result, [inf, inf])
+    assert np.isnan(tier(lambda x: cnp.linalg.cond(x, order))(np.full((2, 2), nan)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 
 import cotangent as ct
@@ -403,3 +404,11 @@ def test_polyval_of_a_ragged_polynomial(length):
     p, x = rng.standard_normal(50), rng.uniform(-1, 1, 3)
     padded = np.where(np.arange(50) < length, p, np.nan)
     check(ct.mask(cnp.polyval)(ct.Ragged(padded, {0: length}), x), np.polyval(p[:length], x))
+
+
+def test_a_ufunc_has_the_signature_and_the_text_of_its_function() -> None:
+    assert list(inspect.signature(cnp.add).parameters) == ["x", "y"]
+    assert list(inspect.signature(cnp.negative).parameters) == ["x"]
+    assert list(inspect.signature(cnp.frompyfunc(lambda first, second: first, 2, 1)).parameters) == ["first", "second"]
+    assert "x, y : array" in str(cnp.add.__doc__)
+    assert not hasattr(cnp.add, "no_such_thing")

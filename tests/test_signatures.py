@@ -6,6 +6,7 @@ import inspect
 import warnings
 from typing import Any
 
+import cotangent as ct
 import numpy as np
 import public_names
 import pytest
@@ -25,6 +26,11 @@ DIFFERENT = {
     "jax.numpy.fromfile": "JAX names no parameters",
     "jax.numpy.fromiter": "JAX names no parameters",
     "jax.lax.random_gamma_grad": "JAX names no parameters",
+    **{
+        f"jax.numpy.{name}": "JAX's ufuncs name no parameters"
+        for name, value in vars(ct.numpy).items()
+        if isinstance(value, ct.numpy.ufunc)
+    },
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
     "jax.debug_infs": "a scoped option of ours",

@@ -66,7 +66,7 @@ if _TYPE_CHECKING:
     from cotangent import test_util as test_util
     from cotangent import testing as testing
     from cotangent import typing as typing
-    from cotangent._ops.products import einsum as einsum
+    from cotangent._ops.einsum import einsum as einsum
     from cotangent._ops.products import tensordot as tensordot
     from cotangent._ops.shapes import transpose as transpose
     from cotangent._profiling import explain as explain
@@ -110,7 +110,8 @@ _NAMES = {
     name: module
     for module, names in {
         "_ops.packing": ("pack",),
-        "_ops.products": ("einsum", "tensordot"),  # opt_einsum looks for these three in the package of an array
+        "_ops.einsum": ("einsum",),  # opt_einsum looks for these three in the package of an array
+        "_ops.products": ("tensordot",),
         "_ops.shapes": ("transpose",),
         "_profiling": ("explain", "profile"),
         "ad_checkpoint": ("checkpoint", "checkpoint_policies", "remat"),

@@ -18,37 +18,41 @@ from typing import Any
 import numpy as np
 
 from cotangent import _array_exchange, _core, numpy
+from cotangent._array_places import PLACES
+from cotangent._array_text import _format, _repr, _str
 from cotangent._base.capture import ShapeDtypeStruct
-from cotangent._base.device import CPU, Device, backend_of, check_device, device_at
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._numpy_dispatch import asked_by_index, asked_by_library
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import (
-    bits,
     comparisons,
+    complex_parts,
     creation,
     diagonals,
+    division,
+    element_bytes,
     extreme_positions,
     indexing,
+    means,
     positions,
     products,
     reductions,
     repetition,
+    rounding,
     running,
     selection,
     shapes,
     sorting,
     taking,
+    turning,
 )
 from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
 from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
-from cotangent.numpy.exchange import array_repr
 from cotangent.numpy.index_updates import IndexUpdateHelper
-from cotangent.sharding import SingleDeviceSharding
 
 
 def _operand(x: Any) -> bool:
@@ -110,12 +114,51 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 def _tolist(self: Array) -> Any:
-    """The elements as nested lists of Python numbers; of a scalar array, a number."""
+    """The elements as nested lists of Python numbers; of an array without axes, a number.
+
+    Returns
+    -------
+    list or number
+
+    Raises
+    ------
+    ConcretizationError
+        The array is traced, and has no values yet.
+
+    Examples
+    --------
+    >>> ct.numpy.array([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     return _core.to_numpy(self, "tolist()").tolist()
 
 
 def _item(self: Array, *args: int, use: str = "item()") -> Any:
-    """One element as a Python number: the only one, or that at an index."""
+    """One element as a Python number.
+
+    Parameters
+    ----------
+    *args : int
+        The index of the element. None: the only one.
+    use : str, default "item()"
+        What the message of an error names.
+
+    Returns
+    -------
+    number
+
+    Raises
+    ------
+    TypeError
+        There is no index, and not one element.
+    ConcretizationError
+        The array is traced, and has no values yet.
+
+    Examples
+    --------
+    >>> ct.numpy.array([1.5, 2.5]).item(1)
+    2.5
+    """
     if not args and self.size != 1:
         raise TypeError(
             f"item() needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
@@ -149,7 +192,7 @@ def _iterate(self: Array) -> Iterator[Array]:
 
 
 def _reversed(self: Array) -> Iterator[Array]:
-    return iter(shapes.flip(self, 0))
+    return iter(turning.flip(self, 0))
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -164,6 +207,23 @@ def _reduce(self: Array) -> Any:
 
 def _as_integer_ratio(self: Array) -> Any:
     # The module statistics asks for it.
+    """Raises: an element of an array is an array, and not a number of Python.
+
+    The module statistics of Python asks for it.
+
+    Raises
+    ------
+    TypeError
+        Always.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).as_integer_ratio()
+    Traceback (most recent call last):
+        ...
+    TypeError: as_integer_ratio: an element of an array is an array, not a number of Python
+      use ct.numpy.mean, ct.numpy.var and the like for those of statistics, or their elements as numbers: x.tolist()
+    """
     raise TypeError(
         "as_integer_ratio: an element of an array is an array, not a number of Python\n"
         "  use ct.numpy.mean, ct.numpy.var and the like for those of statistics, or their elements as numbers: x.tolist()"
@@ -181,73 +241,110 @@ def _copy(self: Array, *_: Any) -> Array:
     return creation.copy(self)
 
 
-# ---- Printing --------------------------------------------------------------------------------------------------------
-
-
-def _shape_text(self: Array) -> str:
-    return ",".join(str(size) for size in self.shape)
-
-
-def _concrete_or_none(self: Array) -> Any:
-    try:
-        return _core.peek_numpy(self)
-    except (ConcretizationError, RuntimeError):
-        return None
-
-
-def _repr(self: Array) -> str:
-    if _core.is_deleted(self):
-        return f"<deleted Array, {self.dtype.name}[{_shape_text(self)}]>"
-    if _core.is_traced(self):
-        return _traced_text(self)
-    return array_repr(self)
-
-
-def _traced_text(self: Array) -> str:
-    return f"Traced<{self.dtype.name}[{_shape_text(self)}]>"
-
-
-def _str(self: Array) -> str:
-    if _core.is_deleted(self):
-        return _repr(self)
-    if not _core.is_traced(self):
-        return _repr(self) if _core.dtype_kind(self.dtype) == "key" else str(_core.peek_numpy(self))
-    values = None if _core.dtype_kind(self.dtype) == "key" else _concrete_or_none(self)
-    return _traced_text(self) if values is None else f"Traced<{self.dtype.name}[{_shape_text(self)}]>({values})"
-
-
-def _format(self: Array, spec: str) -> str:
-    if not spec:
-        return _str(self)
-    values = _core.peek_numpy(self)
-    return format(values.item() if self.ndim == 0 else values, spec)
-
-
 # ---- Methods that differ from their function ------------------------------------------------------------------------
 
 
 def _reshape(self: Array, *shape: Any, order: str = "C") -> Array:
-    """The elements under another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    """The elements under another shape; see `reshape`.
+
+    Parameters
+    ----------
+    *shape : int, or one sequence of int
+        The sizes of the axes; one of them may be -1, which the others determine.
+    order : str, default "C"
+        In which order elements are taken and placed: ``"C"``, the last index varies fastest; ``"F"``, the first.
+
+    Returns
+    -------
+    array
+        Of the shape.
+
+    Raises
+    ------
+    ShapeError
+        The shape has another number of elements.
+
+    Examples
+    --------
+    >>> ct.numpy.arange(4).reshape(2, -1)
+    Array([[0, 1],
+           [2, 3]], dtype=int32)
+    """
     return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
 
 def _flatten(self: Array, order: str = "C") -> Array:
-    """A copy of all elements along one axis."""
+    """All elements along one axis, as an array of its own.
+
+    Parameters
+    ----------
+    order : str, default "C"
+        In which order: ``"C"``, the last index varies fastest; ``"F"``, the first.
+
+    Returns
+    -------
+    array, shape (size,)
+        The elements.
+
+    Examples
+    --------
+    >>> ct.numpy.array([[1, 2], [3, 4]]).flatten("F")
+    Array([1, 3, 2, 4], dtype=int32)
+    """
     return apart(shapes.ravel(self, order), self)
 
 
 def _transpose(self: Array, *axes: Any) -> Array:
-    """Axes reversed, or in the order ``axes``."""
+    """The axes in reverse order, or in another one; see `transpose`.
+
+    Parameters
+    ----------
+    *axes : int, or one sequence of int
+        For each axis of the result, that of the array which it is. None: the last one first.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Examples
+    --------
+    >>> ct.numpy.ones((2, 3, 4)).transpose(1, 0, 2).shape
+    (3, 2, 4)
+    """
     if not axes or (len(axes) == 1 and axes[0] is None):
         return shapes.transpose(self)
     return shapes.transpose(self, axes[0] if len(axes) == 1 and several(axes[0]) else axes)
 
 
 def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A002
-    """The same bytes read as another dtype; the last axis grows or shrinks with the size of an element."""
+    """The same bytes read as another dtype.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        Of the result. None: that of the array.
+    type : None
+        Must be None: there are no subclasses.
+
+    Returns
+    -------
+    array
+        The last axis grows or shrinks with the size of an element.
+
+    Raises
+    ------
+    ShapeError
+        The bytes of the last axis are not a whole number of elements.
+
+    Examples
+    --------
+    >>> ct.numpy.array([1.0, -2.0]).view(ct.numpy.uint32)
+    Array([1065353216, 3221225472], dtype=uint32)
+    """
     if type is not None:
         raise NotImplementedError("view: the argument type is not supported")
-    return apart(self if dtype is None else bits.reinterpret(self, dtype), self)
+    return apart(self if dtype is None else element_bytes.reinterpret(self, dtype), self)
 
 
 def _compress(
@@ -259,7 +356,32 @@ def _compress(
     size: int | None = None,
     fill_value: Any = 0,
 ) -> Array:
-    """The slices of an axis at which a condition holds."""
+    """The slices along an axis at which a condition holds; see `compress`.
+
+    Parameters
+    ----------
+    condition : array, shape (n,)
+        Bools; may be shorter than the axis.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    out : None
+        Must be None: arrays are immutable.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, default 0
+        Fills the slices that are missing, with ``size``.
+
+    Returns
+    -------
+    array
+        The slices, in order.
+
+    Examples
+    --------
+    >>> ct.numpy.array([10, 20, 30]).compress([True, False, True])
+    Array([10, 30], dtype=int32)
+    """
     return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
@@ -269,74 +391,116 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     )
 
 
-# ---- Memory ----------------------------------------------------------------------------------------------------------
-
-
-def _delete(self: Array) -> None:
-    """Gives up the elements; the array cannot be used again, which is a ``ValueError``. Its shape and dtype stay."""
-    if not _core.is_deleted(self) and _core.is_traced(self):
-        raise ConcretizationError("delete: a traced array has no memory of its own to give up")
-    _core.delete_array(self)
-
-
-def _is_deleted(self: Array) -> bool:
-    """Whether the elements are gone: by `delete`, or because the array was donated to a jitted function."""
-    return _core.is_deleted(self)
-
-
 # ---- The array API standard ------------------------------------------------------------------------------------------
 
 
 def _namespace(self: Array, *, api_version: str | None = None) -> Any:
-    """The array functions: the module ``cotangent.numpy``.
+    """The array functions, by the array API standard: the module ``cotangent.numpy``.
 
-    Raises:
-        ValueError: a version of the array API standard that is not supported.
+    Parameters
+    ----------
+    api_version : str, optional
+        A version of the standard, from ``"2021.12"`` to ``"2024.12"``.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    ValueError
+        The version is not supported.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(2).__array_namespace__() is ct.numpy
+    True
     """
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f"version {api_version!r} of the array API is not supported; 2024.12 is")
     return numpy
 
 
-def _device(self: Array) -> Device:
-    return device_at(_core.place_of(self))
-
-
-def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
-    """The array on a device: itself, if it is there.
-
-    Raises:
-        ValueError: the device is not there, or a stream is given.
-    """
-    backend = backend_of(device)
-    if backend is None:
-        check_device(device, "to_device")
-    if stream is not None:
-        raise ValueError(f"to_device: everything is done in the order of the calls; got stream={stream!r}")
-    return self if backend is None else _core.put_on(self, backend)
-
-
-def _is_ready(self: Array) -> bool:
-    """Whether the elements are there, so that asking for them would not wait.
-
-    On a GPU, whose work is done in order, it is False until all that was asked of it so far is done.
-    """
-    return _core.is_ready(self)
-
-
-def _wait(self: Array) -> Array:
-    """The array, once its elements are there; raises what failed until then."""
-    _core.wait_for(self)
-    return self
-
-
 def _tobytes(self: Array, order: str = "C") -> bytes:
-    """The bytes of the elements."""
+    """The bytes of the elements.
+
+    Parameters
+    ----------
+    order : str, default "C"
+        In which order: ``"C"``, the last index varies fastest; ``"F"``, the first.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> ct.numpy.array([1, 255], np.uint8).tobytes().hex()
+    '01ff'
+    """
     return _core.to_numpy(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
 
 
-def _property(function: Any, text: str) -> Any:
-    return property(function, doc=text)
+_T = """The array with its axes in reverse order.
+
+See `transpose`, and ``mT`` for the last two axes only.
+
+Examples
+--------
+>>> ct.numpy.array([[1, 2], [3, 4]]).T
+Array([[1, 3],
+       [2, 4]], dtype=int32)
+"""
+
+_MT = """The array with its last two axes exchanged.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3, 4)).mT.shape
+(2, 4, 3)
+"""
+
+_REAL = """The real part of each element; a real array is its own.
+
+Examples
+--------
+>>> ct.numpy.array([1 + 2j]).real
+Array([1.], dtype=float32)
+"""
+
+_IMAG = """The imaginary part of each element; of real numbers, 0.
+
+Examples
+--------
+>>> ct.numpy.array([1 + 2j]).imag
+Array([2.], dtype=float32)
+"""
+
+_AT = """The array with some elements changed: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.apply``, ``.get``.
+
+Arrays are immutable: the results are other arrays.
+
+Examples
+--------
+>>> ct.numpy.array([1, 2, 3]).at[0].set(10)
+Array([10,  2,  3], dtype=int32)
+"""
+
+_AVAL = """The shape and the dtype of the array, without its elements.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).aval.shape
+(2, 3)
+"""
+
+_FLAT = """All elements along one axis.
+
+Examples
+--------
+>>> ct.numpy.array([[1, 2], [3, 4]]).flat
+Array([1, 2, 3, 4], dtype=int32)
+"""
 
 
 # Functions of an array, which as attributes of the type take it as their first argument.
@@ -348,11 +512,11 @@ _METHODS: dict[str, Any] = {
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
     "astype": creation.astype,
-    "byteswap": bits.byteswap,
+    "byteswap": element_bytes.byteswap,
     "choose": taking.choose,
-    "clip": elementwise.clip,
-    "conj": elementwise.conj,
-    "conjugate": elementwise.conj,
+    "clip": rounding.clip,
+    "conj": complex_parts.conj,
+    "conjugate": complex_parts.conj,
     "copy": creation.copy,
     "cumprod": running.cumprod,
     "cumsum": running.cumsum,
@@ -360,23 +524,23 @@ _METHODS: dict[str, Any] = {
     "dot": products.dot,
     "flatten": _flatten,
     "max": reductions.max,
-    "mean": reductions.mean,
+    "mean": means.mean,
     "min": reductions.min,
     "nonzero": positions.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shapes.ravel,
     "repeat": repetition.repeat,
-    "round": elementwise.round,
+    "round": rounding.round,
     "searchsorted": sorting.searchsorted,
     "sort": sorting.sort,
     "squeeze": shapes.squeeze,
-    "std": reductions.std,
+    "std": means.std,
     "sum": reductions.sum,
     "swapaxes": shapes.swapaxes,
     "take": taking.take,
     "trace": products.trace,
-    "var": reductions.var,
+    "var": means.var,
 }
 
 _MEMBERS: dict[str, Any] = {
@@ -387,13 +551,13 @@ _MEMBERS: dict[str, Any] = {
     "__rmatmul__": _reflected(products.matmul),
     "__pow__": _power,
     "__rpow__": _reflected(elementwise.power),
-    "__floordiv__": _operator(elementwise.floor_divide),
-    "__rfloordiv__": _reflected(elementwise.floor_divide),
-    "__mod__": _operator(elementwise.remainder),
-    "__rmod__": _reflected(elementwise.remainder),
-    "__divmod__": _operator(elementwise.divmod),
-    "__rdivmod__": _reflected(elementwise.divmod),
-    "__round__": elementwise.round,
+    "__floordiv__": _operator(division.floor_divide),
+    "__rfloordiv__": _reflected(division.floor_divide),
+    "__mod__": _operator(division.remainder),
+    "__rmod__": _reflected(division.remainder),
+    "__divmod__": _operator(division.divmod),
+    "__rdivmod__": _reflected(division.divmod),
+    "__round__": rounding.round,
     "__complex__": _complex,
     "__ceil__": _whole(math.ceil),
     "__floor__": _whole(math.floor),
@@ -412,36 +576,16 @@ _MEMBERS: dict[str, Any] = {
     "__deepcopy__": _copy,
     "__reduce__": _reduce,
     "as_integer_ratio": _as_integer_ratio,
-    "T": _property(shapes.transpose, "Axes reversed."),
-    "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
-    "real": _property(elementwise.real, "The real part."),
-    "imag": _property(elementwise.imag, "The imaginary part."),
-    "at": _property(
-        IndexUpdateHelper,
-        "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
-    ),
-    "block_until_ready": _wait,
+    "T": property(shapes.transpose, doc=_T),
+    "mT": property(shapes.matrix_transpose, doc=_MT),
+    "real": property(complex_parts.real, doc=_REAL),
+    "imag": property(complex_parts.imag, doc=_IMAG),
+    "at": property(IndexUpdateHelper, doc=_AT),
     "compress": _compress,
-    "delete": _delete,
-    "aval": property(
-        ShapeDtypeStruct.like,
-        doc="Its shape and dtype.",
-    ),
-    "device": property(_device, doc="Where the elements were made, or put."),
-    "devices": lambda self: {_device(self)},
-    "sharding": property(lambda self: SingleDeviceSharding(_device(self)), doc="The placement on one device."),
-    "committed": property(
-        lambda self: _device(self) != CPU, doc="Whether the array is on a GPU, where functions of it run then."
-    ),
-    "is_fully_addressable": property(lambda self: True, doc="Whether all elements are in this process: they are."),
-    "is_fully_replicated": property(lambda self: True, doc="Whether every device has all elements: the one has."),
-    "is_ready": _is_ready,
-    "copy_to_host_async": lambda self: None,
-    "is_deleted": _is_deleted,
-    "flat": _property(shapes.ravel, "All elements along one axis."),
+    "aval": property(ShapeDtypeStruct.like, doc=_AVAL),
+    "flat": property(shapes.ravel, doc=_FLAT),
     "item": _item,
     "reshape": _reshape,
-    "to_device": _to_device,
     "tobytes": _tobytes,
     "tolist": _tolist,
     "transpose": _transpose,
@@ -452,5 +596,5 @@ _MEMBERS: dict[str, Any] = {
 def attach() -> None:
     """Gives the type `Array` its methods."""
     _core.set_index_hook(indexing.get_item)
-    for name, member in {**_MEMBERS, **_METHODS}.items():
+    for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
         setattr(Array, name, member)

@@ -16,7 +16,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.attributes import USER_DEFINED, from_attribute, to_attribute
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
-from cotangent._ops.shapes import broadcast_arrays
+from cotangent._ops.broadcasting import broadcast_arrays
 
 __all__ = ["Primitive", "primitive", "transform"]
 

@@ -17,20 +17,45 @@ __all__ = ["select", "where"]
 
 @entrance("where", primitives.select)
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """Elements of ``x`` where the condition holds, else of ``y``; everything is broadcast.
+    """Elements of ``x`` where a condition holds, and of ``y`` elsewhere.
 
-    With the condition alone: `nonzero`, whose result has a shape that depends on values, so the condition must be
-    concrete, or ``size`` given.
-    A derivative flows only into the chosen operand; to keep an undefined derivative out, make the argument of the
-    other branch harmless
-    too (``where(x > 0, log(where(x > 0, x, 1)), 0)``).
+    With the condition alone it is `nonzero`. A derivative flows only into the operand that is chosen; but where the
+    other one's derivative is NaN or infinite, 0 times it is NaN: make its argument harmless, too, as in ``where(x >
+    0, log(where(x > 0, x, 1)), 0)``.
 
-    Raises:
-        ValueError: exactly one of ``x`` and ``y`` is given.
+    Parameters
+    ----------
+    condition : array
+        Which elements: bools, or numbers, of which those that are not zero hold.
+    x, y : array, optional
+        Numbers; promoted to a common dtype and broadcast with the condition.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : int or sequence of int, optional
+        Of the form with the condition alone: the index where there are fewer than ``size``; by default 0.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.where(ct.numpy.array([True, False]), 1.0, 2.0).tolist()
-    [1.0, 2.0]
+    Returns
+    -------
+    array or tuple of array
+        Of the common dtype and the broadcast shape; without ``x`` and ``y`` an array of indices for each axis.
+
+    Raises
+    ------
+    ValueError
+        Exactly one of ``x`` and ``y`` is given, or ``size`` beside them.
+
+    Examples
+    --------
+    >>> ct.numpy.where(np.array([True, False]), [1.0, 2.0], [3.0, 4.0])
+    Array([1., 4.], dtype=float32)
+
+    >>> ct.numpy.where(np.array([0, 5, 6]))
+    (Array([1, 2], dtype=int32),)
+
+    >>> f = lambda x: ct.numpy.where(x > 0, ct.numpy.log(ct.numpy.where(x > 0, x, 1.0)), 0.0)
+    >>> float(ct.grad(f)(-1.0)), float(ct.grad(f)(2.0))
+    (0.0, 0.5)
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
@@ -45,11 +70,32 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """For each element, the choice of the first condition that holds, or the default.
+    """The choice of the first condition that holds, for each element; or the default.
 
-    Args:
-        condlist: the conditions: a sequence of them, or an array with one in each row.
-        choicelist: the choice of each, likewise.
+    Parameters
+    ----------
+    condlist : sequence of array
+        The conditions: a sequence of them, or an array with one in each row.
+    choicelist : sequence of array
+        The choice of each, likewise; all are broadcast and promoted.
+    default : array, default 0
+        What is chosen where no condition holds.
+
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        There are no conditions, or not as many choices.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([1, 2, 3, 4])
+    >>> ct.numpy.select([x < 2, x < 4], [x * 10, x * 100], default=-1)
+    Array([ 10, 200, 300,  -1], dtype=int32)
     """
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions but {len(choicelist)} choices")

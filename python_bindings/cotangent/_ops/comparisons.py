@@ -11,17 +11,13 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive, entrance
-from cotangent._ops.binding import constant, inexact, is_inexact, is_integer, kind, literal, no_out, ordered
+from cotangent._ops.binding import constant, inexact, is_inexact, kind, literal, no_out, ordered
 from cotangent._ops.sizes import type_of
 
 __all__ = [
-    "allclose",
-    "array_equal",
-    "array_equiv",
     "equal",
     "greater",
     "greater_equal",
-    "isclose",
     "iscomplex",
     "iscomplexobj",
     "isfinite",
@@ -48,37 +44,141 @@ def _compare(primitive: Primitive, x: Any, y: Any) -> Array:
 
 @entrance("binary", primitives.eq)
 def equal(x: Any, y: Any, /) -> Array:
-    """``x == y``."""
+    """Whether two numbers are equal, element by element; NaN equals nothing.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.equal([1, 2, 3], [1, 0, 3])
+    Array([ True, False,  True], dtype=bool)
+    """
     return _compare(primitives.eq, x, y)
 
 
 @entrance("binary", primitives.ne)
 def not_equal(x: Any, y: Any, /) -> Array:
-    """``x != y``."""
+    """Whether two numbers differ, element by element; NaN differs from everything.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.not_equal([1, 2, 3], [1, 0, 3])
+    Array([False,  True, False], dtype=bool)
+    """
     return _compare(primitives.ne, x, y)
 
 
 @entrance("binary_ordered", primitives.lt)
 def less(x: Any, y: Any, /) -> Array:
-    """``x < y``; complex numbers are ordered by their real, then their imaginary part."""
+    """Whether the first of two numbers is smaller, element by element; with NaN, False.
+
+    Complex numbers are ordered by their real, then by their imaginary part.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.less([1.0, 2.0], [2.0, 2.0])
+    Array([ True, False], dtype=bool)
+    """
     return _compare(primitives.lt, x, y)
 
 
 @entrance("binary_ordered", primitives.le)
 def less_equal(x: Any, y: Any, /) -> Array:
-    """``x <= y``."""
+    """Whether the first of two numbers is smaller or equal, element by element; with NaN, False.
+
+    Complex numbers are ordered by their real, then by their imaginary part.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.less_equal([1.0, 2.0, 3.0], 2.0)
+    Array([ True,  True, False], dtype=bool)
+    """
     return _compare(primitives.le, x, y)
 
 
 @entrance("binary_ordered", primitives.gt)
 def greater(x: Any, y: Any, /) -> Array:
-    """``x > y``."""
+    """Whether the first of two numbers is larger, element by element; with NaN, False.
+
+    Complex numbers are ordered by their real, then by their imaginary part.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.greater([1.0, 3.0], [2.0, 2.0])
+    Array([False,  True], dtype=bool)
+    """
     return _compare(primitives.gt, x, y)
 
 
 @entrance("binary_ordered", primitives.ge)
 def greater_equal(x: Any, y: Any, /) -> Array:
-    """``x >= y``."""
+    """Whether the first of two numbers is larger or equal, element by element; with NaN, False.
+
+    Complex numbers are ordered by their real, then by their imaginary part.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers; promoted to a common dtype and broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.greater_equal([1.0, 2.0, 3.0], 2.0)
+    Array([False,  True,  True], dtype=bool)
+    """
     return _compare(primitives.ge, x, y)
 
 
@@ -93,33 +193,129 @@ def _logic(primitive: Primitive, x: Any, y: Any) -> Array:
 
 
 def logical_and(x: Any, y: Any, /) -> Array:
-    """Whether both are nonzero."""
+    """Whether both numbers are nonzero, element by element.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers, of which those that are not zero are true (NaN is); broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.logical_and([1, 0, 2], [3, 4, 0])
+    Array([ True, False, False], dtype=bool)
+    """
     return _logic(primitives.and_, x, y)
 
 
 def logical_or(x: Any, y: Any, /) -> Array:
-    """Whether either is nonzero."""
+    """Whether either of two numbers is nonzero, element by element.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers, of which those that are not zero are true (NaN is); broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.logical_or([1, 0, 0], [3, 4, 0])
+    Array([ True,  True, False], dtype=bool)
+    """
     return _logic(primitives.or_, x, y)
 
 
 def logical_xor(x: Any, y: Any, /) -> Array:
-    """Whether exactly one is nonzero."""
+    """Whether exactly one of two numbers is nonzero, element by element.
+
+    Parameters
+    ----------
+    x, y : array
+        Numbers, of which those that are not zero are true (NaN is); broadcast.
+
+    Returns
+    -------
+    array of bool
+        Of the broadcast shape.
+
+    Examples
+    --------
+    >>> ct.numpy.logical_xor([1, 0, 0], [3, 4, 0])
+    Array([False,  True, False], dtype=bool)
+    """
     return _logic(primitives.xor, x, y)
 
 
 def logical_not(x: Any, /) -> Array:
-    """Whether elements are zero."""
+    """Whether each element is zero.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.logical_not([0, 2, -1])
+    Array([ True, False, False], dtype=bool)
+    """
     return primitives.not_(truth(x))
 
 
 def isnan(x: Any, /) -> Array:
-    """Whether elements are NaN."""
+    """Whether each element is NaN; a complex number is where either part is.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.isnan([1.0, ct.numpy.nan, ct.numpy.inf])
+    Array([False,  True, False], dtype=bool)
+    """
     array = _core.array(x)
     return primitives.ne(array, array)
 
 
 def isfinite(x: Any, /) -> Array:
-    """Whether elements are neither infinite nor NaN."""
+    """Whether each element is neither infinite nor NaN.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.isfinite([1.0, ct.numpy.nan, ct.numpy.inf])
+    Array([ True, False, False], dtype=bool)
+    """
     array = _core.array(x)
     if not is_inexact(array):
         return primitives.eq(array, array)
@@ -127,7 +323,23 @@ def isfinite(x: Any, /) -> Array:
 
 
 def isinf(x: Any, /) -> Array:
-    """Whether elements are infinite."""
+    """Whether each element is positive or negative infinity; a complex number is where either part is.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.isinf([1.0, ct.numpy.nan, -ct.numpy.inf])
+    Array([False, False,  True], dtype=bool)
+    """
     array = inexact(x)
     if kind(array) == "complex":
         return primitives.or_(isinf(primitives.real(array)), isinf(primitives.imag(array)))
@@ -135,26 +347,94 @@ def isinf(x: Any, /) -> Array:
 
 
 def isposinf(x: Any, /, out: None = None) -> Array:
-    """Whether elements are positive infinity."""
+    """Whether each element is positive infinity.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.isposinf([1.0, ct.numpy.inf, -ct.numpy.inf])
+    Array([False,  True, False], dtype=bool)
+    """
     no_out(out, "isposinf")
     array = inexact(x)
     return primitives.eq(array, literal(array, math.inf))
 
 
 def isneginf(x: Any, /, out: None = None) -> Array:
-    """Whether elements are negative infinity."""
+    """Whether each element is negative infinity.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.isneginf([1.0, ct.numpy.inf, -ct.numpy.inf])
+    Array([False, False,  True], dtype=bool)
+    """
     no_out(out, "isneginf")
     array = inexact(x)
     return primitives.eq(array, literal(array, -math.inf))
 
 
 def isreal(x: Any) -> Array:
-    """Whether imaginary parts are zero."""
+    """Whether the imaginary part of each element is zero.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.isreal([1 + 0j, 2j])
+    Array([ True, False], dtype=bool)
+    """
     return logical_not(iscomplex(x))
 
 
 def iscomplex(x: Any) -> Array:
-    """Whether imaginary parts are nonzero."""
+    """Whether the imaginary part of each element is not zero.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.iscomplex([1 + 0j, 2j])
+    Array([False,  True], dtype=bool)
+    """
     array = _core.array(x)
     if kind(array) != "complex":
         return constant(array, False, bool)
@@ -162,66 +442,65 @@ def iscomplex(x: Any) -> Array:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype is real."""
+    """Whether the dtype of an object is real, whatever its values.
+
+    Parameters
+    ----------
+    x : array, number or dtype
+        What is asked about.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.isrealobj(np.float32(1)), ct.numpy.isrealobj([1j])
+    (True, False)
+    """
     return not iscomplexobj(x)
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex; False of what has none, such as None."""
+    """Whether the dtype of an object is complex, whatever its values.
+
+    Parameters
+    ----------
+    x : array, number or dtype
+        What is asked about; None has no dtype.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.iscomplexobj([1 + 0j]), ct.numpy.iscomplexobj(1.0)
+    (True, False)
+    """
     return x is not None and _core.dtype_kind(type_of(x)[1]) == "complex"
 
 
 def isscalar(element: Any) -> bool:
-    """Whether an object is a number or an array without axes."""
+    """Whether an object is a number, or an array without axes (which to NumPy is none).
+
+    Parameters
+    ----------
+    element : object
+        What is asked about.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.isscalar(3.0), ct.numpy.isscalar([3.0])
+    (True, False)
+    """
     return _core.is_python_scalar(element) or (
         getattr(element, "ndim", None) == 0 and not isinstance(element, np.dtype)
     )
-
-
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether ``|a - b| <= atol + rtol * |b|``, element by element; equal infinities are close."""
-    a, b = _core.promote([a, b])
-    if not is_inexact(a):
-        if is_integer(a):
-            a, b = inexact(a), inexact(b)
-        else:
-            return primitives.eq(a, b)
-    gap = primitives.abs(primitives.sub(a, b))
-    magnitude = primitives.abs(b)
-    near = less_equal(gap, rtol * magnitude + atol)
-    finite = primitives.and_(primitives.is_finite(a), primitives.is_finite(b))
-    result = primitives.or_(primitives.and_(near, finite), primitives.eq(a, b))
-    if equal_nan:
-        result = primitives.or_(result, primitives.and_(primitives.ne(a, a), primitives.ne(b, b)))
-    return result
-
-
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether all elements are close (see `isclose`), a bool scalar."""
-    close = isclose(a, b, rtol, atol, equal_nan)
-    return primitives.reduce_min(close, axes=list(range(close.ndim)))
-
-
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether shapes and all elements are equal, a bool scalar."""
-    a, b = _core.array(a1), _core.array(a2)
-    if a._bound_shape != b._bound_shape:
-        return _core.full((), False, bool)
-    a, b = _core.promote([a, b])
-    same = primitives.eq(a, b)
-    if equal_nan:
-        same = primitives.or_(same, primitives.and_(primitives.ne(a, a), primitives.ne(b, b)))
-    return primitives.reduce_min(same, axes=list(range(same.ndim)))
-
-
-def array_equiv(a1: Any, a2: Any) -> Array:
-    """Whether the arrays are equal after broadcasting, a bool scalar."""
-    a, b = _core.array(a1), _core.array(a2)
-    try:
-        same = equal(a, b)
-    except TypeError:
-        return _core.full((), False, bool)
-    return primitives.reduce_min(same, axes=list(range(same.ndim)))
 
 
 check_arguments(globals())

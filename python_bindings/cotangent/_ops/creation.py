@@ -55,16 +55,46 @@ def array(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """An array of numbers, nested lists, NumPy arrays or anything with ``__array__``.
+    """An array of numbers, nested lists, NumPy arrays, or anything with ``__array__``.
 
-    Python numbers become int32, float32 or complex64 (64 bits wide with ``enable_x64``); NumPy arrays keep their dtype.
+    Python numbers become int32, float32 or complex64 (64 bits wide with ``enable_x64``); NumPy arrays keep their
+    dtype, 64 bits wide, too. A single Python number gives an array of weak type, whose dtype yields to others.
 
-    Raises:
-        ValueError: a nested list whose parts have different lengths. TypeError: an object that holds no numbers.
+    Parameters
+    ----------
+    object : array, number or nested sequence
+        The values.
+    dtype : dtype, optional
+        Of the result. None: that of the values.
+    copy : bool or None, default True
+        Whether the result may be deleted or donated without ``object``.
+    order : str or None, default "K"
+        Checked only; there is one order of memory.
+    ndmin : int, default 0
+        The least number of axes; new ones come first.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device; arrays stay where they are.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.array([[1, 2], [3, 4]]).shape
-    (2, 2)
+    Returns
+    -------
+    array
+        The values.
+
+    Raises
+    ------
+    ValueError
+        A nested list whose parts have different lengths; an unknown order; NaN or infinity as an integer.
+    TypeError
+        An object that holds no numbers.
+
+    Examples
+    --------
+    >>> ct.numpy.array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+
+    >>> ct.numpy.array([1, 2], dtype=float, ndmin=2)
+    Array([[1., 2.]], dtype=float32)
     """
     _check_order(order, "array")
     source = object
@@ -106,7 +136,40 @@ def asarray(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """``a`` as an array; an array of the dtype is returned as it is."""
+    """An object as an array; an array of the dtype is returned as it is.
+
+    Parameters
+    ----------
+    a : array, number or nested sequence
+        The values.
+    dtype : dtype, optional
+        Of the result. None: that of the values.
+    order : str or None, default None
+        Checked only; there is one order of memory.
+    copy : bool or None, default None
+        True: the result is an array of its own. False: an error, unless ``a`` can be returned as it is.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device; arrays stay where they are.
+
+    Returns
+    -------
+    array
+        The values.
+
+    Raises
+    ------
+    ValueError
+        ``copy`` is False, and a copy is needed.
+
+    Examples
+    --------
+    >>> ct.numpy.asarray([1.0, 2.0])
+    Array([1., 2.], dtype=float32)
+
+    >>> x = ct.numpy.ones(2)
+    >>> ct.numpy.asarray(x) is x
+    True
+    """
     if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list, range)):
         return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
@@ -115,15 +178,56 @@ def asarray(
 
 
 def copy(a: Any, order: str | None = None) -> Array:
-    """An array of the same elements, which stays when the other is deleted or donated; until then they share memory."""
+    """An array of the same elements, which stays when the other is deleted or donated.
+
+    Until then they share memory: arrays are immutable.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    order : str or None, default None
+        Checked only; there is one order of memory.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``.
+
+    Examples
+    --------
+    >>> ct.numpy.copy([1, 2])
+    Array([1, 2], dtype=int32)
+    """
     _check_order(order, "copy")
     return apart(_core.array(a), a)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Placement = None) -> Array:
-    """The elements as another dtype. Complex to real drops the imaginary part.
+    """The elements converted to another dtype.
 
-    An array that has the dtype is returned as it is unless ``copy`` is true.
+    Floating numbers become integers by rounding toward zero; complex ones become real by their real part.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    dtype : dtype
+        Of the result.
+    copy : bool, default False
+        Whether the result is an array of its own where ``x`` has the dtype; else that is returned.
+    device : Device, str or sharding, optional
+        Where the result is made. None: where ``x`` is.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.astype(ct.numpy.array([1.7, -1.7]), int)
+    Array([ 1, -1], dtype=int32)
     """
     result = convert(_core.array(x), dtype)
     return apart(result, x) if copy else result
@@ -135,11 +239,29 @@ def _filled(name: str, shape: Any, value: complex, dtype: Any, weak: bool = Fals
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
-    """Zeros of a shape, by default floating.
+    """An array of zeros.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.zeros((2, 1)).tolist()
-    [[0.0], [0.0]]
+    Inside of ``ct.mask`` a size may be that of a ragged axis, or be computed from it.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.numpy.zeros((2, 1))
+    Array([[0.],
+           [0.]], dtype=float32)
     """
     if dtype == FLOAT0:
         return float0_zeros(static_shape(shape, "zeros")[0])  # type: ignore[no-any-return]
@@ -147,19 +269,89 @@ def zeros(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardi
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
-    """Ones of a shape, by default floating."""
+    """An array of ones.
+
+    Inside of ``ct.mask`` a size may be that of a ragged axis, or be computed from it.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array
+        Ones.
+
+    Examples
+    --------
+    >>> ct.numpy.ones(3, int)
+    Array([1, 1, 1], dtype=int32)
+    """
     return _filled("ones", shape, 1, _core.default_float_dtype() if dtype is None else dtype)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
-    """Zeros of a shape: arrays always have values."""
+    """An array of zeros: arrays always have values.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.numpy.empty(2).shape
+    (2,)
+    """
     return _filled("empty", shape, 0, _core.default_float_dtype() if dtype is None else dtype)
 
 
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None
 ) -> Array:
-    """Copies of a number, or of an array that is broadcast."""
+    """An array of copies of a number, or of an array that is broadcast.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    fill_value : array
+        The number, or an array that can be broadcast to the shape.
+    dtype : dtype, optional
+        Of the result. None: that of the value.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array
+        Of the shape and the dtype.
+
+    Raises
+    ------
+    ShapeError
+        The value cannot be broadcast.
+
+    Examples
+    --------
+    >>> ct.numpy.full((2, 2), [1.5, 2.5])
+    Array([[1.5, 2.5],
+           [1.5, 2.5]], dtype=float32)
+    """
     if _core.is_python_scalar(fill_value):
         kind, weak = _core.scalar_type(fill_value)
         return _filled("full", shape, fill_value, kind if dtype is None else dtype, weak and dtype is None)
@@ -192,7 +384,29 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array:
 def zeros_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None, out_sharding: Placement = None
 ) -> Array:
-    """Zeros of the shape and dtype of ``a``, which may be a `ShapeDtypeStruct`."""
+    """An array of zeros of the shape and the dtype of another one.
+
+    Parameters
+    ----------
+    a : array or ShapeDtypeStruct
+        The model.
+    dtype : dtype, optional
+        Instead of that of ``a``.
+    shape : int or sequence of int, optional
+        Instead of that of ``a``.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where ``a`` is.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.numpy.zeros_like([1.5, 2.5])
+    Array([0., 0.], dtype=float32)
+    """
     if (getattr(a, "dtype", None) if dtype is None else dtype) == FLOAT0:
         return zeros(np.shape(a) if shape is None else shape, FLOAT0)
     return _like("zeros_like", a, 0, dtype, shape)
@@ -201,12 +415,56 @@ def zeros_like(
 def ones_like(
     a: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None, out_sharding: Placement = None
 ) -> Array:
-    """Ones of the shape and dtype of ``a``."""
+    """An array of ones of the shape and the dtype of another one.
+
+    Parameters
+    ----------
+    a : array or ShapeDtypeStruct
+        The model.
+    dtype : dtype, optional
+        Instead of that of ``a``.
+    shape : int or sequence of int, optional
+        Instead of that of ``a``.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where ``a`` is.
+
+    Returns
+    -------
+    array
+        Ones.
+
+    Examples
+    --------
+    >>> ct.numpy.ones_like([[1, 2]], dtype=float)
+    Array([[1., 1.]], dtype=float32)
+    """
     return _like("ones_like", a, 1, dtype, shape)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None) -> Array:
-    """Zeros of the shape and dtype of ``prototype``: arrays always have values."""
+    """An array of zeros of the shape and the dtype of another one: arrays always have values.
+
+    Parameters
+    ----------
+    prototype : array or ShapeDtypeStruct
+        The model.
+    dtype : dtype, optional
+        Instead of that of ``prototype``.
+    shape : int or sequence of int, optional
+        Instead of that of ``prototype``.
+    device : Device, str or sharding, optional
+        Where the result is made. None: where ``prototype`` is.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.numpy.empty_like([1, 2]).dtype
+    dtype('int32')
+    """
     return _like("empty_like", prototype, 0, dtype, shape)
 
 
@@ -219,7 +477,31 @@ def full_like(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Copies of a number, of the shape and dtype of ``a``."""
+    """An array of copies of a number, of the shape and the dtype of another one.
+
+    Parameters
+    ----------
+    a : array or ShapeDtypeStruct
+        The model.
+    fill_value : array
+        The number, or an array that can be broadcast to the shape; converted to the dtype.
+    dtype : dtype, optional
+        Instead of that of ``a``.
+    shape : int or sequence of int, optional
+        Instead of that of ``a``.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where ``a`` is.
+
+    Returns
+    -------
+    array
+        Of the shape and the dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.full_like([1.0, 2.0], 7)
+    Array([7., 7.], dtype=float32)
+    """
     return _like("full_like", a, fill_value, dtype, shape)
 
 

@@ -48,7 +48,32 @@ def _diagonal(k: Any, rows: int, columns: int) -> int:
 
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Placement = None) -> Array:
-    """A matrix with ones on the k-th diagonal."""
+    """A matrix with ones on one diagonal, and zeros elsewhere.
+
+    Parameters
+    ----------
+    N : int
+        The number of rows.
+    M : int, optional
+        The number of columns. None: N.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+    device : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array, shape (N, M)
+        The matrix.
+
+    Examples
+    --------
+    >>> ct.numpy.eye(2, 3, k=1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     return _eye("eye", N, M, k, dtype)
 
 
@@ -63,12 +88,55 @@ def _eye(name: str, N: Any, M: Any, k: int, dtype: Any) -> Array:
 
 
 def identity(n: int, dtype: Any = None) -> Array:
-    """The identity matrix."""
+    """The identity matrix.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows and columns.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+
+    Returns
+    -------
+    array, shape (n, n)
+        The matrix.
+
+    Examples
+    --------
+    >>> ct.numpy.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return _eye("identity", n, None, 0, dtype)
 
 
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
-    """A matrix with ones on and below the k-th diagonal."""
+    """A matrix with ones on and below one diagonal, and zeros above it.
+
+    Parameters
+    ----------
+    N : int
+        The number of rows.
+    M : int, optional
+        The number of columns. None: N.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    dtype : dtype, optional
+        Of the result. None: the default floating dtype.
+
+    Returns
+    -------
+    array, shape (N, M)
+        The matrix.
+
+    Examples
+    --------
+    >>> ct.numpy.tri(3, dtype=int)
+    Array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]], dtype=int32)
+    """
     (rows, columns), lengths = static_shape((N, N if M is None else M), "tri")
     ones = _core.convert(_up_to(_offsets(rows, columns), k), _core.default_float_dtype() if dtype is None else dtype)
     return give_lengths(ones, lengths)
@@ -98,23 +166,114 @@ def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
 
 
 def tril(m: Any, k: int = 0) -> Array:
-    """The matrix with zeros above the k-th diagonal."""
+    """The lower triangle of matrices, with zeros above one diagonal.
+
+    Parameters
+    ----------
+    m : array, shape (..., m, n)
+        The matrices.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    array, shape (..., m, n)
+        The triangles.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two axes.
+
+    Examples
+    --------
+    >>> ct.numpy.tril([[1, 2], [3, 4]])
+    Array([[1, 0],
+           [3, 4]], dtype=int32)
+    """
     return _triangle(m, k, True, "tril")
 
 
 def triu(m: Any, k: int = 0) -> Array:
-    """The matrix with zeros below the k-th diagonal."""
+    """The upper triangle of matrices, with zeros below one diagonal.
+
+    Parameters
+    ----------
+    m : array, shape (..., m, n)
+        The matrices.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    array, shape (..., m, n)
+        The triangles.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two axes.
+
+    Examples
+    --------
+    >>> ct.numpy.triu([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [0, 4]], dtype=int32)
+    """
     return _triangle(m, k, False, "triu")
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the main diagonal."""
+    """The indices of the main diagonal of an array whose axes have one size.
+
+    Parameters
+    ----------
+    n : int
+        The size of the axes.
+    ndim : int, default 2
+        The number of axes.
+
+    Returns
+    -------
+    tuple of array, shape (n,)
+        The indices along each axis.
+
+    Examples
+    --------
+    >>> ct.numpy.ones((2, 2))[ct.numpy.diag_indices(2)]
+    Array([1., 1.], dtype=float32)
+    """
     (size,), lengths = static_shape(n, "diag_indices")
     return (give_lengths(_iota(size, _core.default_int_dtype()), lengths),) * ndim
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The diagonals of the matrices in two axes, as a new last axis."""
+    """The diagonals of the matrices in two axes.
+
+    Parameters
+    ----------
+    a : array
+        Two or more axes.
+    offset : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    axis1, axis2 : int, default 0 and 1
+        The axes of the rows and of the columns of the matrices.
+
+    Returns
+    -------
+    array
+        The other axes, then one of the diagonal.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two axes, or both are the same.
+
+    Examples
+    --------
+    >>> ct.numpy.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
+    Array([2, 6], dtype=int32)
+    """
     x = _core.array(a)
     if x.ndim < 2:
         raise ValueError(f"diagonal needs at least two axes; got shape {x.shape}")
@@ -156,10 +315,33 @@ def _ragged_diagonal(x: Array, offset: int, start_row: int, start_column: int, b
 
 
 def diag(v: Any, k: int = 0) -> Array:
-    """The k-th diagonal of a matrix, or the matrix with ``v`` on its k-th diagonal.
+    """The diagonal of a matrix; or, of a vector, the matrix that has it as its diagonal.
 
-    Raises:
-        ValueError: ``v`` has no axes, or more than two.
+    Parameters
+    ----------
+    v : array, shape (m, n) or (n,)
+        A matrix or a vector.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    array
+        One axis, of a matrix; of a vector a square matrix.
+
+    Raises
+    ------
+    ValueError
+        ``v`` has no axes, or more than two.
+
+    Examples
+    --------
+    >>> ct.numpy.diag([[1, 2], [3, 4]])
+    Array([1, 4], dtype=int32)
+
+    >>> ct.numpy.diag([5, 6])
+    Array([[5, 0],
+           [0, 6]], dtype=int32)
     """
     x = _core.array(v)
     if x.ndim == 2:
@@ -176,7 +358,27 @@ def diag(v: Any, k: int = 0) -> Array:
 
 
 def diagflat(v: Any, k: int = 0) -> Array:
-    """The matrix with the elements of ``v`` on its k-th diagonal."""
+    """The matrix that has the elements of an array as its diagonal.
+
+    Parameters
+    ----------
+    v : array
+        Of any shape; n elements.
+    k : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    array, shape (n + abs(k), n + abs(k))
+        The matrix.
+
+    Examples
+    --------
+    >>> ct.numpy.diagflat([[1], [2]], k=1)
+    Array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]], dtype=int32)
+    """
     x = _core.array(v)
     return diag(primitives.reshape(x, shape=[bound_size(x)]), k)
 

@@ -74,7 +74,16 @@ __all__ = [
 class ScalarType(type):
     """The class of ``ct.numpy.float32`` and its like: a name for a dtype, which makes a scalar array when called.
 
-    NumPy and this library accept it wherever a dtype is wanted, and it equals NumPy's scalar type and the dtype itself.
+    NumPy and this library accept it wherever a dtype is wanted, and it equals NumPy's scalar type and the dtype
+    itself.
+
+    Examples
+    --------
+    >>> ct.numpy.float16(1.5)
+    Array(1.5, dtype=float16)
+
+    >>> ct.numpy.float16 == np.dtype("float16")
+    True
     """
 
     _spec: Any  # what the extension makes a dtype of
@@ -85,7 +94,23 @@ class ScalarType(type):
         return _core.canonical_dtype(cls._spec)
 
     def __call__(cls, x: Any = 0) -> Array:
-        """A scalar (or an array, of an array) of this dtype."""
+        """A scalar of this dtype, or an array of an array.
+
+        Parameters
+        ----------
+        x : array, default 0
+            What is converted.
+
+        Returns
+        -------
+        array
+            Of this dtype.
+
+        Examples
+        --------
+        >>> ct.numpy.int8([1.7, 2.0])
+        Array([1, 2], dtype=int8)
+        """
         return array(x, cls.dtype, copy=None)
 
     def __eq__(cls, other: object) -> builtins.bool:
@@ -105,8 +130,32 @@ class ScalarType(type):
         return f"<cotangent.numpy.{cls.__name__}>"
 
 
-def _scalar_type(name: str, spec: Any = None) -> ScalarType:
-    return ScalarType(name, (), {"_spec": spec or name, "__module__": "cotangent.numpy", "__slots__": ()})
+_TEXT = """The dtype {name}: named where a dtype is wanted; called, it makes a scalar of this dtype, or an array of an array.
+{more}
+Parameters
+----------
+x : array, default 0
+    What is converted.
+
+Returns
+-------
+array
+    Of this dtype.
+
+Examples
+--------
+>>> ct.numpy.{name}(1).dtype.name
+{printed!r}
+"""
+
+
+def _scalar_type(
+    name: str, spec: Any = None, default: str | None = None, kind: type[ScalarType] = ScalarType
+) -> ScalarType:
+    """A name for a dtype; ``default`` is the dtype that it has without ``enable_x64``, where that makes a difference."""
+    more = f"\nIt is {default}, or of twice as many bits with ``enable_x64``.\n" if default else ""
+    text = _TEXT.format(name=name, more=more, printed=default or spec or name)
+    return kind(name, (), {"_spec": spec or name, "__module__": "cotangent.numpy", "__slots__": (), "__doc__": text})
 
 
 bool_ = bool = _scalar_type("bool_", "bool")
@@ -133,9 +182,9 @@ float8_e8m0fnu = _scalar_type("float8_e8m0fnu")
 complex64 = csingle = _scalar_type("complex64")
 complex128 = cdouble = _scalar_type("complex128")
 # The defaults: 64 bits wide when `enable_x64` is on.
-int_ = _scalar_type("int_", int)
-float_ = _scalar_type("float_", float)
-complex_ = _scalar_type("complex_", complex)
+int_ = _scalar_type("int_", int, "int32")
+float_ = _scalar_type("float_", float, "float32")
+complex_ = _scalar_type("complex_", complex, "complex64")
 
 
 class _UnsignedDefault(ScalarType):
@@ -144,7 +193,7 @@ class _UnsignedDefault(ScalarType):
         return np.dtype(f"u{_core.default_int_dtype().name}")
 
 
-uint = _UnsignedDefault("uint", (), {"__module__": "cotangent.numpy", "__slots__": ()})
+uint = _scalar_type("uint", None, "uint32", _UnsignedDefault)
 
 dtype = np.dtype
 generic = np.generic
@@ -167,7 +216,28 @@ def _dtype_of(x: Any) -> Any:
 
 
 def finfo(dtype: Any) -> Any:
-    """Limits of a floating dtype: ``max``, ``min``, ``eps``, ``tiny``, ``bits``."""
+    """The limits of a floating dtype.
+
+    Parameters
+    ----------
+    dtype : dtype or array
+        Floating or complex; bfloat16 and the dtypes of 8 bits, too.
+
+    Returns
+    -------
+    finfo
+        With ``max``, ``min``, ``eps``, ``tiny``, ``bits``, …: NumPy's object, or that of ml_dtypes.
+
+    Raises
+    ------
+    ValueError
+        The dtype is not floating.
+
+    Examples
+    --------
+    >>> float(ct.numpy.finfo(ct.numpy.float32).eps) == 2.0**-23
+    True
+    """
     dtype = _dtype_of(dtype)
     if _core.dtype_kind(dtype) not in ("float", "complex"):
         raise ValueError(f"finfo takes floating dtypes; got {dtype}")
@@ -179,12 +249,50 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> np.iinfo[Any]:
-    """Limits of an integer dtype: ``max``, ``min``, ``bits``."""
+    """The limits of an integer dtype.
+
+    Parameters
+    ----------
+    dtype : dtype or array
+        Integer.
+
+    Returns
+    -------
+    iinfo
+        NumPy's object, with ``max``, ``min`` and ``bits``.
+
+    Examples
+    --------
+    >>> ct.numpy.iinfo(ct.numpy.int8).max
+    127
+    """
     return np.iinfo(_dtype_of(dtype))
 
 
 def result_type(*args: Any) -> Any:
-    """The dtype that arrays, numbers and dtypes are promoted to."""
+    """The dtype that arrays, numbers and dtypes are promoted to together.
+
+    Python numbers, and arrays of weak type, yield to other dtypes of their kind: int8 and a Python int make int8. An
+    integer dtype and a floating one make the floating one: float16 beside int32 stays float16, where NumPy has
+    float64.
+
+    Parameters
+    ----------
+    *args : array, number, dtype or str
+        What is promoted; None is the default floating dtype.
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> ct.numpy.result_type(ct.numpy.int8, 1)
+    dtype('int8')
+
+    >>> ct.numpy.result_type(ct.numpy.int32, ct.numpy.float16)
+    dtype('float16')
+    """
     types = []
     for arg in args:
         if isinstance(arg, str) or arg is None:
@@ -195,7 +303,22 @@ def result_type(*args: Any) -> Any:
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two dtypes are promoted to."""
+    """The dtype that two dtypes are promoted to.
+
+    Parameters
+    ----------
+    a, b : dtype
+        What is promoted.
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> ct.numpy.promote_types("int32", "float16")
+    dtype('float16')
+    """
     return result_type(a, b)
 
 
@@ -215,7 +338,24 @@ _KINDS: dict[Any, tuple[str, ...]] = {
 
 
 def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
-    """Whether a dtype belongs to a kind (``integer``, ``floating``, …) or is a dtype; bfloat16 is floating."""
+    """Whether a dtype is another one, or belongs to a kind of dtypes.
+
+    Parameters
+    ----------
+    arg1 : dtype
+        What is asked about.
+    arg2 : dtype or kind
+        A dtype, or one of ``integer``, ``floating``, ``inexact``, ``number``, …; bfloat16 is floating.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.issubdtype(ct.numpy.bfloat16, ct.numpy.floating)
+    True
+    """
     if arg2 in _KINDS:
         if arg1 in _KINDS and arg1 is not np.bool_:
             return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
@@ -224,7 +364,30 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
-    """Whether a dtype is of a kind, or of one of several: ``"bool"``, ``"integral"``, ``"real floating"``."""
+    """Whether a dtype is another one, or is of a kind that has a name in the array API standard.
+
+    Parameters
+    ----------
+    dtype : dtype
+        What is asked about.
+    kind : dtype, str or tuple of them
+        ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex
+        floating"``, ``"numeric"``; or a dtype. Of a tuple, any.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    DTypeError
+        There is no such kind.
+
+    Examples
+    --------
+    >>> ct.numpy.isdtype(ct.numpy.int8, "integral")
+    True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, item) for item in kind)
     names = {
@@ -242,7 +405,26 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> builtins.bool:
-    """Whether NumPy allows the conversion."""
+    """Whether one dtype can be converted to another one by NumPy's rules.
+
+    Parameters
+    ----------
+    from_ : dtype
+        What is converted.
+    to : dtype
+        To what.
+    casting : str, default "safe"
+        ``"no"``, ``"equiv"``, ``"safe"`` (no value is lost), ``"same_kind"`` or ``"unsafe"``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> ct.numpy.can_cast("int16", "float32"), ct.numpy.can_cast("float32", "int16")
+    (True, False)
+    """
     return builtins.bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]
 
 

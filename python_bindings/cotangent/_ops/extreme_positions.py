@@ -56,17 +56,69 @@ def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first largest element along an axis, or in the flattened array.
 
-    The first NaN counts as largest.
+    The first NaN counts as the largest. Complex numbers are ordered by their real, then by their imaginary part.
 
-    Raises:
-        ValueError: there are no elements.
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, optional
+        Whether the axis stays, with size 1.
+
+    Returns
+    -------
+    array of int
+        Of the default integer dtype.
+
+    Raises
+    ------
+    ValueError
+        There are no elements.
+
+    Examples
+    --------
+    >>> ct.numpy.argmax([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([1, 0], dtype=int32)
     """
     no_out(out, "argmax")
     return extreme_position("argmax", "max", a, axis, bool(keepdims))
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the first smallest element along an axis, or in the flattened array; NaN counts as smallest."""
+    """The position of the first smallest element along an axis, or in the flattened array.
+
+    The first NaN counts as the smallest. Complex numbers are ordered by their real, then by their imaginary part.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, optional
+        Whether the axis stays, with size 1.
+
+    Returns
+    -------
+    array of int
+        Of the default integer dtype.
+
+    Raises
+    ------
+    ValueError
+        There are no elements.
+
+    Examples
+    --------
+    >>> ct.numpy.argmin([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([0, 1], dtype=int32)
+    """
     no_out(out, "argmin")
     return extreme_position("argmin", "min", a, axis, bool(keepdims))
 

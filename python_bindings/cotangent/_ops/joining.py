@@ -55,14 +55,33 @@ def _joined_dtype(arrays: list[Array], dtype: Any) -> list[Array]:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
-    """Arrays joined along an axis; with None, flattened first.
+    """Arrays joined along an axis that they have.
 
-    Raises:
-        ValueError: there are no arrays, or one has no axes. ShapeError: shapes differ on another axis.
+    Parameters
+    ----------
+    arrays : sequence of array
+        The parts; promoted to a common dtype. Their shapes are equal but for the axis.
+    axis : int or None, default 0
+        Which axis. None: the parts are flattened first.
+    dtype : dtype, optional
+        Of the result. None: the common one.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.concatenate([ct.numpy.zeros(1), ct.numpy.ones(2)]).tolist()
-    [0.0, 1.0, 1.0]
+    Returns
+    -------
+    array
+        The parts, one after the other.
+
+    Raises
+    ------
+    ValueError
+        There are no arrays, or one has no axes.
+    ShapeError
+        Shapes differ along another axis.
+
+    Examples
+    --------
+    >>> ct.numpy.concatenate([[1.0], [2.0, 3.0]])
+    Array([1., 2., 3.], dtype=float32)
     """
     items = [_core.array(x) for x in arrays]
     if not items:
@@ -78,15 +97,64 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
-    """Arrays joined along an axis; with None, flattened first."""
+    """Arrays joined along an axis that they have: the array API standard's name of `concatenate`.
+
+    Parameters
+    ----------
+    arrays : sequence of array
+        The parts; promoted to a common dtype. Their shapes are equal but for the axis.
+    axis : int or None, default 0
+        Which axis. None: the parts are flattened first.
+
+    Returns
+    -------
+    array
+        The parts, one after the other.
+
+    Raises
+    ------
+    ValueError
+        There are no arrays, or one has no axes.
+    ShapeError
+        Shapes differ along another axis.
+
+    Examples
+    --------
+    >>> ct.numpy.concat([[[1, 2]], [[3, 4]]], axis=1)
+    Array([[1, 2, 3, 4]], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Arrays of one shape joined along a new axis.
 
-    Raises:
-        ValueError: there are no arrays, or shapes differ.
+    Parameters
+    ----------
+    arrays : sequence of array
+        The parts; promoted to a common dtype.
+    axis : int, default 0
+        Where the new axis is in the result.
+    out : None
+        Must be None: arrays are immutable.
+    dtype : dtype, optional
+        Of the result. None: the common one.
+
+    Returns
+    -------
+    array
+        With one axis more than the parts.
+
+    Raises
+    ------
+    ValueError
+        There are no arrays, or their shapes differ.
+
+    Examples
+    --------
+    >>> ct.numpy.stack([[1, 2], [3, 4]], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     if out is not None:
         raise NotImplementedError("stack: the out argument is not supported")
@@ -100,19 +168,79 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an axis."""
+    """The slices of an array along an axis, without it.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype; not a scalar.
+    axis : int, default 0
+        Which axis.
+
+    Returns
+    -------
+    tuple of array
+        As many as the size of the axis.
+
+    Examples
+    --------
+    >>> ct.numpy.unstack(ct.numpy.array([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     moved = moveaxis(x, axis, 0)
     refuse_ragged("unstack", moved, [0], "the number of slices depends on its length")
     return tuple(moved[i] for i in range(moved._bound_shape[0]))
 
 
 def vstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays of at least two axes joined along the first."""
+    """Arrays joined along their first axis, vectors as rows.
+
+    Parameters
+    ----------
+    tup : sequence of array
+        The parts; those of fewer than two axes become one row.
+    dtype : dtype, optional
+        Of the result. None: the common one.
+
+    Returns
+    -------
+    array
+        Two or more axes.
+
+    Examples
+    --------
+    >>> ct.numpy.vstack([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays joined along the second axis, or the only one."""
+    """Arrays joined along their second axis; vectors along the only one.
+
+    Parameters
+    ----------
+    tup : sequence of array
+        The parts.
+    dtype : dtype, optional
+        Of the result. None: the common one.
+
+    Returns
+    -------
+    array
+        One or more axes.
+
+    Raises
+    ------
+    ValueError
+        There are no arrays.
+
+    Examples
+    --------
+    >>> ct.numpy.hstack([[1, 2], [3]])
+    Array([1, 2, 3], dtype=int32)
+    """
     items = [atleast_1d(x) for x in tup]
     if not items:
         raise ValueError("hstack needs at least one array")
@@ -120,23 +248,79 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays of at least three axes joined along the third."""
+    """Arrays joined along their third axis.
+
+    Parameters
+    ----------
+    tup : sequence of array
+        The parts; a vector of size n has shape (1, n, 1) here, a matrix (m, n) has (m, n, 1).
+    dtype : dtype, optional
+        Of the result. None: the common one.
+
+    Returns
+    -------
+    array
+        Three or more axes.
+
+    Examples
+    --------
+    >>> ct.numpy.dstack([[1, 2], [3, 4]])
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
 def column_stack(tup: Any) -> Array:
-    """One-axis arrays as columns, and two-axis arrays, side by side."""
+    """Vectors as columns, and matrices, side by side.
+
+    Parameters
+    ----------
+    tup : sequence of array, shape (m,) or (m, n)
+        The parts.
+
+    Returns
+    -------
+    array
+        Two axes.
+
+    Examples
+    --------
+    >>> ct.numpy.column_stack([[1, 2], [3, 4]])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     items = [_core.array(x) for x in tup]
     return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
 
 
 @own
 def block(arrays: Any) -> Array:
-    """An array from nested lists of blocks: the innermost lists are joined along the last axis, the next along the one before.
+    """An array from nested lists of blocks, as they are written down.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.block([[ct.numpy.ones((1, 1)), ct.numpy.zeros((1, 2))]]).tolist()
-    [[1.0, 0.0, 0.0]]
+    The innermost lists are joined along the last axis, the next ones along the one before, and so on.
+
+    Parameters
+    ----------
+    arrays : array or nested list of array
+        The blocks; all lists are equally deep.
+
+    Returns
+    -------
+    array
+        With as many axes as the deepest block or the nesting.
+
+    Raises
+    ------
+    ValueError
+        A list is empty, or lists are not equally deep.
+
+    Examples
+    --------
+    >>> ct.numpy.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 3))]])
+    Array([[1., 0., 0.],
+           [0., 1., 0.],
+           [1., 1., 1.]], dtype=float64)
     """
 
     def depth_of(item: Any, above: int = 0) -> int:
@@ -167,7 +351,27 @@ def block(arrays: Any) -> Array:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
-    """``values`` joined to the end of ``arr``."""
+    """Values joined to the end of an array.
+
+    Parameters
+    ----------
+    arr : array
+        The first part.
+    values : array
+        The second part.
+    axis : int or None, default None
+        Along which axis. None: both are flattened first.
+
+    Returns
+    -------
+    array
+        Of the common dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.append([1, 2], [[3], [4]])
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     return concatenate([arr, values], axis)
 
 
@@ -203,31 +407,130 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of an axis: so many equal ones, or cut at indices.
+    """Equal parts of an array along an axis, or those between given positions.
 
-    Raises:
-        ValueError: the axis does not divide into equal parts.
+    Parameters
+    ----------
+    ary : array
+        Numbers of any dtype.
+    indices_or_sections : int or sequence of int
+        The number of equal parts; or the positions at which to cut.
+    axis : int, default 0
+        Along which axis.
+
+    Returns
+    -------
+    list of array
+        The parts.
+
+    Raises
+    ------
+    ValueError
+        The axis cannot be divided into equal parts.
+
+    Examples
+    --------
+    >>> ct.numpy.split(ct.numpy.arange(5), [1, 3])
+    [Array([0], dtype=int32), Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
     """
     return _split("split", ary, indices_or_sections, axis, True)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of an axis of sizes that differ by at most 1, or cut at indices."""
+    """Parts of an array along an axis, of sizes that differ by at most 1, or those between given positions.
+
+    Parameters
+    ----------
+    ary : array
+        Numbers of any dtype.
+    indices_or_sections : int or sequence of int
+        The number of parts, of which the first ones are longer; or the positions at which to cut.
+    axis : int, default 0
+        Along which axis.
+
+    Returns
+    -------
+    list of array
+        The parts.
+
+    Examples
+    --------
+    >>> ct.numpy.array_split(ct.numpy.arange(5), 2)
+    [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts along the first axis."""
+    """Parts of an array along the first axis; see `split`.
+
+    Parameters
+    ----------
+    ary : array
+        Two or more axes.
+    indices_or_sections : int or sequence of int
+        The number of equal parts; or the positions at which to cut.
+
+    Returns
+    -------
+    list of array
+        The parts.
+
+    Examples
+    --------
+    >>> ct.numpy.vsplit(ct.numpy.array([[1, 2], [3, 4]]), 2)
+    [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
+    """
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts along the second axis, or the only one."""
+    """Parts of an array along the second axis, or of a vector along the only one; see `split`.
+
+    Parameters
+    ----------
+    ary : array
+        One or more axes.
+    indices_or_sections : int or sequence of int
+        The number of equal parts; or the positions at which to cut.
+
+    Returns
+    -------
+    list of array
+        The parts.
+
+    Examples
+    --------
+    >>> ct.numpy.hsplit(ct.numpy.array([[1, 2], [3, 4]]), 2)
+    [Array([[1],
+           [3]], dtype=int32), Array([[2],
+           [4]], dtype=int32)]
+    """
     return _split("hsplit", ary, indices_or_sections, 0 if _core.array(ary).ndim == 1 else 1, True)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts along the third axis."""
+    """Parts of an array along the third axis; see `split`.
+
+    Parameters
+    ----------
+    ary : array
+        Three or more axes.
+    indices_or_sections : int or sequence of int
+        The number of equal parts; or the positions at which to cut.
+
+    Returns
+    -------
+    list of array
+        The parts.
+
+    Examples
+    --------
+    >>> ct.numpy.dsplit(ct.numpy.array([[[1, 2], [3, 4]]]), 2)
+    [Array([[[1],
+            [3]]], dtype=int32), Array([[[2],
+            [4]]], dtype=int32)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
 

@@ -15,10 +15,11 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import put_beside
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip, maximum
+from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, is_integer, kind, literal
 from cotangent._ops.comparisons import truth
 from cotangent._ops.joining import stack
+from cotangent._ops.rounding import clip
 from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     Size,
@@ -99,21 +100,35 @@ def sized_positions(mask: Array) -> list[Array]:
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
-    """The indices of the elements that are not zero, an integer array for each axis.
+    """The indices of the elements that are not zero.
 
-    Args:
-        a: numbers or bools.
-        size: how many indices to return. By default as many as there are; under ``jit``, where that is a value, results are `Ragged`.
-        fill_value: the index (or one for each axis) where there are fewer than ``size``; by default 0.
+    Parameters
+    ----------
+    a : array
+        Numbers or bools; not a scalar.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : int or sequence of int, optional
+        The index, or one for each axis, where there are fewer than ``size``; by default 0.
 
-    Raises:
-        ValueError: for a scalar, which has no axis.
+    Returns
+    -------
+    tuple of array of int
+        The indices along each axis.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.nonzero(ct.numpy.array([0, 3, 0, 4]))[0].tolist()
-    [1, 3]
-    >>> ct.jit(lambda x: ct.numpy.nonzero(x, size=3, fill_value=-1)[0])(ct.numpy.array([0, 3, 0, 4])).tolist()
-    [1, 3, -1]
+    Raises
+    ------
+    ValueError
+        ``a`` is a scalar, which has no axis.
+
+    Examples
+    --------
+    >>> ct.numpy.nonzero(np.array([0, 3, 0, 4]))
+    (Array([1, 3], dtype=int32),)
+
+    >>> ct.jit(lambda x: ct.numpy.nonzero(x, size=3, fill_value=-1)[0])(np.array([0, 3, 0, 4]))
+    Array([ 1,  3, -1], dtype=int32)
     """
     if np.ndim(a) == 0:
         raise ValueError("nonzero: a scalar has no indices\n  use atleast_1d(a) first")
@@ -140,7 +155,29 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the elements that are not zero, one row for each."""
+    """The indices of the elements that are not zero, one row for each.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : int or sequence of int, optional
+        The index, or one for each axis, where there are fewer than ``size``; by default 0.
+
+    Returns
+    -------
+    array of int, shape (number, a.ndim)
+        The indices.
+
+    Examples
+    --------
+    >>> ct.numpy.argwhere(np.array([[0, 3], [4, 0]]))
+    Array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
     array = _core.array(a)
     columns = nonzero(array if array.ndim else insert_axes(array, [0]), size=size, fill_value=fill_value)
     rows = stack(columns, axis=1)
@@ -148,7 +185,28 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions in the flattened array of the elements that are not zero."""
+    """The positions in the flattened array of the elements that are not zero.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : int, optional
+        The position where there are fewer than ``size``; by default 0.
+
+    Returns
+    -------
+    array of int, shape (number,)
+        The positions.
+
+    Examples
+    --------
+    >>> ct.numpy.flatnonzero(np.array([[0, 3], [4, 0]]))
+    Array([1, 2], dtype=int32)
+    """
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -167,7 +225,32 @@ def _unravel(flat: Array, shape: Sequence[Size]) -> list[Array]:
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """The indices along each axis of positions in a flattened array of ``shape``; positions outside are clamped."""
+    """The indices along each axis of positions in a flattened array.
+
+    Negative positions count from the end; those outside are moved to the nearest inside.
+
+    Parameters
+    ----------
+    indices : array of int
+        The positions.
+    shape : int or sequence of int
+        The shape of the array before it was flattened.
+
+    Returns
+    -------
+    tuple of array of int
+        The indices along each axis, each of the shape of ``indices``.
+
+    Raises
+    ------
+    TypeError
+        The positions are not integers.
+
+    Examples
+    --------
+    >>> ct.numpy.unravel_index(np.array([1, 5]), (2, 3))
+    (Array([0, 1], dtype=int64), Array([1, 2], dtype=int64))
+    """
     index = _core.array(indices)
     if not is_integer(index):
         raise TypeError(f"unravel_index takes integers; got {index.dtype}")

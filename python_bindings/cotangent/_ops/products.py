@@ -1,9 +1,8 @@
-"""Products summed over shared axes: dot, matmul, tensordot, einsum and friends, all made of ``dot_general``."""
+"""Products that sum: dot, matmul, tensordot, and others."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import kind, literal, no_out, own
+from cotangent._ops.binding import kind, literal
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import drop_axes, without_padding
 from cotangent._ops.reductions import sum as _sum
@@ -36,8 +35,6 @@ from cotangent.errors import ShapeError
 __all__ = [
     "cross",
     "dot",
-    "einsum",
-    "einsum_path",
     "inner",
     "kron",
     "matmul",
@@ -93,14 +90,40 @@ def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
 def dot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Placement = None
 ) -> Array:
-    """The sum over the last axis of ``a`` and the second to last (or only) axis of ``b``; with a scalar, the product.
+    """The sum of products over the last axis of ``a`` and the second to last, or only, axis of ``b``.
 
-    Raises:
-        ShapeError: the sizes of the summed axes differ.
+    Of vectors it is the inner product, of matrices the matrix product; with a scalar, the product of elements.
+    Integers keep their dtype, and wrap around.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.dot(ct.numpy.array([1.0, 2.0]), ct.numpy.array([3.0, 4.0])))
-    11.0
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array
+        The axes of ``a`` but the last, then those of ``b`` but the summed one.
+
+    Raises
+    ------
+    ShapeError
+        The sizes of the summed axes differ.
+
+    Examples
+    --------
+    >>> ct.numpy.dot([1.0, 2.0], [3.0, 4.0])
+    Array(11., dtype=float32)
+
+    >>> ct.numpy.dot([[1, 2], [3, 4]], [[0, 1], [1, 0]])
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
     """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
@@ -115,16 +138,40 @@ def dot(
 def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Placement = None
 ) -> Array:
-    """The matrix product of the last two axes; leading axes are broadcast.
+    """The product of the matrices in the last two axes; leading axes are broadcast.
 
-    An operand with one axis is a row, or a column.
+    An operand of one axis is a row on the left, a column on the right, and that axis is not in the result. Integers
+    keep their dtype, and wrap around.
 
-    Raises:
-        ValueError: an operand is a scalar. ShapeError: sizes do not fit.
+    Parameters
+    ----------
+    a : array, shape (..., m, n) or (n,)
+        Numbers; promoted with ``b`` to a common dtype.
+    b : array, shape (..., n, k) or (n,)
+        Numbers.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.matmul(ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4))).shape
-    (2, 4)
+    Returns
+    -------
+    array, shape (..., m, k)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An operand is a scalar.
+    ShapeError
+        The sizes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.matmul([[1, 2], [3, 4]], [1, 1])
+    Array([3, 7], dtype=int32)
     """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
@@ -158,7 +205,32 @@ def _move_front(x: Array, count: int, has_columns: bool) -> Array:
 
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products of all elements, those of ``a`` conjugated."""
+    """The sum of the products of all elements of two arrays, those of the first conjugated.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers, as many in both; flattened, and promoted to a common dtype.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        A scalar.
+
+    Raises
+    ------
+    ShapeError
+        There are not as many elements in both.
+
+    Examples
+    --------
+    >>> ct.numpy.vdot([1j, 2.0], [1j, 3.0])
+    Array(7.+0.j, dtype=complex64)
+    """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
     check_equal_sizes("vdot", "a.size", x.size, "b.size", y.size)
@@ -171,7 +243,34 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products along an axis, elements of ``x1`` conjugated; other axes are broadcast."""
+    """The sum of products along an axis, elements of the first array conjugated; other axes are broadcast.
+
+    Parameters
+    ----------
+    x1, x2 : array
+        Numbers; promoted to a common dtype.
+    axis : int, default -1
+        The axis of both that is summed.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        Of the broadcast shape without the axis.
+
+    Raises
+    ------
+    ShapeError
+        The sizes of the axis differ.
+
+    Examples
+    --------
+    >>> ct.numpy.vecdot(ct.numpy.array([[1, 2], [3, 4]]), ct.numpy.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     check_precision(precision)
     x, y = one_pair(x1, x2, preferred_element_type)
     if kind(x) == "complex":
@@ -182,7 +281,30 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:
-    """The product of matrices and vectors, in the last axes; leading axes are broadcast."""
+    """The products of matrices and vectors, in the last axes; leading axes are broadcast.
+
+    Parameters
+    ----------
+    x1 : array, shape (..., m, n)
+        The matrices.
+    x2 : array, shape (..., n)
+        The vectors.
+
+    Returns
+    -------
+    array, shape (..., m)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An operand has too few axes.
+
+    Examples
+    --------
+    >>> ct.numpy.matvec(ct.numpy.array([[1, 2], [3, 4]]), ct.numpy.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     x, y = one_pair(x1, x2, None)
     if x.ndim < 2 or y.ndim < 1:
         raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
@@ -191,7 +313,30 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """The product of vectors, conjugated, and matrices, in the last axes; leading axes are broadcast."""
+    """The products of vectors, conjugated, and matrices, in the last axes; leading axes are broadcast.
+
+    Parameters
+    ----------
+    x1 : array, shape (..., m)
+        The vectors.
+    x2 : array, shape (..., m, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., n)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An operand has too few axes.
+
+    Examples
+    --------
+    >>> ct.numpy.vecmat(ct.numpy.array([1, 1]), ct.numpy.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
+    """
     x, y = one_pair(x1, x2, None)
     if x.ndim < 1 or y.ndim < 2:
         raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
@@ -201,7 +346,32 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products over the last axes."""
+    """The sums of products over the last axes of two arrays; with a scalar, the product of elements.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype. Their last axes have one size.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        The axes of ``a`` but the last, then those of ``b`` but the last.
+
+    Raises
+    ------
+    ShapeError
+        The sizes of the last axes differ.
+
+    Examples
+    --------
+    >>> ct.numpy.inner([[1, 2], [3, 4]], [10, 1])
+    Array([12, 34], dtype=int32)
+    """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
@@ -211,7 +381,26 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 def outer(a: Any, b: Any, out: None = None) -> Array:
-    """The products of all pairs of elements, a matrix."""
+    """The products of all pairs of elements of two arrays.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; flattened, and promoted to a common dtype.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array, shape (a.size, b.size)
+        The products.
+
+    Examples
+    --------
+    >>> ct.numpy.outer([1, 2], [3, 4])
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     if out is not None:
         raise NotImplementedError("outer: the out argument is not supported")
     x, y = one_pair(a, b, None)
@@ -228,13 +417,38 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """The sum over pairs of axes.
+    """The sum of products over pairs of axes.
 
-    Args:
-        axes: how many of the last axes of ``a`` and first axes of ``b``, or the axes of each.
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype.
+    axes : int or two sequences of int, default 2
+        How many of the last axes of ``a`` and first axes of ``b`` are summed; or those of each.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
 
-    Raises:
-        ShapeError: the axes do not come in pairs, or sizes of a pair differ.
+    Returns
+    -------
+    array
+        The other axes of ``a``, then those of ``b``.
+
+    Raises
+    ------
+    ShapeError
+        The axes do not come in pairs, or the sizes of a pair differ.
+
+    Examples
+    --------
+    >>> ct.numpy.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]])
+    Array(5, dtype=int32)
+
+    >>> ct.numpy.tensordot([[1, 2], [3, 4]], [10, 1], axes=([0], [0]))
+    Array([13, 24], dtype=int32)
     """
     check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
@@ -259,12 +473,52 @@ def tensordot(
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
-    """The sums of diagonals."""
+    """The sums of the diagonals of the matrices in two axes.
+
+    Parameters
+    ----------
+    a : array
+        Two or more axes.
+    offset : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    axis1, axis2 : int, default 0 and 1
+        The axes of the rows and of the columns of the matrices.
+    dtype : dtype, optional
+        Of the result. None: as for `sum`.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        The other axes.
+
+    Examples
+    --------
+    >>> ct.numpy.trace([[1, 2], [3, 4]])
+    Array(5, dtype=int32)
+    """
     return _sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 def kron(a: Any, b: Any) -> Array:
-    """The Kronecker product: every element of ``a`` times all of ``b``."""
+    """The Kronecker product: every element of the first array times all of the second.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype. The one of fewer axes gets new ones in front.
+
+    Returns
+    -------
+    array
+        The size of each axis is the product of those of the operands.
+
+    Examples
+    --------
+    >>> ct.numpy.kron([1, 10], [1, 2, 3])
+    Array([ 1,  2,  3, 10, 20, 30], dtype=int32)
+    """
     x, y = one_pair(a, b, None)
     rank = max(x.ndim, y.ndim)
     x = insert_axes(x, list(range(rank - x.ndim))) if x.ndim < rank else x
@@ -293,7 +547,34 @@ def _ragged_kron(x: Array, y: Array) -> Array:
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """The cross product of vectors of 3 (or 2) elements along an axis."""
+    """The cross product of vectors of 3 elements along an axis, or of 2, whose third is 0.
+
+    Parameters
+    ----------
+    a, b : array
+        Numbers; promoted to a common dtype, other axes broadcast.
+    axisa, axisb : int, default -1
+        The axes of the vectors.
+    axisc : int, default -1
+        Where the axis of the result is.
+    axis : int, optional
+        For all three.
+
+    Returns
+    -------
+    array
+        Vectors of 3 elements; of two vectors of 2 elements the third alone, without the axis.
+
+    Raises
+    ------
+    ValueError
+        Vectors have neither 2 nor 3 elements.
+
+    Examples
+    --------
+    >>> ct.numpy.cross([1, 0, 0], [0, 1, 0])
+    Array([0, 0, 1], dtype=int32)
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = one_pair(a, b, None)
@@ -313,239 +594,6 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     parts = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
     joined = primitives.concatenate(*[insert_axes(part, [part.ndim]) for part in parts], axis=parts[0].ndim)
     return moveaxis(joined, -1, axisc)
-
-
-# ---- einsum ----------------------------------------------------------------------------------------------------------
-
-
-def _letters(count: int, used: str) -> list[str]:
-    """Labels that do not occur yet."""
-    free = [letter for letter in map(chr, range(0x100, 0x100 + count + len(used))) if letter not in used]
-    return free[:count]
-
-
-def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
-    """The labels of each operand and of the result, ellipses written out."""
-    text = subscripts.replace(" ", "")
-    for character in text.replace("->", "").replace("...", "").replace(",", ""):
-        if not character.isalpha():
-            raise ValueError(f"einsum: {character!r} in {subscripts!r} is not a label; labels are letters")
-    left, arrow, result = text.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(ranks):
-        raise ValueError(f"einsum: {subscripts!r} describes {len(terms)} operands, but there are {len(ranks)}")
-    widest = 0
-    for term, rank in zip(terms, ranks, strict=True):
-        if "..." in term:
-            widest = max(widest, rank - (len(term) - 3))
-    broadcast = "".join(_letters(widest, text))
-    written = []
-    for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
-        if "..." in term:
-            count = rank - (len(term) - 3)
-            if count < 0:
-                raise ValueError(f"einsum: operand {i} has {rank} axes, {term!r} needs at least {len(term) - 3}")
-            term = term.replace("...", broadcast[widest - count :])
-        elif len(term) != rank:
-            raise ValueError(f"einsum: operand {i} has {rank} axes, but {term!r} has {len(term)} labels")
-        written.append(term)
-    if not arrow:
-        joined = "".join(written)
-        labels = sorted(label for label in set(joined) if joined.count(label) == 1 and label not in broadcast)
-        return written, broadcast + "".join(labels)
-    result = result.replace("...", broadcast)
-    if len(set(result)) != len(result):
-        raise ValueError(f"einsum: a label occurs twice in the result of {subscripts!r}")
-    for label in result:
-        if label not in "".join(written):
-            raise ValueError(f"einsum: the result of {subscripts!r} has label {label!r}, which no operand has")
-    return written, result
-
-
-def _diagonals(x: Array, labels: str) -> tuple[Array, str]:
-    """A label that occurs twice in an operand is its diagonal."""
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            i = labels.index(label)
-            j = labels.index(label, i + 1)
-            if x._bound_shape[i] != x._bound_shape[j]:
-                raise ShapeError(
-                    f"einsum: label {label!r} has sizes {x._bound_shape[i]} and {x._bound_shape[j]} in one operand"
-                )
-            x = diagonal(x, 0, i, j)
-            labels = "".join(other for k, other in enumerate(labels) if k not in (i, j)) + label
-    return x, labels
-
-
-def _sum_labels(x: Array, labels: str, keep: set[str]) -> tuple[Array, str]:
-    axes = [i for i, label in enumerate(labels) if label not in keep]
-    if not axes:
-        return x, labels
-    summed = _core.convert(_sum(x, tuple(axes)), x.dtype)
-    return summed, "".join(label for label in labels if label in keep)
-
-
-Product = Callable[[Array, Array, tuple[list[int], list[int]], tuple[list[int], list[int]]], Array]
-
-
-def _contract(
-    x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str], product: Product = dot_general
-) -> tuple[Array, str]:
-    """The product of two operands, summed over labels that nobody needs any more."""
-    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
-    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
-    shared = [label for label in x_labels if label in y_labels]
-    # Axes of size 1 that are broadcast against a longer one are no contraction: they are summed or dropped first.
-    for label in shared:
-        m, n = x._bound_shape[x_labels.index(label)], y._bound_shape[y_labels.index(label)]
-        if m != n and m == 1:
-            i = x_labels.index(label)
-            x, x_labels = drop_axes(x, [i]), x_labels.replace(label, "")
-        elif m != n and n == 1:
-            j = y_labels.index(label)
-            y, y_labels = drop_axes(y, [j]), y_labels.replace(label, "")
-    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
-    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
-    shared = [label for label in x_labels if label in y_labels]
-    batch = [label for label in shared if label in keep]
-    summed = [label for label in shared if label not in keep]
-    result = product(
-        x,
-        y,
-        ([x_labels.index(label) for label in summed], [y_labels.index(label) for label in summed]),
-        ([x_labels.index(label) for label in batch], [y_labels.index(label) for label in batch]),
-    )
-    rest = [label for label in x_labels if label not in shared] + [label for label in y_labels if label not in shared]
-    return result, "".join(batch + rest)
-
-
-def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as subscripts and operands."""
-    items = list(operands)
-    arrays, lists = items[: len(items) // 2 * 2 : 2], items[1 : len(items) // 2 * 2 : 2]
-    labels = sorted({label for item in [*lists, *items[2 * len(lists) :]] for label in item if label is not Ellipsis})
-    letters = dict(zip(labels, _letters(len(labels), ""), strict=True))
-
-    def term(item: Any) -> str:
-        return "".join("..." if label is Ellipsis else letters[label] for label in item)
-
-    text = ",".join(map(term, lists))
-    return (text + "->" + term(items[-1]) if len(items) % 2 else text), arrays
-
-
-def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Array]]:
-    arrays: list[Any] = list(operands)
-    if not isinstance(subscripts, str):
-        if not operands or not isinstance(operands[0], (list, tuple)):
-            raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
-        subscripts, arrays = _as_text((subscripts, *operands))
-    if not arrays:
-        raise ValueError("einsum needs at least one operand")
-    return subscripts, [_core.array(x) for x in arrays]
-
-
-@functools.lru_cache(maxsize=1024)
-def _path(terms: str, shapes: tuple[tuple[int, ...], ...], optimize: str) -> list[tuple[int, ...]]:
-    """The order of contraction: positions of operands, of which each step takes some and appends their product."""
-    import opt_einsum  # type: ignore[import-untyped, unused-ignore]
-
-    path, _ = opt_einsum.contract_path(terms, *shapes, shapes=True, optimize=optimize)
-    return [tuple(step) for step in path]
-
-
-def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[tuple[int, ...]]:
-    if isinstance(optimize, (list, tuple)):
-        return [tuple(step) for step in optimize if not isinstance(step, str)]
-    if len(arrays) <= 2 or optimize is False:
-        return [tuple(range(len(arrays)))]
-    name = "auto" if optimize is True else optimize
-    return _path(",".join(terms) + "->" + result, tuple(x._bound_shape for x in arrays), name)
-
-
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
-    """The order in which `einsum` contracts, and a report on its cost.
-
-    Args:
-        optimize: True or the name of an algorithm of the package opt_einsum.
-    """
-    import opt_einsum
-
-    text, arrays = _operands(subscripts, operands)
-    terms, result = _parse(text, [x.ndim for x in arrays])
-    shapes = [x._bound_shape for x in arrays]
-    name = "auto" if optimize is True else optimize
-    path, report = opt_einsum.contract_path(",".join(terms) + "->" + result, *shapes, shapes=True, optimize=name)
-    return [tuple(step) for step in path], report
-
-
-@own
-def einsum(
-    subscripts: Any,
-    /,
-    *operands: Any,
-    out: None = None,
-    optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    _dot_general: Callable[..., Any] | None = None,
-    out_sharding: Placement = None,
-) -> Array:
-    """The sum of products that ``subscripts`` describes; operands are contracted in pairs.
-
-    Args:
-        subscripts: labels of the axes of each operand, and of the result after ``->``; ``...`` stands for further axes,
-            which are broadcast. Without ``->``, labels that occur once, sorted. Or arrays and lists of integer labels
-            in turn.
-        optimize: in which order more than two operands are contracted: an algorithm of the package opt_einsum, False
-            for from left to right, or a list of steps as `einsum_path` returns it.
-        _dot_general: what makes the products in place of `ct.lax.dot_general`, with its arguments: quantized ones, say.
-
-    Raises:
-        ValueError: the subscripts do not fit the operands. ShapeError: a label has two sizes.
-
-    >>> import cotangent as ct
-    >>> ct.numpy.einsum("ij,j->i", ct.numpy.ones((2, 3)), ct.numpy.ones(3)).tolist()
-    [3.0, 3.0]
-    """
-    no_out(out, "einsum")
-    product: Product = dot_general
-    if _dot_general is not None:
-
-        def product(x: Array, y: Array, contracted: Any, batched: Any) -> Array:
-            numbers = tuple(map(tuple, contracted)), tuple(map(tuple, batched))
-            return _core.array(_dot_general(x, y, numbers, precision, preferred_element_type=preferred_element_type))
-
-    text, arrays = _operands(subscripts, operands)
-    dtype = (
-        _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
-        if preferred_element_type is None
-        else _core.canonical_dtype(preferred_element_type)
-    )
-    arrays = [_core.convert(x, dtype) for x in arrays]
-    terms, result = _parse(text, [x.ndim for x in arrays])
-    sizes: dict[str, int] = {}
-    for i, (x, term) in enumerate(zip(arrays, terms, strict=True)):
-        for label, size in zip(term, x._bound_shape, strict=True):
-            known = sizes.get(label, 1)
-            if known != 1 and size not in (1, known):
-                raise ShapeError(f"einsum: label {label!r} has size {size} in operand {i}, but {known} before")
-            sizes[label] = size if known == 1 else known
-    pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
-    for step in _order([labels for _, labels in pending], result, [x for x, _ in pending], optimize):
-        taken = [pending[i] for i in step]
-        pending = [pair for i, pair in enumerate(pending) if i not in step]
-        current, labels = taken[0]
-        for position in range(1, len(taken)):
-            later = [other for _, other in [*taken[position + 1 :], *pending]]
-            current, labels = _contract(current, labels, *taken[position], set(result).union(*later), product)
-        pending.append((current, labels))
-    if len(pending) != 1:
-        raise ValueError(f"einsum: the steps of optimize leave {len(pending)} operands")
-    current, labels = _sum_labels(*pending[0], set(result))
-    order = [labels.index(label) for label in result]
-    if order != list(range(len(order))):
-        current = primitives.transpose(current, permutation=order)
-    return current
 
 
 check_arguments(globals())

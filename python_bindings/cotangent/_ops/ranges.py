@@ -61,16 +61,48 @@ def arange(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known, or sizes.
+    """The numbers ``start``, ``start + step``, … up to but without ``stop``; one argument is ``stop``.
 
-    Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis; ``arange(n // 2, n)``, ``arange(1, k)`` have what bounds say.
+    The bounds must be known, or be sizes: inside of ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged
+    axis, and ``arange(n // 2, n)`` what its bounds say. A step of floating dtype may give one number more or less
+    than wanted: `linspace` does not.
 
-    Raises:
-        ValueError: step is 0.
+    Parameters
+    ----------
+    start : number
+        The first number; with one argument, where to stop, from 0 on.
+    stop : number, optional
+        Where to stop.
+    step : number, optional
+        The distance of the numbers, by default 1; may be negative.
+    dtype : dtype, optional
+        Of the result. None: that of the bounds.
+    device, out_sharding : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.arange(3).tolist()
-    [0, 1, 2]
+    Returns
+    -------
+    array, shape (n,)
+        The numbers; none where ``stop`` is on the other side.
+
+    Raises
+    ------
+    ValueError
+        The step is 0, or a bound is complex.
+    TypeError
+        A bound is not a scalar.
+
+    Examples
+    --------
+    >>> ct.numpy.arange(3)
+    Array([0, 1, 2], dtype=int32)
+
+    >>> ct.numpy.arange(1.0, 2.0, 0.25)
+    Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(lambda x: ct.numpy.arange(x.shape[0])))(rows)
+    Ragged([[0, 1], [0]], lengths={1: [2, 1]}, dtype=int32)
     """
     if builtins_any(
         is_dimension(part) or (is_scalar_integer(part) and is_unknown(part)) for part in (start, stop, step)
@@ -181,10 +213,44 @@ def linspace(
     *,
     device: Placement = None,
 ) -> Any:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end; arrays give a new axis.
+    """Evenly spaced numbers between two ends.
 
-    Raises:
-        ValueError: ``num`` is negative.
+    Parameters
+    ----------
+    start, stop : array
+        The ends; promoted to a common floating dtype and broadcast.
+    num : int, default 50
+        How many numbers.
+    endpoint : bool, default True
+        Whether ``stop`` is the last of them.
+    retstep : bool, default False
+        Whether the distance of the numbers is returned, too.
+    dtype : dtype, optional
+        Of the result. None: floating. Of integers, numbers are rounded down.
+    axis : int, default 0
+        Where the axis of the numbers is, if the ends are arrays.
+    device : Device, str or sharding, optional
+        Where the result is made. None: on the default device.
+
+    Returns
+    -------
+    array, or tuple of two arrays
+        The numbers; with ``retstep`` also their distance, NaN where there is none.
+
+    Raises
+    ------
+    ValueError
+        ``num`` is negative.
+
+    Examples
+    --------
+    >>> ct.numpy.linspace(0.0, 1.0, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+
+    >>> ct.numpy.linspace([0.0, 10.0], [1.0, 20.0], 3)
+    Array([[ 0. , 10. ],
+           [ 0.5, 15. ],
+           [ 1. , 20. ]], dtype=float32)
     """
     count: Any = _number_of(num, "linspace")
     if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
@@ -254,14 +320,65 @@ def _number_of(num: Any, name: str) -> Any:
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
-    """``base ** linspace(start, stop)``."""
+    """Numbers with evenly spaced logarithms: ``base ** linspace(start, stop, ...)``.
+
+    Parameters
+    ----------
+    start, stop : array
+        The exponents of the ends; promoted to a common floating dtype and broadcast.
+    num : int, default 50
+        How many numbers.
+    endpoint : bool, default True
+        Whether ``base ** stop`` is the last of them.
+    base : array, default 10.0
+        What is raised.
+    dtype : dtype, optional
+        Of the result. None: floating.
+    axis : int, default 0
+        Where the axis of the numbers is, if the ends are arrays.
+
+    Returns
+    -------
+    array
+        The numbers.
+
+    Examples
+    --------
+    >>> ct.numpy.logspace(0, 3, 4, base=2.0)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
     exponents = linspace(start, stop, _number_of(num, "logspace"), endpoint, axis=axis)
     result = primitives.pow(*_core.promote([base, exponents], inexact=True))
     return result if dtype is None else convert(result, dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
-    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, both negative, or complex."""
+    """Numbers between two ends, each the same multiple of the one before.
+
+    Parameters
+    ----------
+    start, stop : array
+        The ends, which are exact: both positive, both negative, or complex; promoted to a common floating dtype and
+        broadcast.
+    num : int, default 50
+        How many numbers.
+    endpoint : bool, default True
+        Whether ``stop`` is the last of them.
+    dtype : dtype, optional
+        Of the result. None: floating or complex.
+    axis : int, default 0
+        Where the axis of the numbers is, if the ends are arrays.
+
+    Returns
+    -------
+    array
+        The numbers.
+
+    Examples
+    --------
+    >>> ct.numpy.geomspace(1.0, 1000.0, 4).round(3)
+    Array([   1.,   10.,  100., 1000.], dtype=float32)
+    """
     num = _number_of(num, "geomspace")
     (count,), lengths = static_shape((num,), "geomspace")
     last = num - 1
@@ -285,11 +402,34 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
-    """Coordinate arrays of a grid from the coordinates along each axis.
+    """The coordinates of the points of a grid, from those along each axis.
 
-    Args:
-        indexing: ``"xy"``: the first two axes of the results are exchanged; ``"ij"``: they are not.
-        sparse: axes of size 1 instead of repeated values.
+    Parameters
+    ----------
+    *xi : array, shape (n,)
+        The coordinates along each axis.
+    copy : bool, default True
+        Without effect: arrays are immutable.
+    sparse : bool, default False
+        Whether the other axes have size 1, instead of repeated values.
+    indexing : str, default "xy"
+        ``"xy"``: the first two axes of the results are exchanged; ``"ij"``: they are not.
+
+    Returns
+    -------
+    list of array
+        One for each axis of the grid, each with the shape of the grid.
+
+    Raises
+    ------
+    ValueError
+        Coordinates have more than one axis, or there is no such indexing.
+
+    Examples
+    --------
+    >>> x, y = ct.numpy.meshgrid([1, 2, 3], [10, 20])
+    >>> x.tolist(), y.tolist()
+    ([[1, 2, 3], [1, 2, 3]], [[10, 10, 10], [20, 20, 20]])
     """
     del copy
     if indexing not in ("xy", "ij"):
@@ -320,7 +460,27 @@ builtins_any = any
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """The index of every element of a grid along each axis."""
+    """The index of every point of a grid along each axis.
+
+    Parameters
+    ----------
+    dimensions : sequence of int
+        The sizes of the grid.
+    dtype : dtype, optional
+        Of the result. None: the default integer dtype.
+    sparse : bool, default False
+        Whether the result is a tuple of arrays whose other axes have size 1.
+
+    Returns
+    -------
+    array, shape (len(dimensions), *dimensions)
+        The indices; with ``sparse`` a tuple of arrays.
+
+    Examples
+    --------
+    >>> ct.numpy.indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
     dtype = _core.default_int_dtype() if dtype is None else dtype
     sizes, lengths = static_shape(tuple(dimensions), "indices")
     grids = []
@@ -337,7 +497,33 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
-    """Powers of the elements as columns, the highest first unless ``increasing``."""
+    """The powers of numbers as the columns of a matrix.
+
+    Parameters
+    ----------
+    x : array, shape (n,)
+        The numbers.
+    N : int, optional
+        How many columns. None: n.
+    increasing : bool, default False
+        Whether the powers increase from 0, and do not decrease to it.
+
+    Returns
+    -------
+    array, shape (n, N)
+        The powers.
+
+    Raises
+    ------
+    ValueError
+        ``x`` does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.vander([2, 3], 3)
+    Array([[4, 2, 1],
+           [9, 3, 1]], dtype=int32)
+    """
     array = _core.array(x)
     if array.ndim != 1:
         raise ValueError(f"vander needs one axis; got shape {array.shape}")

@@ -1,7 +1,7 @@
-"""Folds along axes: sums, products, extremes, means, deviations.
+"""Folds along axes: sums, products, extremes, truth.
 
 ``axis`` is None (all axes), an int or a tuple; negative counts from the end. ``where`` is a bool array that says which elements
-take part, ``initial`` a number that takes part too. Means over a ragged axis divide by its length, not by its bound.
+take part, ``initial`` a number that takes part too.
 """
 
 from __future__ import annotations
@@ -14,47 +14,25 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import as_ragged_as
 from cotangent._core import Array, Primitive, entrance
 from cotangent._ops.binding import (
-    choose,
     convert,
-    inexact,
     kind,
     larger,
     literal,
     no_out,
-    real_dtype,
     working_dtype,
 )
 from cotangent._ops.comparisons import truth
 from cotangent._ops.sizes import (
-    as_dtype,
-    element_count,
     keep_axes,
     normalize_axes,
-    normalize_axis,
     position_dtype,
-    several,
 )
 from cotangent.errors import DTypeError
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "average",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "ptp",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["all", "amax", "amin", "any", "count_nonzero", "max", "min", "prod", "ptp", "sum"]
+
 
 Axis = Any
 
@@ -142,21 +120,49 @@ def sum(  # noqa: A001
 ) -> Array:
     """The sum of elements along axes; of none, 0.
 
-    Args:
-        a: numbers or bools. Integers narrower than the default are summed in the default integer dtype, float16 and
-        bfloat16 in float32.
-        axis: the axes that are summed and removed.
-        dtype: of the result, and of the summation.
-        keepdims: keep summed axes with size 1.
-        initial: a number added to the sum.
-        where: a bool array, which elements take part.
+    float16 and bfloat16 are summed in float32.
 
-    Raises:
-        ValueError: an axis does not exist.
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result, and of the summation. None: that of ``a``; of bools and integers narrower than the default,
+        that or its unsigned counterpart.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+    promote_integers : bool, default True
+        Whether narrow integers are summed in the default integer dtype; else in their own.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.sum(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
-    [4.0, 6.0]
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    AxisError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> ct.numpy.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
+    Array([4., 6.], dtype=float32)
+
+    >>> ct.numpy.sum(np.array([1.0, 2.0, 4.0]), where=np.array([True, False, True]))
+    Array(5., dtype=float64)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.sum))(rows)
+    Array([3., 5.], dtype=float32)
     """
     no_out(out, "sum")
     return _fold(
@@ -175,7 +181,48 @@ def prod(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Array:
-    """The product of elements along axes; of none, 1. Arguments as `sum`."""
+    """The product of elements along axes; of none, 1.
+
+    Its derivatives are right where elements are 0, too.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    dtype : dtype, optional
+        Of the result, and of the multiplication. None: that of ``a``; of bools and integers narrower than the
+        default, that or its unsigned counterpart.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+    promote_integers : bool, default True
+        Whether narrow integers are multiplied in the default integer dtype; else in their own.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    AxisError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> ct.numpy.prod([[1.0, 2.0], [3.0, 4.0]], axis=0)
+    Array([3., 8.], dtype=float32)
+
+    >>> ct.grad(ct.numpy.prod)(np.float32([0, 2, 3]))
+    Array([6., 0., 0.], dtype=float32)
+    """
     no_out(out, "prod")
     return _fold(
         "prod", primitives.reduce_prod, primitives.mul, a, axis, dtype, keepdims, initial, where, 1, promote_integers
@@ -235,12 +282,42 @@ def max(  # noqa: A001
 ) -> Array:
     """The largest element along axes; NaN if any is.
 
-    Raises:
-        ValueError: no elements and no ``initial``, or ``where`` without ``initial``.
+    Complex numbers are ordered by their real, then by their imaginary part. Elements that are equally large share the
+    derivative. Inside of ``ct.mask`` the largest element of a ragged axis without elements is the lowest number of
+    the dtype, -inf where there is one.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.max(ct.numpy.array([1.0, 3.0, 2.0])))
-    3.0
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too; needed where there may be no elements, or with ``where``.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements and no ``initial``; or ``where`` is given without it.
+
+    Examples
+    --------
+    >>> ct.numpy.max([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([3., 5.], dtype=float32)
+
+    >>> ct.grad(ct.numpy.max)(np.float32([3, 3, 1]))
+    Array([0.5, 0.5, 0. ], dtype=float32)
     """
     no_out(out, "max")
     return _extreme("max", a, axis, keepdims, initial, where)
@@ -250,7 +327,42 @@ def max(  # noqa: A001
 def min(  # noqa: A001
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The smallest element along axes; NaN if any is. Arguments as `max`."""
+    """The smallest element along axes; NaN if any is.
+
+    Complex numbers are ordered by their real, then by their imaginary part. Elements that are equally small share the
+    derivative. Inside of ``ct.mask`` the smallest element of a ragged axis without elements is the highest number of
+    the dtype, inf where there is one.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    initial : number, optional
+        A number that takes part, too; needed where there may be no elements, or with ``where``.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements and no ``initial``; or ``where`` is given without it.
+
+    Examples
+    --------
+    >>> ct.numpy.min([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([1., 2.], dtype=float32)
+    """
     no_out(out, "min")
     return _extreme("min", a, axis, keepdims, initial, where)
 
@@ -259,13 +371,64 @@ amax, amin = max, min
 
 
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The difference of the largest and smallest element."""
+    """The difference of the largest and the smallest element along axes.
+
+    Parameters
+    ----------
+    a : array
+        Numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array
+        Without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements.
+
+    Examples
+    --------
+    >>> ct.numpy.ptp([[1.0, 3.0], [5.0, 2.0]], axis=1)
+    Array([2., 3.], dtype=float32)
+    """
     no_out(out, "ptp")
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
 
 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
-    """Whether any element along axes is nonzero; of none, False."""
+    """Whether any element along axes is nonzero; of none, False. NaN is.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array of bool
+        Without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.any([[0, 0], [0, 2]], axis=1)
+    Array([False,  True], dtype=bool)
+    """
     no_out(out, "any")
     x = _masked(truth(a), where, False)
     axes = normalize_axes(axis, x.ndim, "any")
@@ -274,7 +437,31 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
-    """Whether all elements along axes are nonzero; of none, True."""
+    """Whether all elements along axes are nonzero; of none, True. NaN is.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    where : array of bool, optional
+        Which elements take part; broadcast with ``a``.
+
+    Returns
+    -------
+    array of bool
+        Without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.all([[1, 0], [3, 2]], axis=1)
+    Array([False,  True], dtype=bool)
+    """
     no_out(out, "all")
     x = _masked(truth(a), where, True)
     axes = normalize_axes(axis, x.ndim, "all")
@@ -283,183 +470,31 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements along axes are nonzero."""
+    """How many elements along axes are nonzero.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed; negative ones count from the end. None: all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array of int
+        Of the default integer dtype, without the reduced axes.
+
+    Examples
+    --------
+    >>> ct.numpy.count_nonzero([[1, 0], [3, 2]], axis=1)
+    Array([1, 2], dtype=int32)
+    """
     x = truth(a)
     axes = normalize_axes(axis, x.ndim, "count_nonzero")
     most = math.prod(x._bound_shape[i] for i in axes)
     return sum(x, tuple(axes), dtype=position_dtype(most), keepdims=keepdims)
-
-
-def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) -> Array:
-    """How many elements take part, as ``dtype``; with ``where``, for each result."""
-    if where is None:
-        return as_dtype(element_count(x, axes), dtype)
-    chosen = _core.broadcast_to(_chosen(where), x._bound_shape)
-    chosen = primitives.select(chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
-    # Padding of x is not counted, also where `where` has one element for all of a ragged axis.
-    return sum(as_ragged_as(chosen, x), tuple(axes), keepdims=keepdims)
-
-
-def _mean_dtype(x: Array, dtype: Any) -> Any:
-    if dtype is not None:
-        return _core.canonical_dtype(dtype)
-    return _core.inexact_dtype(x.dtype)
-
-
-@entrance("mean", primitives.reduce_sum)
-def mean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Array:
-    """The mean of elements along axes; of none, NaN. Integers are averaged in the default floating dtype.
-
-    >>> import cotangent as ct
-    >>> float(ct.numpy.mean(ct.numpy.array([1, 2, 4, 5])))
-    3.0
-    """
-    no_out(out, "mean")
-    x = _core.array(a)
-    result_dtype = _mean_dtype(x, dtype)
-    x = _core.convert(x, working_dtype(result_dtype))
-    axes = normalize_axes(axis, x.ndim, "mean")
-    total = sum(x, tuple(axes), keepdims=keepdims, where=where)
-    return convert(total / _count(x, axes, where, x.dtype, keepdims), result_dtype)
-
-
-_mean = mean
-
-
-def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
-    """The weighted mean; with ``returned`` also the sum of weights. Weights of fewer axes belong to the axes ``axis``, in that order."""
-    x = inexact(a)
-    if weights is None:
-        result = mean(x, axis, keepdims=keepdims)
-        total = _core.broadcast_to(
-            as_dtype(element_count(x, normalize_axes(axis, x.ndim, "average")), result.dtype), result._bound_shape
-        )
-        return (result, total) if returned else result
-    w = _core.array(weights)
-    if several(axis) and w.ndim == len(axis) and w._bound_shape != x._bound_shape:
-        places = [normalize_axis(item, x.ndim, "average") for item in axis]
-        if [x._bound_shape[i] for i in places] != list(w._bound_shape):
-            raise ValueError(f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}")
-        order = [places.index(i) for i in np.sort(places).tolist()]
-        w = primitives.transpose(w, permutation=order)
-        w = primitives.broadcast(w, shape=list(x._bound_shape), axes=np.sort(places).tolist())
-    if w._bound_shape != x._bound_shape:
-        if w.ndim != 1 or not isinstance(axis, (int, np.integer)):
-            raise ValueError(
-                f"average: weights of shape {w.shape} need the shape of the array, {x.shape}, "
-                "or one axis and an int axis"
-            )
-        position = normalize_axis(axis, x.ndim, "average")
-        if w._bound_shape[0] != x._bound_shape[position]:
-            raise ValueError(
-                f"average: {w._bound_shape[0]} weights for {x._bound_shape[position]} elements along axis {axis}"
-            )
-        w = primitives.broadcast(w, shape=list(x._bound_shape), axes=[position])
-    x, w = _core.promote([x, w], inexact=True)
-    dtype = x.dtype
-    x, w = (_core.convert(item, working_dtype(dtype)) for item in (x, w))
-    total = sum(w, axis, keepdims=keepdims)
-    result = convert(sum(x * w, axis, keepdims=keepdims) / total, dtype)
-    return (result, convert(total, dtype)) if returned else result
-
-
-def var(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Array:
-    """The variance along axes: the sum of squared deviations from the mean over the count less ``ddof``.
-
-    Args:
-        mean: the mean, with reduced axes of size 1, where it is known already.
-        correction: the array API's name for ``ddof``.
-
-    NaN where the count is not above ``ddof``.
-
-    Raises:
-        ValueError: a real dtype for complex numbers; both ``ddof`` and ``correction``.
-    """
-    no_out(out, "var")
-    return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
-
-
-def _variance(
-    name: str,
-    a: Any,
-    axis: Axis,
-    dtype: Any,
-    ddof: float,
-    keepdims: bool,
-    where: Any,
-    mean: Any,
-    correction: float | None,
-) -> Array:
-    if correction is not None and ddof:
-        raise ValueError(f"{name}: ddof and correction are two names of one argument; got {ddof} and {correction}")
-    x = _core.array(a)
-    if dtype is not None and kind(x) == "complex" and _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
-        raise ValueError(f"{name}: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
-    result_dtype = real_dtype(_mean_dtype(x, None)) if dtype is None else _core.canonical_dtype(dtype)
-    x = _core.convert(x, working_dtype(_core.inexact_dtype(_mean_dtype(x, dtype))))
-    axes = normalize_axes(axis, x.ndim, name)
-    center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
-    deviation = primitives.sub(x, _core.broadcast_to(center, x._bound_shape))
-    if kind(deviation) == "complex":
-        re, im = primitives.real(deviation), primitives.imag(deviation)
-        squared = re * re + im * im
-    else:
-        squared = deviation * deviation
-    total = sum(squared, tuple(axes), keepdims=keepdims, where=where)
-    count = _count(squared, axes, where, squared.dtype, keepdims)
-    divisor = count - (ddof if correction is None else correction)
-    if _core.is_traced(divisor) and _core.ragged_axes(total):
-        # Where there are no results, no NaN is made for them.
-        divisor = as_ragged_as(_core.broadcast_to(divisor, total._bound_shape), total)
-    divisor = choose(divisor > 0, divisor, math.nan)
-    return convert(total / divisor, result_dtype)
-
-
-def _deviation_dtypes(a: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtype of the variance whose root is taken, where it is not ``dtype``, and that of the root: None as it is.
-
-    The squares of numbers of a narrow dtype are below its least one sooner than they.
-    """
-    x = _core.array(a)
-    result = _mean_dtype(x, dtype)
-    wide = working_dtype(_core.inexact_dtype(result))
-    return (dtype, None) if kind(x) == "complex" or wide == result else (wide, result)
-
-
-def _narrowed(x: Array, dtype: Any) -> Array:
-    return x if dtype is None else convert(x, dtype)
-
-
-def std(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: float | None = None,
-) -> Array:
-    """The standard deviation along axes: the square root of `var`."""
-    no_out(out, "std")
-    wide, narrow = _deviation_dtypes(a, dtype)
-    variance = _variance("std", a, axis, wide, ddof, keepdims, where, mean, correction)
-    return _narrowed(primitives.sqrt(variance), narrow)
 
 
 check_arguments(globals())

@@ -41,7 +41,32 @@ __all__ = [
 
 @own
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
-    """The array repeated as a whole, so many times along each axis."""
+    """An array repeated as a whole along its axes.
+
+    Parameters
+    ----------
+    A : array
+        Numbers of any dtype.
+    reps : int or sequence of int
+        How often along each axis; of the last axes, if there are fewer than axes, and with new axes if there are
+        more.
+
+    Returns
+    -------
+    array
+        The sizes are those of ``A`` times the numbers.
+
+    Raises
+    ------
+    ValueError
+        A number is negative.
+
+    Examples
+    --------
+    >>> ct.numpy.tile([1, 2], (2, 2))
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int32)
+    """
     counts: list[Any] = [size_from(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
     if any(isinstance(count, int) and count < 0 for count in counts):
         raise ValueError(f"tile: counts must not be negative; got {reps}")
@@ -120,11 +145,35 @@ def repeat(
     total_repeat_length: int | None = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Each element repeated in place: so many times, or a number for each.
+    """Each element of an array repeated in place.
 
-    Args:
-        total_repeat_length: the size of the result, cut off or filled up with the last element. Where the numbers are not known the result
-            is else `Ragged`, and a bound must be known for them.
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    repeats : int or array of int
+        How often: a number for all, or one for each slice of the axis.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    total_repeat_length : int, optional
+        The size of the axis of the result, which is cut off, or filled up with the last element. Where the numbers
+        are not known the result is else `Ragged`, and a bound must be known for them.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array
+        Of the dtype of ``a``.
+
+    Examples
+    --------
+    >>> ct.numpy.repeat([1, 2, 3], np.array([2, 0, 1]))
+    Array([1, 1, 3], dtype=int32)
+
+    >>> ct.numpy.repeat([[1], [2]], 2, axis=1)
+    Array([[1, 1],
+           [2, 2]], dtype=int32)
     """
     array = _core.array(a)
     if axis is None:

@@ -29,11 +29,34 @@ __all__ = [
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Running sums along an axis, or over the flattened array.
+    """The running sums of elements along an axis.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.cumsum(ct.numpy.array([1, 2, 3])).tolist()
-    [1, 3, 6]
+    Integers keep their dtype, and wrap around, where NumPy makes narrow ones wider; see `cumulative_sum`.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    dtype : dtype, optional
+        Of the result. None: that of ``a``; of bools the default integer dtype.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        Of the shape of ``a``; one axis where ``axis`` is None.
+
+    Examples
+    --------
+    >>> ct.numpy.cumsum([1, 2, 3])
+    Array([1, 3, 6], dtype=int32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.cumsum))(rows)
+    Ragged([[1., 3.], [5.]], lengths={1: [2, 1]}, dtype=float32)
     """
     no_out(out, "cumsum")
     x, position = flattened(_core.array(a), axis, "cumsum")
@@ -49,19 +72,99 @@ def _running(primitive: Primitive, x: Array, axis: int, dtype: Any) -> Array:
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Running sums along an axis, optionally with a leading 0; narrow integers become the default width."""
+    """The running sums of elements along an axis, with a 0 before them if wanted: the array API standard's.
+
+    Parameters
+    ----------
+    x : array
+        Numbers or bools.
+    axis : int, optional
+        The axis; may be left out where there is one.
+    dtype : dtype, optional
+        Of the result. None: that of ``x``; of bools and integers narrower than the default, the default integer
+        dtype.
+    include_initial : bool, default False
+        Whether the sum of no elements comes first.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``; one longer along the axis with ``include_initial``.
+
+    Raises
+    ------
+    ValueError
+        ``axis`` is left out, and there is not one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.cumulative_sum(ct.numpy.array([1, 2, 3]), include_initial=True)
+    Array([0, 1, 3, 6], dtype=int32)
+    """
     return _with_initial(cumsum, x, axis, dtype, include_initial, "cumulative_sum", 0)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Running products along an axis, or over the flattened array."""
+    """The running products of elements along an axis.
+
+    Integers keep their dtype, and wrap around, where NumPy makes narrow ones wider; see `cumulative_prod`.
+
+    Parameters
+    ----------
+    a : array
+        Numbers or bools.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    dtype : dtype, optional
+        Of the result. None: that of ``a``; of bools the default integer dtype.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        Of the shape of ``a``; one axis where ``axis`` is None.
+
+    Examples
+    --------
+    >>> ct.numpy.cumprod([1, 2, 3])
+    Array([1, 2, 6], dtype=int32)
+    """
     no_out(out, "cumprod")
     x, position = flattened(_core.array(a), axis, "cumprod")
     return _running(primitives.cumprod, x, position, dtype)
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Running products along an axis, optionally with a leading 1; narrow integers become the default width."""
+    """The running products of elements along an axis, with a 1 before them if wanted: the array API standard's.
+
+    Parameters
+    ----------
+    x : array
+        Numbers or bools.
+    axis : int, optional
+        The axis; may be left out where there is one.
+    dtype : dtype, optional
+        Of the result. None: that of ``x``; of bools and integers narrower than the default, the default integer
+        dtype.
+    include_initial : bool, default False
+        Whether the product of no elements comes first.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``; one longer along the axis with ``include_initial``.
+
+    Raises
+    ------
+    ValueError
+        ``axis`` is left out, and there is not one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.cumulative_prod(ct.numpy.array([2, 3]), include_initial=True)
+    Array([1, 2, 6], dtype=int32)
+    """
     return _with_initial(cumprod, x, axis, dtype, include_initial, "cumulative_prod", 1)
 
 

@@ -1,4 +1,4 @@
-"""Elements by their position or by a condition: which are nonzero, taking some out, putting some in.
+"""Elements by their position or by a condition: taking some out, putting some in.
 
 Where the number of results depends on values, the values must be known, or ``size`` says how many there are: results are
 then cut, or filled up with ``fill_value``, to that size, and everything works on traced values too.
@@ -7,7 +7,6 @@ then cut, or filled up with ``fill_value``, to that size, and everything works o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,19 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import as_ragged_as, give_lengths, set_length
-from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, largest
+from cotangent._base.capture import give_lengths, set_length
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip, maximum, remainder
+from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
-from cotangent._ops.extents import capacities, capacity, index_along, slice_axis
+from cotangent._ops.division import remainder
+from cotangent._ops.extents import capacity, slice_axis
 from cotangent._ops.index_plans import check_mask
-from cotangent._ops.positions import _INT32, _integers, exact_mask, is_sized, known, nonzero, sized_positions
+from cotangent._ops.positions import _INT32, exact_mask, is_sized, known, nonzero, sized_positions
 from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
+from cotangent._ops.replacing import _cycled
 from cotangent._ops.reshaping import flattened
+from cotangent._ops.rounding import clip
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     as_dtype,
@@ -33,161 +34,55 @@ from cotangent._ops.sizes import (
     bound_size,
     flat_positions,
     insert_axes,
-    length_of_size,
     normalize_axes,
     normalize_axis,
     ragged_length,
-    refuse_ragged,
-    size_from,
     static_shape,
 )
 from cotangent._ops.sorting import argsort, sort
 from cotangent._ops.taking import take
 
-__all__ = [
-    "compress",
-    "delete",
-    "diag_indices_from",
-    "extract",
-    "fill_diagonal",
-    "insert",
-    "ix_",
-    "mask_indices",
-    "place",
-    "put",
-    "put_along_axis",
-    "ravel_multi_index",
-    "resize",
-    "tril_indices",
-    "tril_indices_from",
-    "trim_zeros",
-    "triu_indices",
-    "triu_indices_from",
-]
-
-
-# ---- Positions of elements -------------------------------------------------------------------------------------------
-
-
-def ravel_multi_index(
-    multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
-) -> Array:
-    """The positions in the flattened array of indices along each axis.
-
-    Args:
-        mode: for indices outside: ``"raise"``, for indices that are known; ``"clip"``; ``"wrap"``; ``"ignore"``: none.
-        order: ``"C"``: the last index varies fastest; ``"F"``: the first.
-    """
-    if len(multi_index) != len(dims):
-        raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes")
-    if mode not in ("raise", "clip", "wrap", "ignore"):
-        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore'; got {mode!r}")
-    if order not in ("C", "F"):
-        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F'; got {order!r}")
-    result: Any = 0
-    pairs = list(zip(_core.promote(list(multi_index)), dims, strict=True)) if len(dims) else []
-    for index, size in pairs if order == "C" else pairs[::-1]:
-        if not is_integer(index):
-            raise TypeError(f"ravel_multi_index takes integers; got {index.dtype}")
-        if mode == "raise":
-            values = known(index, "ravel_multi_index", "pass mode='clip' or mode='wrap'")
-            if ((values < 0) | (values >= size)).any():
-                raise ValueError(
-                    f"invalid entry in coordinates array: an index is outside of [0, {size})\n  pass mode='clip' or mode='wrap'"
-                )
-        elif mode == "clip":
-            index = clip(index, 0, size - 1)
-        elif mode == "wrap":
-            index = remainder(index, size)
-        result = result * size + index
-    result = _core.array(result)
-    return _core.convert(result, _core.default_int_dtype() if dtype is None else dtype) if dtype or not dims else result
-
-
-def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Array, Array]:
-    """The indices of a triangle of an n × m matrix. Where a size or the diagonal is a value, so is their number."""
-    sizes = [size_from(n, f"{name}: n"), size_from(n if m is None else m, f"{name}: m")]
-    diagonal = size_from(k, f"{name}: k")
-    lower = name.startswith("tril")
-    if not any(isinstance(size, Dim) for size in (*sizes, diagonal)):
-        rows, columns = (np.tril_indices if lower else np.triu_indices)(int(sizes[0]), int(diagonal), int(sizes[1]))
-        return _integers(rows), _integers(columns)
-    places, lengths = static_shape(sizes, name)
-    row, column = (primitives.iota(shape=places, dtype=_INT32, axis=axis) for axis in (0, 1))
-    offset = column - row
-    edge = _core.broadcast_to(_core.array(diagonal), places)
-    inside = offset <= edge if lower else offset >= edge
-    return nonzero(give_lengths(inside, lengths))  # type: ignore[return-value]
-
-
-def _sizes_of_matrix(name: str, arr: Any, k: Any) -> tuple[Any, Any, Any]:
-    shape = _core.array(arr).shape
-    if len(shape) != 2:
-        raise ValueError(f"{name} takes a matrix; got shape {shape}")
-    return shape[0], k, shape[1]
-
-
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the elements on and below the k-th diagonal."""
-    return _triangle("tril_indices", n, k, m)
-
-
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The indices of the elements on and above the k-th diagonal."""
-    return _triangle("triu_indices", n, k, m)
-
-
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The indices of the elements of a matrix on and below its k-th diagonal."""
-    return _triangle("tril_indices_from", *_sizes_of_matrix("tril_indices_from", arr, k))
-
-
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The indices of the elements of a matrix on and above its k-th diagonal."""
-    return _triangle("triu_indices_from", *_sizes_of_matrix("triu_indices_from", arr, k))
-
-
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array whose axes have one size."""
-    array = _core.array(arr)
-    refuse_ragged("diag_indices_from", array, range(array.ndim), "the number of indices depends on its length")
-    shape = array._bound_shape
-    if len(shape) < 2 or len(set(shape)) != 1:
-        raise ValueError(f"diag_indices_from takes an array of two or more axes of equal size; got shape {shape}")
-    return (_integers(np.arange(shape[0]), array),) * len(shape)
-
-
-def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:
-    """The indices where ``mask_func(ones((n, n)), k)``, such as `triu`, is not zero."""
-    return nonzero(mask_func(_core.full((n, n), 1, _core.default_int_dtype()), k), size=size)
-
-
-def ix_(*args: Any) -> tuple[Array, ...]:
-    """Index arrays of one axis, shaped so that they select the grid of their combinations; bools select where true."""
-    results = []
-    for i, arg in enumerate(args):
-        array = _core.array(arg)
-        if array.ndim != 1:
-            raise ValueError(f"ix_ takes sequences of one axis; argument {i} has shape {array.shape}")
-        if kind(array) == "bool":
-            (array,) = nonzero(array)
-        elif bound_size(array) == 0:
-            array = _core.convert(array, _core.default_int_dtype())
-        results.append(insert_axes(array, [axis for axis in range(len(args)) if axis != i]))
-    return tuple(results)
-
-
-# ---- Taking out ------------------------------------------------------------------------------------------------------
+__all__ = ["compress", "delete", "extract", "insert", "resize", "trim_zeros"]
 
 
 def compress(
     condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
 ) -> Array:
-    """The slices of an axis, or elements of the flattened array, at which a one-axis condition holds.
+    """The slices of an array along an axis at which a condition holds.
 
-    Args:
-        condition: may be shorter than the axis; known, unless ``size`` is given.
-        size: how many slices to return; ``fill_value`` fills what is missing.
+    Parameters
+    ----------
+    condition : array, shape (n,)
+        Bools; may be shorter than the axis.
+    a : array
+        Numbers of any dtype.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, default 0
+        Fills the slices that are missing, with ``size``.
+    out : None
+        Must be None: arrays are immutable.
+
+    Returns
+    -------
+    array
+        The slices, in order.
+
+    Raises
+    ------
+    ValueError
+        The condition does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.compress([True, False, True], [10, 20, 30])
+    Array([10, 30], dtype=int32)
+
+    >>> ct.jit(lambda x: ct.numpy.compress(x > 1, x, size=3))(np.array([1, 2, 3]))
+    Array([2, 3, 0], dtype=int64)
     """
     no_out(out, "compress")
     mask = truth(condition)
@@ -220,12 +115,55 @@ def _empty_filled(x: Array, axis: int, index: Array, fill_value: Any) -> Array:
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements at which a condition holds, flattened; as `compress`."""
+    """The elements of an array at which a condition holds, along one axis.
+
+    Parameters
+    ----------
+    condition : array
+        Bools, of the shape of ``arr``; flattened.
+    arr : array
+        Numbers of any dtype; flattened.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, default 0
+        Fills the elements that are missing, with ``size``.
+
+    Returns
+    -------
+    array, shape (number,)
+        The elements, in order.
+
+    Examples
+    --------
+    >>> ct.numpy.extract([[True, False], [False, True]], [[1, 2], [3, 4]])
+    Array([1, 4], dtype=int32)
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """The array without the zeros at the front (``"f"`` in ``trim``) and back (``"b"``) of axes."""
+    """An array without the zeros at its ends.
+
+    Parameters
+    ----------
+    filt : array
+        Numbers of any dtype.
+    trim : str, default "fb"
+        At which ends: ``"f"`` front, ``"b"`` back, or both.
+    axis : int or sequence of int, optional
+        Along which axes. None: all.
+
+    Returns
+    -------
+    array
+        The part between the zeros; under ``jit``, where its shape depends on values, a `Ragged`.
+
+    Examples
+    --------
+    >>> ct.numpy.trim_zeros([0, 0, 1, 0, 2, 0])
+    Array([1, 0, 2], dtype=int32)
+    """
     x = _core.array(filt)
     if is_sized(x):
         return _trimmed(x, trim.lower(), normalize_axes(axis, x.ndim, "trim_zeros"))
@@ -295,15 +233,34 @@ def _taken(pieces: list[Array], places: np.ndarray[Any, Any], axis: int) -> Arra
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """The array without the slices of an axis, or elements of the flattened array, at ``obj``.
+    """An array without some of the slices along an axis.
 
-    Args:
-        obj: an int, which may be a value; a slice; a bool array or integers, which must be known, unless
-            ``assume_unique_indices`` says that no two of them name the same slice.
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    obj : int, slice or array
+        Which slices: an int, which may be a value; a slice; bools, or integers, which must be known, unless
+        ``assume_unique_indices`` says that no two of them name the same slice.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    assume_unique_indices : bool, default False
+        Whether all integers name different slices.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.delete(ct.numpy.array([10, 20, 30, 40]), ct.numpy.array([0, 2])).tolist()
-    [20, 40]
+    Returns
+    -------
+    array
+        The other slices, in order.
+
+    Raises
+    ------
+    IndexError
+        A slice is not there.
+
+    Examples
+    --------
+    >>> ct.numpy.delete([10, 20, 30, 40], np.array([0, 2]))
+    Array([20, 40], dtype=int32)
     """
     x, axis = flattened(_core.array(arr), axis, "delete")
     if axis in _core.ragged_axes(x):
@@ -328,49 +285,33 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return primitives.gather(x, position + behind, axis=axis, batch_dims=0)
 
 
-# ---- Putting in ------------------------------------------------------------------------------------------------------
-
-
-def _only_copies(inplace: bool, name: str) -> None:
-    if inplace:
-        raise ValueError(f"{name}: arrays are immutable\n  pass inplace=False, and use the array that is returned")
-
-
-def _in_turn(flat: Array, numbers: Array) -> Array:
-    """The elements that come at these numbers where the flattened values are repeated again and again."""
-    turn = remainder(numbers, largest(flat.size, 1))
-    return primitives.gather(flat, turn, axis=0, batch_dims=0)
-
-
-def _cycled(values: Array, size: Any) -> Array:
-    """``size`` elements: those of the flattened values, again and again."""
-    flat = ravel(values)
-    available: Any = flat.size
-    if isinstance(size, Dim) or isinstance(available, Dim):
-        place = primitives.iota(shape=[bound_of(size)], dtype=_INT32, axis=0)
-        if isinstance(size, Dim):
-            place = set_length(place, length_of_size(size), 0)
-        return _in_turn(flat, place)
-    if flat.size == size:
-        return flat
-    if flat.size == 0:
-        raise ValueError("there are no values to put in")
-    if flat.size < size:
-        rows = -(-size // flat.size)
-        flat = ravel(primitives.broadcast(flat, shape=[rows, flat.size], axes=[1]))
-    return flat[:size]
-
-
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """The array with ``values`` inserted before the positions ``obj`` of an axis, or of the flattened array.
+    """An array with values inserted before positions along an axis.
 
-    Args:
-        obj: an int, a slice, a bool array, or integers, which may be values.
-        values: broadcast to the inserted slices, converted to the dtype of ``arr``.
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    obj : int, slice or array
+        The positions, counted before anything is inserted: integers, which may be values, or bools.
+    values : array
+        Broadcast to the inserted slices, and converted to the dtype of ``arr``.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.insert(ct.numpy.array([1, 2, 3]), 1, 9).tolist()
-    [1, 9, 2, 3]
+    Returns
+    -------
+    array
+        Of the dtype of ``arr``.
+
+    Examples
+    --------
+    >>> ct.numpy.insert([1, 2, 3], 1, 9)
+    Array([1, 9, 2, 3], dtype=int32)
+
+    >>> ct.numpy.insert([[1, 2], [3, 4]], 2, [5, 6], axis=1)
+    Array([[1, 2, 5],
+           [3, 4, 6]], dtype=int32)
     """
     x, axis = flattened(_core.array(arr), axis, "insert")
     if axis in _core.ragged_axes(x):
@@ -416,108 +357,27 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     return primitives.gather(joined, _core.convert(argsort(keys), _INT32), axis=axis, batch_dims=0)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
-    """The array with values, repeated as needed, at positions of the flattened array.
-
-    Args:
-        mode: for positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
-        inplace: must be False: arrays are immutable.
-    """
-    _only_copies(inplace, "put")
-    if mode not in (None, "clip", "wrap"):
-        raise ValueError(f"put: mode must be None, 'clip' or 'wrap'; got {mode!r}")
-    x, index = _core.array(a), ravel(ind)
-    if capacity(index, 0) == 0:
-        return x
-    if mode == "wrap":
-        index = remainder(index, x.size)
-    else:
-        index = clip(choose(index < literal(index, 0), index + x.size, index), 0, x.size - 1)
-    values = _core.array(v)
-    if 0 in capacities(values):
-        return x
-    updates = _cycled(values, index.size)
-    return reshape(ravel(x).at[index].set(updates, mode="drop"), x.shape)
-
-
-def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
-) -> Array:
-    """The array with, in each line along an axis, values at the positions in the same line of ``indices``."""
-    _only_copies(inplace, "put_along_axis")
-    x, index = _core.array(arr), _core.array(indices)
-    if axis is None:
-        flat = put_along_axis(ravel(x), ravel(index), ravel(values), 0, False, mode=mode)
-        return reshape(flat, x.shape)
-    if x.ndim != index.ndim:
-        raise ValueError(f"put_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
-    axis = normalize_axis(axis, x.ndim, "put_along_axis")
-    shape = list(index._bound_shape)
-    grid: list[Array] = []
-    for i, size in enumerate(x._bound_shape):
-        if i == axis:
-            grid.append(index)
-        else:
-            if shape[i] not in (1, size):
-                raise ValueError(f"put_along_axis: axis {i} has size {size}, but the indices have {shape[i]} there")
-            position = primitives.iota(shape=[size], dtype=_INT32, axis=0)
-            if i in _core.ragged_axes(x):
-                position = set_length(position, axis_size(x, i), 0)
-            grid.append(insert_axes(position, [j for j in range(x.ndim) if j != i]))
-    return x.at[tuple(grid)].set(values, mode=mode)  # type: ignore[no-any-return]
-
-
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
-    """The array with values, in order and repeated as needed, where the mask is true."""
-    _only_copies(inplace, "place")
-    x, values = _core.array(arr), ravel(vals)
-    chosen = truth(mask)
-    check_equal_sizes("place", "arr.size", x.size, "mask.size", chosen.size, ValueError)
-    if capacity(values, 0) == 0:
-        if 0 not in capacities(x):
-            raise ValueError("place: there are no values to put in")
-        return x
-    flat = ravel(chosen)
-    rank = primitives.cumsum(_core.convert(flat, _INT32), axis=0, reverse=False)
-    picked = _in_turn(_core.convert(values, x.dtype), rank - literal(rank, 1))
-    return reshape(primitives.select(flat, picked, ravel(x)), x.shape)
-
-
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """The array with values, repeated as needed, on its main diagonal; ``wrap`` starts again below a tall matrix."""
-    _only_copies(inplace, "fill_diagonal")
-    x = _core.array(a)
-    sizes = x._bound_shape
-    if len(sizes) < 2:
-        raise ValueError(f"fill_diagonal needs at least two axes; got shape {sizes}")
-    if len(sizes) == 2 and _core.ragged_axes(x):
-        return _with_diagonal(x, _core.array(val), wrap)
-    if len(sizes) == 2:
-        step = sizes[1] + 1
-        end = x.size if wrap else min(x.size, sizes[1] * sizes[1])
-    else:
-        if len(set(sizes)) != 1:
-            raise ValueError(f"fill_diagonal: more than two axes must have one size; got shape {sizes}")
-        step, end = sum(sizes[0] ** i for i in range(len(sizes))), x.size
-    updates = _cycled(_core.array(val), len(range(0, end, step)))
-    return reshape(ravel(x).at[0:end:step].set(updates), sizes)
-
-
-def _with_diagonal(x: Array, values: Array, wrap: bool) -> Array:
-    """`fill_diagonal` of a ragged matrix: every so many elements of the flattened one are on the diagonal."""
-    columns = as_dtype(axis_size(x, 1), _INT32)
-    row, column = index_along(x, 0), index_along(x, 1)
-    number = row * columns + column
-    on_diagonal = primitives.eq(remainder(number, columns + 1), literal(number, 0))
-    if not wrap:
-        on_diagonal = on_diagonal & (row < columns)
-    flat = ravel(_core.convert(values, x.dtype))
-    updates = _in_turn(flat, number // (columns + 1))
-    return choose(as_ragged_as(on_diagonal, x), as_ragged_as(updates, x), x)
-
-
 def resize(a: Any, new_shape: Any) -> Array:
-    """The elements of the flattened array, repeated or cut to fill a shape; of none, zeros."""
+    """The elements of an array, repeated or cut off to fill another shape; of none, zeros.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype; flattened.
+    new_shape : int or sequence of int
+        The shape.
+
+    Returns
+    -------
+    array
+        Of the shape.
+
+    Examples
+    --------
+    >>> ct.numpy.resize([1, 2, 3], (2, 2))
+    Array([[1, 2],
+           [3, 1]], dtype=int32)
+    """
     x = ravel(a)
     sizes, lengths = static_shape(new_shape, "resize")
     if lengths and bound_size(x):

@@ -1,4 +1,4 @@
-"""The same elements in another arrangement: reshape, transpose, broadcast, flip, roll."""
+"""The same elements under another shape: reshape, transpose, squeeze."""
 
 from __future__ import annotations
 
@@ -6,31 +6,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import Placement
 from cotangent._core import Array, entrance
-from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
-from cotangent._ops.extents import check_stretch, drop_axes, slice_axis
+from cotangent._ops.extents import drop_axes
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
-    axis_size,
     check_rank,
-    common_shape,
     insert_axes,
     normalize_axes,
     normalize_axis,
-    ragged_length,
     several,
-    static_shape,
     swap_last,
     symbolic_shape,
-    symbolic_sizes,
     type_of,
 )
 from cotangent.errors import ConcretizationError
@@ -39,22 +30,14 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
     "expand_dims",
-    "flip",
-    "fliplr",
-    "flipud",
     "matrix_transpose",
     "moveaxis",
     "ndim",
     "permute_dims",
     "ravel",
     "reshape",
-    "roll",
     "rollaxis",
-    "rot90",
     "shape",
     "size",
     "squeeze",
@@ -64,17 +47,66 @@ __all__ = [
 
 
 def shape(a: Any) -> tuple[Any, ...]:
-    """Sizes of the axes."""
+    """The sizes of the axes of an array.
+
+    Inside of ``ct.mask`` that of a ragged axis is a size to calculate with, which other functions take.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype; also a `ShapeDtypeStruct`.
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> ct.numpy.shape([[1, 2, 3]])
+    (1, 3)
+    """
     return type_of(a)[0]
 
 
 def ndim(a: Any) -> int:
-    """Number of axes."""
+    """The number of axes of an array.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype; also a `ShapeDtypeStruct`.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> ct.numpy.ndim([[1, 2, 3]])
+    2
+    """
     return len(type_of(a)[0])
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
-    """Number of elements, or the size of an axis, or the product of the sizes of some."""
+    """The number of elements of an array, or along some of its axes.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype; also a `ShapeDtypeStruct`.
+    axis : int, sequence of int or None, default None
+        Which axes. None: all.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> ct.numpy.size([[1, 2, 3]]), ct.numpy.size([[1, 2, 3]], axis=1)
+    (3, 3)
+    """
     shape, _, _ = type_of(a)
     if axis is None:
         return a.size if isinstance(a, Array) else math.prod(shape)
@@ -84,16 +116,43 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 @entrance("reshape", primitives.reshape)
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Placement = None) -> Array:
-    """The elements in row-major order under another shape; one size may be -1, which the others determine.
+    """The elements of an array under another shape.
 
-    With ``order="F"`` elements are taken and placed in column-major order.
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    shape : int or sequence of int
+        The sizes of the axes; one of them may be -1, which the others determine.
+    order : str, default "C"
+        In which order elements are taken and placed: ``"C"`` (also ``"A"`` and ``"K"``), the last index varies
+        fastest; ``"F"``, the first.
+    copy : bool or None, default None
+        Whether the result must be an array of its own, also where the shape is the same.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
 
-    Raises:
-        ShapeError: the sizes do not have the same product.
+    Returns
+    -------
+    array
+        Of the shape.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.reshape(ct.numpy.arange(6), (2, -1)).tolist()
-    [[0, 1, 2], [3, 4, 5]]
+    Raises
+    ------
+    ShapeError
+        The shape has another number of elements.
+    ValueError
+        Two sizes are -1, or there is no such order.
+
+    Examples
+    --------
+    >>> ct.numpy.reshape(ct.numpy.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+
+    >>> ct.numpy.reshape(ct.numpy.arange(4), (2, 2), order="F")
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
     """
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
@@ -117,14 +176,61 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
 
 @own
 def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
-    """All elements along one axis."""
+    """All elements of an array along one axis.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    order : str, default "C"
+        In which order: ``"C"``, the last index varies fastest; ``"F"``, the first.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array, shape (a.size,)
+        The elements.
+
+    Examples
+    --------
+    >>> ct.numpy.ravel([[1, 2], [3, 4]])
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     array = _core.array(a)
     return reshape(array, (array.size,), order)
 
 
 @entrance("transpose", primitives.transpose)
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
-    """Axes reversed, or in the order ``axes``."""
+    """The axes of an array in reverse order, or in another one.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axes : sequence of int, optional
+        For each axis of the result, that of ``a`` which it is. None: the last one first.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Raises
+    ------
+    ValueError
+        ``axes`` does not name each axis once.
+
+    Examples
+    --------
+    >>> ct.numpy.transpose([[1, 2], [3, 4]])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+
+    >>> ct.numpy.transpose(np.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
     array = _core.array(a)
     if axes is None:
         permutation = list(range(array.ndim))[::-1]
@@ -141,7 +247,29 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes exchanged."""
+    """Matrices transposed: the last two axes exchanged.
+
+    Parameters
+    ----------
+    x : array, shape (..., m, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., n, m)
+        The same elements.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two axes.
+
+    Examples
+    --------
+    >>> ct.numpy.matrix_transpose(ct.numpy.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     array = _core.array(x)
     if array.ndim < 2:
         raise ValueError(f"matrix_transpose needs at least two axes; got shape {array.shape}")
@@ -150,7 +278,25 @@ def matrix_transpose(x: Any, /) -> Array:
 
 @own
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged."""
+    """Two axes of an array exchanged.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis1, axis2 : int
+        The axes; negative ones count from the end.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Examples
+    --------
+    >>> ct.numpy.swapaxes(np.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     array = _core.array(a)
     order = list(range(array.ndim))
     i, j = normalize_axis(axis1, array.ndim, "swapaxes"), normalize_axis(axis2, array.ndim, "swapaxes")
@@ -160,7 +306,32 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 @own
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Axes ``source`` moved to the positions ``destination``; the others keep their order."""
+    """Axes of an array moved to other positions; the others keep their order.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    source : int or sequence of int
+        Which axes.
+    destination : int or sequence of int
+        Where each of them is in the result.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Raises
+    ------
+    ValueError
+        They are not as many different axes.
+
+    Examples
+    --------
+    >>> ct.numpy.moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     array = _core.array(a)
     sources = [normalize_axis(i, array.ndim, "moveaxis") for i in ([source] if isinstance(source, int) else source)]
     targets = [
@@ -177,7 +348,27 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 @own
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """``axis`` moved before the axis that is at ``start``."""
+    """An axis of an array moved before another one; `moveaxis` is easier to read.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int
+        The axis that is moved.
+    start : int, default 0
+        The axis, as counted before, that it is put in front of.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Examples
+    --------
+    >>> ct.numpy.rollaxis(np.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     array = _core.array(a)
     axis = normalize_axis(axis, array.ndim, "rollaxis")
     start = start + array.ndim if start < 0 else start
@@ -186,7 +377,30 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 @own
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
-    """New axes of size 1 at positions of the result."""
+    """New axes of size 1.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int or sequence of int
+        Where the new axes are in the result.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Raises
+    ------
+    AxisError
+        The result has no such axis.
+
+    Examples
+    --------
+    >>> ct.numpy.expand_dims([1, 2], 0)
+    Array([[1, 2]], dtype=int32)
+    """
     array = _core.array(a)
     items = axis if several(axis) else [axis]
     rank = check_rank(array.ndim + len(items), "expand_dims")
@@ -195,11 +409,34 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
 
 @own
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """Axes of size 1 removed: all, or those named.
+    """An array without its axes of size 1, or without those that are named.
 
-    Raises:
-        ValueError: a named axis has another size.
-        ConcretizationError: no axis is named, and inside ``ct.mask`` one is ragged: it has size 1 for one length, not for others.
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int, sequence of int or None, default None
+        Which axes. None: all of size 1.
+
+    Returns
+    -------
+    array
+        The same elements.
+
+    Raises
+    ------
+    ValueError
+        A named axis has another size.
+    ConcretizationError
+        No axis is named, and inside of ``ct.mask`` one is ragged: whether it has size 1 depends on the length.
+
+    Examples
+    --------
+    >>> ct.numpy.squeeze([[[1, 2]]])
+    Array([1, 2], dtype=int32)
+
+    >>> ct.numpy.squeeze([[[1, 2]]], axis=0).shape
+    (1, 2)
     """
     array = _core.array(a)
     sizes = array._bound_shape
@@ -218,37 +455,6 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
             if sizes[i] != 1 or i in ragged:
                 raise ValueError(f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}")
     return drop_axes(array, axes) if axes else array
-
-
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Placement = None) -> Array:
-    """The array stretched to a shape.
-
-    Raises:
-        ShapeError: a size is neither equal nor 1.
-    """
-    x = _core.array(array)
-    sizes, lengths = static_shape(shape, "broadcast_to")
-    check_stretch("broadcast_to", x, sizes, lengths, range(len(sizes) - x.ndim, len(sizes)))
-    wide = _core.broadcast_to(x, sizes)
-    ragged = _core.ragged_axes(wide) if lengths else ()
-    return give_lengths(wide, {axis: length for axis, length in lengths.items() if axis not in ragged})
-
-
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The common shape of arrays of these shapes."""
-    return common_shape([symbolic_shape(item, "broadcast_shapes") for item in shapes])
-
-
-@own
-def broadcast_arrays(*args: Any) -> list[Array]:
-    """The arrays stretched to their common shape."""
-    arrays = [_core.array(x) for x in args]
-    _core.check_sizes(arrays)
-    common = _core.broadcast_shapes([x._bound_shape for x in arrays])
-    lengths = {
-        axis + len(common) - x.ndim: ragged_length(x, axis) for x in reversed(arrays) for axis in _core.ragged_axes(x)
-    }
-    return [give_lengths(_core.broadcast_to(x, common), lengths) for x in arrays]
 
 
 def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
@@ -272,99 +478,68 @@ def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
 
 @own
 def atleast_1d(*args: Any) -> Any:
-    """Arrays with at least one axis."""
+    """Arrays with at least one axis: scalars get one of size 1.
+
+    Parameters
+    ----------
+    *args : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array, or list of array
+        One for each argument; the array itself for a single one.
+
+    Examples
+    --------
+    >>> ct.numpy.atleast_1d(5.0)
+    Array([5.], dtype=float32, weak_type=True)
+    """
     return _atleast(1, args)
 
 
 @own
 def atleast_2d(*args: Any) -> Any:
-    """Arrays with at least two axes."""
+    """Arrays with at least two axes; new ones of size 1 come first.
+
+    Parameters
+    ----------
+    *args : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array, or list of array
+        One for each argument; the array itself for a single one.
+
+    Examples
+    --------
+    >>> ct.numpy.atleast_2d([1, 2])
+    Array([[1, 2]], dtype=int32)
+    """
     return _atleast(2, args)
 
 
 @own
 def atleast_3d(*args: Any) -> Any:
-    """Arrays with at least three axes."""
+    """Arrays with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
+
+    Parameters
+    ----------
+    *args : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array, or list of array
+        One for each argument; the array itself for a single one.
+
+    Examples
+    --------
+    >>> ct.numpy.atleast_3d([1, 2]).shape
+    (1, 2, 1)
+    """
     return _atleast(3, args)
-
-
-@own
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """Elements in reverse order along axes."""
-    return _flipped("flip", m, axis)
-
-
-def _flipped(name: str, m: Any, axis: int | Sequence[int] | None) -> Array:
-    array = _core.array(m)
-    axes = normalize_axes(axis, array.ndim, name)
-    return primitives.reverse(array, axes=axes) if axes else array
-
-
-def fliplr(m: Any) -> Array:
-    """The second axis reversed."""
-    return _flipped("fliplr", m, 1)
-
-
-def flipud(m: Any) -> Array:
-    """The first axis reversed."""
-    return _flipped("flipud", m, 0)
-
-
-@own
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Rotated by quarter turns in the plane of two axes, from the first toward the second."""
-    array = _core.array(m)
-    i, j = (normalize_axis(axis, array.ndim, "rot90") for axis in axes)
-    if i == j:
-        raise ValueError(f"rot90: axes must be different; got {axes}")
-    turns = k % 4
-    if turns == 0:
-        return array
-    if turns == 2:
-        return flip(array, (i, j))
-    return swapaxes(flip(array, j), i, j) if turns == 1 else flip(swapaxes(array, i, j), j)
-
-
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
-    """Elements moved along axes, those pushed out coming in again at the other end."""
-    array = _core.array(a)
-    if isinstance(shift, (Array, np.ndarray)) and shift.ndim:
-        shift = tuple(shift)
-    if axis is None:
-        return reshaped(roll(ravel(array), shift, 0), symbolic_sizes(array))
-    axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if several(axis) else (axis,))]
-    shifts = list(shift) if several(shift) else [shift]
-    if len(shifts) != len(axes):
-        if 1 not in (len(axes), len(shifts)):
-            raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
-        count = max(len(axes), len(shifts))
-        axes, shifts = axes * (count // len(axes)), shifts * (count // len(shifts))
-    for amount, position in zip(shifts, axes, strict=True):
-        length = array._bound_shape[position]
-        if length == 0:
-            continue
-        if isinstance(amount, Array) or position in _core.ragged_axes(array):
-            array = _roll_dynamic(array, amount, position)
-            continue
-        cut = -int(amount) % length
-        if cut:
-            array = primitives.concatenate(
-                slice_axis(array, position, cut, length),
-                slice_axis(array, position, 0, cut),
-                axis=position,
-            )
-    return array
-
-
-def _roll_dynamic(x: Array, shift: Any, axis: int) -> Array:
-    """By computed positions, for a shift or a size that is a value."""
-    count = axis_size(x, axis)
-    index = primitives.iota(shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
-    if isinstance(count, Array):
-        index = set_length(index, count, 0)
-    index = remainder(index - _core.convert(shift, "int32"), count)
-    result = primitives.gather(x, index, axis=axis, batch_dims=0)
-    return set_length(result, count, axis) if isinstance(count, Array) else result
 
 
 check_arguments(globals())

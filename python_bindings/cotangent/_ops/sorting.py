@@ -50,15 +50,36 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """The elements in order along an axis; with axis None, of the flattened array.
+    """The elements of an array in order along an axis.
 
-    Args:
-        descending: the largest first, NaN before all.
-        stable: equal elements keep their order. They always do.
+    NaN comes last; complex numbers are ordered by their real, then by their imaginary part. The derivative follows
+    the elements.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.sort(ct.numpy.array([3.0, 1.0, 2.0])).tolist()
-    [1.0, 2.0, 3.0]
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int or None, default -1
+        The axis, negative counting from the end. None: that of the flattened array.
+    kind, order : None
+        Must be None: there is one algorithm, and there are no fields.
+    stable : bool, default True
+        Without effect: equal elements always keep their order.
+    descending : bool, default False
+        Whether the largest comes first, and NaN before all.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``; one axis where ``axis`` is None.
+
+    Examples
+    --------
+    >>> ct.numpy.sort([3.0, 1.0, 2.0])
+    Array([1., 2., 3.], dtype=float32)
+
+    >>> ct.grad(lambda x: ct.numpy.sort(x)[0])(np.float32([3, 1, 2]))
+    Array([0., 1., 0.], dtype=float32)
     """
     del stable
     _check_options("sort", kind, order)
@@ -77,11 +98,34 @@ def argsort(
     descending: bool = False,
     dtype: Any = None,
 ) -> Array:
-    """The positions along an axis of the elements in order; equal ones as they are.
+    """The positions of the elements of an array in order along an axis; equal ones as they are.
 
-    Args:
-        descending: the largest first; equal elements still keep their order.
-        dtype: of the result; by default the default integer dtype.
+    NaN comes last; complex numbers are ordered by their real, then by their imaginary part.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    axis : int or None, default -1
+        The axis, negative counting from the end. None: that of the flattened array.
+    kind, order : None
+        Must be None: there is one algorithm, and there are no fields.
+    stable : bool, default True
+        Without effect: equal elements always keep their order.
+    descending : bool, default False
+        Whether the largest comes first; equal elements still keep their order.
+    dtype : dtype, optional
+        Of the result. None: the default integer dtype.
+
+    Returns
+    -------
+    array of int
+        Of the shape of ``a``; one axis where ``axis`` is None.
+
+    Examples
+    --------
+    >>> ct.numpy.argsort([3.0, 1.0, 2.0])
+    Array([1, 2, 0], dtype=int32)
     """
     del stable
     _check_options("argsort", kind, order)
@@ -96,7 +140,32 @@ def argsort(
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """The positions that sort by the last key, where it is equal by the one before it, and so on."""
+    """The positions that sort by several keys: by the last one; where it is equal, by the one before it; and so on.
+
+    Parameters
+    ----------
+    keys : sequence of array
+        The keys, of one shape; or an array with one in each row.
+    axis : int, default -1
+        Along which axis.
+
+    Returns
+    -------
+    array of int
+        Of the shape of a key.
+
+    Raises
+    ------
+    TypeError
+        There are no keys.
+    ValueError
+        Their shapes differ.
+
+    Examples
+    --------
+    >>> ct.numpy.lexsort((np.array([2, 1, 0]), np.array([1, 0, 1])))
+    Array([1, 2, 0], dtype=int32)
+    """
     arrays = [_core.array(key) for key in keys]
     if not arrays:
         raise TypeError("lexsort needs at least one key")
@@ -125,9 +194,33 @@ def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
 
 
 def partition(a: Any, kth: int, axis: int | None = -1) -> Array:
-    """The elements along an axis with the ``kth`` in its place, none larger before and none smaller behind it: sorted.
+    """The elements along an axis with one in the place that it has in order: none larger before it, none smaller behind it.
 
-    With axis None, of the flattened array.
+    All elements are in order: the result is that of `sort`.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    kth : int
+        The position that is asked for; negative: from the end.
+    axis : int or None, default -1
+        The axis, negative counting from the end. None: that of the flattened array.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``a``; one axis where ``axis`` is None.
+
+    Raises
+    ------
+    ValueError
+        There is no such position.
+
+    Examples
+    --------
+    >>> ct.numpy.partition([3, 1, 2], 1)[1]
+    Array(2, dtype=int32)
     """
     x, position = flattened(_core.array(a), axis, "partition")
     _check_kth(x, kth, position, "partition")
@@ -135,14 +228,55 @@ def partition(a: Any, kth: int, axis: int | None = -1) -> Array:
 
 
 def argpartition(a: Any, kth: int, axis: int | None = -1) -> Array:
-    """The positions of the elements in the order of `partition`."""
+    """The positions of the elements in the order of `partition`.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    kth : int
+        The position that is asked for; negative: from the end.
+    axis : int or None, default -1
+        The axis, negative counting from the end. None: that of the flattened array.
+
+    Returns
+    -------
+    array of int
+        Of the shape of ``a``; one axis where ``axis`` is None.
+
+    Raises
+    ------
+    ValueError
+        There is no such position.
+
+    Examples
+    --------
+    >>> ct.numpy.argpartition([3, 1, 2], 1)[1]
+    Array(2, dtype=int32)
+    """
     x, position = flattened(_core.array(a), axis, "argpartition")
     _check_kth(x, kth, position, "argpartition")
     return argsort(x, position)
 
 
 def sort_complex(a: Any) -> Array:
-    """The elements in order along the last axis, as complex numbers."""
+    """The elements of an array in order along the last axis, as complex numbers.
+
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype, ordered by their real, then by their imaginary part.
+
+    Returns
+    -------
+    array
+        Complex, of the shape of ``a``.
+
+    Examples
+    --------
+    >>> ct.numpy.sort_complex([2 + 1j, 1.0, 2 - 1j])
+    Array([1.+0.j, 2.-1.j, 2.+1.j], dtype=complex64)
+    """
     x = sort(a)
     if kind(x) == "complex":
         return x
@@ -164,17 +298,35 @@ def _below(x: Array, y: Array) -> Array:
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
-    """Where values have to be inserted into a sorted array so that it stays sorted.
+    """The positions at which values have to be inserted into a sorted array, so that it stays sorted.
 
-    Args:
-        a: sorted, along one axis.
-        side: for values that are there: ``"left"``, before them; ``"right"``, behind them.
-        sorter: positions that sort ``a``.
-        method: accepted for compatibility; the algorithm is a binary search.
+    Parameters
+    ----------
+    a : array, shape (n,)
+        Numbers in increasing order, NaN last.
+    v : array
+        The values.
+    side : str, default "left"
+        For values that are there: ``"left"``, before them; ``"right"``, behind them.
+    sorter : array of int, optional
+        The positions that sort ``a``.
+    method : str, default "scan"
+        Accepted as in JAX, and without effect: the algorithm is a binary search.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.searchsorted(ct.numpy.array([1, 3, 5]), ct.numpy.array([3, 4])).tolist()
-    [1, 2]
+    Returns
+    -------
+    array of int
+        From 0 to n, of the shape of ``v``.
+
+    Raises
+    ------
+    ValueError
+        There is no such side or method, or ``a`` does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.searchsorted([1, 3, 5], [3, 4])
+    Array([1, 2], dtype=int32)
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right'; got {side!r}")

@@ -11,8 +11,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
+from cotangent._ops.division import remainder
 from cotangent._ops.indexing import check_index, count_like, signed
 from cotangent._ops.reshaping import flat
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, normalize_axis
@@ -88,16 +88,48 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: Any = None,
 ) -> Array:
-    """The slices of an axis, or elements of the flattened array, at integer positions; negative counts from the end.
+    """The slices of an array at positions along an axis, or the elements at positions of the flattened array.
 
-    Args:
-        mode: for positions outside: None or ``"fill"``: ``fill_value`` (by default NaN, the lowest signed, the highest
-            unsigned integer);
-            ``"clip"``: the nearest (negative ones are 0); ``"wrap"``: modulo the size.
+    Positions outside give NaN, as in JAX, where NumPy raises; see ``mode``.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.take(ct.numpy.array([10, 20, 30]), ct.numpy.array([2, 0])).tolist()
-    [30, 10]
+    Parameters
+    ----------
+    a : array
+        Numbers of any dtype.
+    indices : array of int
+        The positions; negative ones count from the end.
+    axis : int or None, default None
+        The axis, negative counting from the end. None: that of the flattened array.
+    out : None
+        Must be None: arrays are immutable.
+    mode : str, optional
+        For positions outside: None or ``"fill"``: ``fill_value``; ``"clip"``: the nearest, and the first for negative
+        ones; ``"wrap"``: modulo the size.
+    unique_indices, indices_are_sorted : bool, default False
+        Accepted as in JAX, and without effect.
+    fill_value : number, optional
+        By default NaN, the lowest signed or the highest unsigned integer, or True.
+
+    Returns
+    -------
+    array
+        The axis is replaced by those of ``indices``.
+
+    Raises
+    ------
+    TypeError
+        The positions are not integers.
+    IndexError
+        The axis has no elements, and there are positions.
+
+    Examples
+    --------
+    >>> ct.numpy.take([10, 20, 30], np.array([2, 0]))
+    Array([30, 10], dtype=int32)
+
+    >>> ct.numpy.take(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 5]), axis=1)
+    Array([[ 2., nan],
+           [ 4., nan]], dtype=float64)
     """
     if out is not None:
         raise NotImplementedError("take: the out argument is not supported")
@@ -131,13 +163,42 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """For each line along an axis, its elements at the positions in the same line of ``indices``.
+    """The elements of each line of an array along an axis at the positions that the same line of another array has.
 
-    Args:
-        mode: for positions outside: ``"fill"``, the default, with ``fill_value``; ``"clip"``; ``"wrap"``;
-            ``"one_hot"``, where they give zero.
-        wrap_negative_indices: negative positions count from the end, which is the default, ``"clip"`` included; else they
-            are outside.
+    Parameters
+    ----------
+    arr : array
+        Numbers of any dtype.
+    indices : array of int
+        As many axes as ``arr``; the others are broadcast with its.
+    axis : int or None, default -1
+        Which axis. None: that of the flattened array; ``indices`` have one axis then.
+    mode : str, optional
+        For positions outside: ``"fill"``, the default: ``fill_value``; ``"clip"``: the nearest; ``"wrap"``: modulo
+        the size; ``"one_hot"``: zero.
+    fill_value : number, optional
+        By default NaN, the lowest signed or the highest unsigned integer, or True.
+    wrap_negative_indices : bool, optional
+        Whether negative positions count from the end, which they do by default; else they are outside.
+
+    Returns
+    -------
+    array
+        Of the dtype of ``arr``; along the axis as long as ``indices``.
+
+    Raises
+    ------
+    ValueError
+        The numbers of axes differ.
+    TypeError
+        The positions are not integers.
+
+    Examples
+    --------
+    >>> x = np.array([[30, 10, 20], [5, 6, 4]])
+    >>> ct.numpy.take_along_axis(x, ct.numpy.argsort(x), axis=1)
+    Array([[10, 20, 30],
+           [ 4,  5,  6]], dtype=int64)
     """
     x, index = _core.array(arr), _core.array(indices)
     from_end = wrap_negative_indices is None or bool(wrap_negative_indices)
@@ -173,22 +234,36 @@ def _transposed(x: Array, order: list[int]) -> Array:
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """For each element, that of the array of ``choices`` which its index names.
+    """The element of one of several arrays at each place, which an array of numbers names.
 
-    Args:
-        a: integers; any shape that broadcasts with those of the choices.
-        choices: a sequence of n arrays, or an array whose first axis is theirs; broadcast and promoted to one dtype.
-        out: must be None.
-        mode: ``"raise"``: indices must be from 0 to n - 1, and known when the program is captured; ``"clip"`` and
-            ``"wrap"``: others are moved there.
+    Parameters
+    ----------
+    a : array of int
+        Which array; of a shape that broadcasts with those of the choices.
+    choices : sequence of array
+        n arrays, or an array whose first axis is theirs; broadcast and promoted to a common dtype.
+    out : None
+        Must be None: arrays are immutable.
+    mode : str, default "raise"
+        ``"raise"``: numbers must be from 0 to n - 1, and known when the program is captured; ``"clip"`` and
+        ``"wrap"``: others are moved there.
 
-    Raises:
-        ValueError: an index is out of range; no such mode.
-        ConcretizationError: mode "raise" with indices that only a run of the program knows.
+    Returns
+    -------
+    array
+        Of the common dtype and the broadcast shape.
 
-    >>> import cotangent.numpy as cnp
-    >>> cnp.choose([1, 0], [[1.0, 2.0], [3.0, 4.0]]).tolist()
-    [3.0, 2.0]
+    Raises
+    ------
+    ValueError
+        A number is out of range, or there is no such mode.
+    ConcretizationError
+        Mode "raise" with numbers that only a run of the program knows.
+
+    Examples
+    --------
+    >>> ct.numpy.choose([1, 0], [[1.0, 2.0], [3.0, 4.0]])
+    Array([3., 2.], dtype=float32)
     """
     no_out(out, "choose")
     choices = list(choices)

@@ -12,8 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import convert, kind, larger, literal
+from cotangent._ops.exponentials import logaddexp
 from cotangent._ops.extents import capacity, index_along, slice_axis, spread_over, stretched
-from cotangent._ops.functions import logaddexp
 from cotangent._ops.sizes import normalize_axis
 from cotangent.lax._operands import as_weak_as
 

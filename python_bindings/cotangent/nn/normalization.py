@@ -10,7 +10,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops import reductions
+from cotangent._ops import means, reductions
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, constant, inexact, kind, literal
 from cotangent._ops.comparisons import truth
@@ -269,12 +269,12 @@ def standardize(
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable'; got {algorithm!r}")
     array = inexact(x)
     if mean is None:
-        mean = reductions.mean(array, axis, keepdims=True, where=where)
+        mean = means.mean(array, axis, keepdims=True, where=where)
     if variance is None:
         if algorithm == "stable":
-            variance = reductions.mean((array - mean) * (array - mean), axis, keepdims=True, where=where)
+            variance = means.mean((array - mean) * (array - mean), axis, keepdims=True, where=where)
         else:
-            squares = reductions.mean(array * array, axis, keepdims=True, where=where)
+            squares = means.mean(array * array, axis, keepdims=True, where=where)
             variance = maximum(squares - mean * mean, 0)
     scale = primitives.sqrt(_core.array(variance + epsilon))
     return primitives.div(*_core.promote([array - mean, scale]))

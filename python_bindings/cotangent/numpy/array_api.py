@@ -28,27 +28,78 @@ _UNIONS = {
 class NamespaceInfo:
     """What ``cotangent.numpy`` is capable of, by the array API standard.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> ct.numpy.__array_namespace_info__().default_dtypes()["real floating"]
     dtype('float32')
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Optional parts of the standard: values must be known for the first two, so not under ``jit``."""
+        """The optional parts of the standard that there are.
+
+        Boolean indexing and shapes that depend on data need values that are known, so they are not there under
+        ``jit``.
+
+        Returns
+        -------
+        dict
+            Names to bools, and the largest number of axes.
+
+        Examples
+        --------
+        >>> ct.numpy.__array_namespace_info__().capabilities()
+        {'boolean indexing': True, 'data-dependent shapes': True, 'max dimensions': 64}
+        """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where new arrays are."""
+        """Where new arrays are.
+
+        Returns
+        -------
+        Device
+
+        Examples
+        --------
+        >>> ct.numpy.__array_namespace_info__().default_device()
+        CpuDevice(id=0)
+        """
         return device_at(_core.default_backend())
 
     def devices(self) -> list[Device]:
-        """Where arrays can be: the devices that `cotangent.devices` finds, and the default one."""
+        """Where arrays can be: the devices that `cotangent.devices` finds, and the default one.
+
+        Returns
+        -------
+        list of Device
+
+        Examples
+        --------
+        >>> ct.numpy.ones(1).device in ct.numpy.__array_namespace_info__().devices()
+        True
+        """
         found = devices()
         default = self.default_device()
         return found if default in found else [*found, default]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes that functions choose; they are 64 bits wide with ``enable_x64``."""
+        """The dtypes that functions choose; they are 64 bits wide with ``enable_x64``.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            Without effect: they are the same everywhere.
+
+        Returns
+        -------
+        dict
+            ``"real floating"``, ``"complex floating"``, ``"integral"`` and ``"indexing"`` to dtypes.
+
+        Examples
+        --------
+        >>> ct.numpy.__array_namespace_info__().default_dtypes()["integral"]
+        dtype('int32')
+        """
         check_device(device, "default_dtypes")
         integer = _core.default_int_dtype()
         return {
@@ -59,7 +110,30 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The dtypes of the standard by name: all, or those of a kind (``"integral"``) or of several."""
+        """The dtypes of the standard by name: all, or those of a kind or of several.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            Without effect: they are the same everywhere.
+        kind : str or tuple of str, optional
+            Such as ``"integral"``; see `isdtype`.
+
+        Returns
+        -------
+        dict
+            Names to dtypes.
+
+        Raises
+        ------
+        ValueError
+            There is no such kind.
+
+        Examples
+        --------
+        >>> list(ct.numpy.__array_namespace_info__().dtypes(kind="complex floating"))
+        ['complex64', 'complex128']
+        """
         check_device(device, "dtypes")
         kinds = tuple(_KINDS) if kind is None else kind if isinstance(kind, tuple) else (kind,)
         names: list[str] = []
@@ -72,7 +146,18 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
-    """What the namespace is capable of."""
+    """What this namespace is capable of, by the array API standard.
+
+    Returns
+    -------
+    NamespaceInfo
+        With ``capabilities()``, ``default_device()``, ``default_dtypes()``, ``devices()`` and ``dtypes()``.
+
+    Examples
+    --------
+    >>> ct.numpy.__array_namespace_info__().capabilities()["boolean indexing"]
+    True
+    """
     return NamespaceInfo()
 
 

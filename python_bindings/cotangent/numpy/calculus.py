@@ -14,14 +14,15 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.dimensions import check_equal_sizes
 from cotangent._core import Array
-from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
+from cotangent._ops.broadcasting import broadcast_to
 from cotangent._ops.choice import where
+from cotangent._ops.division import remainder
 from cotangent._ops.extents import capacity, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.running import cumsum
-from cotangent._ops.shapes import broadcast_to, ravel
+from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     as_dtype,
     axis_size,
@@ -39,7 +40,37 @@ __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 @own
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """The n-th differences of neighbours along an axis."""
+    """The differences of neighbours along an axis, n times.
+
+    Parameters
+    ----------
+    a : array
+        Numbers; of bools, whether neighbours differ.
+    n : int, default 1
+        How often.
+    axis : int, default -1
+        Along which axis.
+    prepend, append : array, optional
+        Joined to the axis before; a scalar is one slice.
+
+    Returns
+    -------
+    array
+        Shorter by ``n`` along the axis.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is negative, or ``a`` is a scalar.
+
+    Examples
+    --------
+    >>> ct.numpy.diff([1, 4, 9, 16])
+    Array([3, 5, 7], dtype=int32)
+
+    >>> ct.numpy.diff([1, 4, 9, 16], n=2)
+    Array([2, 2], dtype=int32)
+    """
     x = _core.array(a)
     if n < 0:
         raise ValueError(f"diff: n must not be negative; got {n}")
@@ -76,7 +107,25 @@ def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """Differences of neighbours of the flattened array, with numbers before and behind them."""
+    """The differences of neighbours of the flattened array, with other numbers before and behind them.
+
+    Parameters
+    ----------
+    ary : array
+        Numbers.
+    to_end, to_begin : array, optional
+        What stands behind and before the differences; converted to their dtype.
+
+    Returns
+    -------
+    array, shape (n,)
+        The numbers.
+
+    Examples
+    --------
+    >>> ct.numpy.ediff1d([1, 4, 9], to_begin=0)
+    Array([0, 3, 5], dtype=int32)
+    """
     differences = diff(ravel(ary))
     parts = [differences]
     if to_begin is not None:
@@ -87,16 +136,40 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
-    """The derivative of sampled values along axes, by central differences, one-sided at the ends.
+    """The derivative of sampled values along axes, by central differences, and by one-sided ones at the ends.
 
-    Args:
-        varargs: the distance of samples, for all axes or each; or the coordinates along each axis.
-        axis: the axes; all for None. One array is returned for an int, a list for several.
-        edge_order: 1; other orders at the ends are not supported.
+    Parameters
+    ----------
+    f : array
+        The values. Integers are converted to the default floating dtype.
+    *varargs : number or array
+        The distance of the samples, for all axes or for each; or their coordinates along each axis. By default 1.
+    axis : int, sequence of int or None, default None
+        Along which axes. None: all.
+    edge_order : int, optional
+        Must be 1, which is the default.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.gradient(ct.numpy.array([1.0, 2.0, 4.0, 7.0])).tolist()
-    [1.0, 1.5, 2.5, 3.0]
+    Returns
+    -------
+    array, or list of array
+        One for each axis; the array itself for one axis.
+
+    Raises
+    ------
+    NotImplementedError
+        ``edge_order`` is not 1.
+    ValueError
+        An axis has fewer than two samples.
+    TypeError
+        Distances are not as many as axes.
+
+    Examples
+    --------
+    >>> ct.numpy.gradient([1.0, 2.0, 4.0, 7.0])
+    Array([1. , 1.5, 2.5, 3. ], dtype=float32)
+
+    >>> ct.numpy.gradient([1.0, 4.0, 9.0], [1.0, 2.0, 3.0])
+    Array([3., 4., 5.], dtype=float32)
     """
     if edge_order not in (None, 1):
         raise NotImplementedError(f"gradient: edge_order must be 1; got {edge_order}")
@@ -178,7 +251,32 @@ def _ragged_gradient(x: Array, spacing: Array, axis: int) -> Array:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral of sampled values along an axis by the trapezoidal rule; at coordinates ``x``, or ``dx`` apart."""
+    """The integral of sampled values along an axis, by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : array
+        The values. Integers are converted to the default floating dtype.
+    x : array, optional
+        The coordinates of the samples, along one axis or with those of ``y``.
+    dx : number, default 1.0
+        The distance of the samples, without ``x``.
+    axis : int, default -1
+        Along which axis.
+
+    Returns
+    -------
+    array
+        Without the axis.
+
+    Examples
+    --------
+    >>> ct.numpy.trapezoid([1.0, 2.0, 4.0])
+    Array(4.5, dtype=float32)
+
+    >>> ct.numpy.trapezoid([1.0, 2.0, 4.0], x=[0.0, 1.0, 4.0])
+    Array(10.5, dtype=float32)
+    """
     values = inexact(y)
     position = normalize_axis(axis, values.ndim, "trapezoid")
     points = None if x is None else inexact(x)
@@ -198,7 +296,34 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
-    """Angles without jumps: neighbours that differ by more than half a period get multiples of it added."""
+    """Angles without jumps: multiples of a period are added so that neighbours differ by half a period at most.
+
+    Parameters
+    ----------
+    p : array
+        Real.
+    discont : number, optional
+        The least jump that is removed. None: half a period.
+    axis : int, default -1
+        Along which axis.
+    period : number, default 2 pi
+        Of the angles; that of integers may be an integer.
+
+    Returns
+    -------
+    array
+        Of the shape of ``p``.
+
+    Raises
+    ------
+    TypeError
+        The angles are complex.
+
+    Examples
+    --------
+    >>> ct.numpy.unwrap([0, 90, 190, -80], period=360)
+    Array([  0,  90, 190, 280], dtype=int32)
+    """
     x = _core.array(p)
     if kind(x) == "complex":
         raise TypeError("unwrap takes real arrays")
@@ -217,17 +342,38 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """The piecewise linear function through the points ``(xp, fp)``, at ``x``.
+    """The piecewise linear function through given points, at other coordinates.
 
-    Args:
-        xp: increasing coordinates along one axis; with ``period``, in any order.
-        left: the value below the first point, by default its own; ``"extrapolate"`` continues the line.
-        right: the value above the last point.
-        period: the function repeats at this distance.
+    Parameters
+    ----------
+    x : array
+        Where the function is wanted.
+    xp : array, shape (n,)
+        The coordinates of the points, increasing; with ``period``, in any order.
+    fp : array, shape (n,)
+        Their values, real or complex.
+    left, right : number or str, optional
+        The values below the first and above the last point, by default theirs; ``"extrapolate"`` continues the line.
+    period : number, optional
+        At what distance the function repeats.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.interp(2.5, ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([3.0, 2.0, 0.0])))
-    1.0
+    Returns
+    -------
+    array
+        Floating, of the shape of ``x``.
+
+    Raises
+    ------
+    ValueError
+        Points do not have one axis, or are not as many in both.
+
+    Examples
+    --------
+    >>> ct.numpy.interp([1.5, 2.5], [1.0, 2.0, 3.0], [3.0, 2.0, 0.0])
+    Array([2.5, 1. ], dtype=float32)
+
+    >>> float(ct.grad(ct.numpy.interp)(1.5, [1.0, 2.0, 3.0], [3.0, 2.0, 0.0]))
+    -1.0
     """
     xp_array, values = inexact(xp), inexact(fp)
     if xp_array.ndim != 1 or values.ndim != 1:

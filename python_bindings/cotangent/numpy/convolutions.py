@@ -12,8 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
-from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.binding import inexact, literal
+from cotangent._ops.complex_parts import conjugate
 from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.products import dot_general, one_pair
 from cotangent._ops.sizes import as_dtype, axis_size
@@ -30,7 +30,37 @@ def _convolved(a: Any, v: Any, preferred: Any) -> list[Array]:
 
 
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
+    """The discrete convolution of two vectors.
+
+    Parameters
+    ----------
+    a : array, shape (m,)
+        Numbers; promoted with ``v`` to a common floating or complex dtype, integers too.
+    v : array, shape (n,)
+        Numbers.
+    mode : str, default "full"
+        ``"full"``: all m + n - 1 sums; ``"same"``: the middle max(m, n) of them; ``"valid"``: those in which all
+        elements of the shorter one take part.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        One axis.
+
+    Raises
+    ------
+    ValueError
+        There is no such mode, or an operand is empty or does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.convolve([1, 2, 3], [1, 10])
+    Array([ 1., 12., 23., 30.], dtype=float32)
+    """
     check_precision(precision)
     x, y = _convolved(a, v, preferred_element_type)
     return _convolution("convolve", x, y, mode)
@@ -95,7 +125,36 @@ def _ragged_convolution(name: str, x: Array, y: Array, mode: str, swapped: bool 
 def correlate(
     a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """The correlation of two one-axis arrays: the convolution with ``v`` reversed and conjugated."""
+    """The correlation of two vectors: the convolution with the second reversed and conjugated.
+
+    Parameters
+    ----------
+    a : array, shape (m,)
+        Numbers; promoted with ``v`` to a common floating or complex dtype, integers too.
+    v : array, shape (n,)
+        Numbers.
+    mode : str, default "valid"
+        As of `convolve`.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+
+    Returns
+    -------
+    array
+        One axis.
+
+    Raises
+    ------
+    ValueError
+        There is no such mode, or an operand is empty or does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.correlate([1, 2, 3], [1, 10])
+    Array([21., 32.], dtype=float32)
+    """
     check_precision(precision)
     x, y = _convolved(a, v, preferred_element_type)
     exact = not (_core.ragged_axes(x) or _core.ragged_axes(y))

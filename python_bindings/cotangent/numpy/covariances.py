@@ -10,7 +10,6 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip, conjugate, real
 from cotangent._ops.binding import (
     choose,
     convert,
@@ -18,12 +17,14 @@ from cotangent._ops.binding import (
     is_integer,
     working_dtype,
 )
+from cotangent._ops.complex_parts import conjugate, real
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.joining import concatenate
+from cotangent._ops.means import average
 from cotangent._ops.products import dot
-from cotangent._ops.reductions import average
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.rounding import clip
 from cotangent._ops.sizes import (
     insert_axes,
 )
@@ -45,19 +46,44 @@ def cov(
     aweights: Any = None,
     dtype: Any = None,
 ) -> Array:
-    """The covariances of variables, which are rows (columns if not ``rowvar``) of observations.
+    """The covariances of variables, of each of which there are several observations.
 
-    Args:
-        y: further variables.
-        bias: divide by the number of observations N, and not by N - 1.
-        ddof: divide by N - ddof.
-        fweights: how often each observation was made; integers.
-        aweights: the importance of each observation.
+    Parameters
+    ----------
+    m : array, shape (variables, observations)
+        Numbers; one axis is one variable.
+    y : array, optional
+        Further variables, with as many observations.
+    rowvar : bool, default True
+        Whether variables are rows; else they are columns.
+    bias : bool, default False
+        Whether sums are divided by the number of observations, and not by one less.
+    ddof : int, optional
+        What is subtracted from the number of observations before dividing by it, instead of what ``bias`` says.
+    fweights : array of int, shape (observations,), optional
+        How often each observation was made.
+    aweights : array, shape (observations,), optional
+        The importance of each observation.
+    dtype : dtype, optional
+        Floating or complex; of the result.
 
-    The result for one variable has no axes.
+    Returns
+    -------
+    array, shape (variables, variables)
+        The covariances; of one variable a scalar.
 
-    Raises:
-        ConcretizationError: the number of variables is ragged inside ``ct.mask``, so whether there is one is a matter of the length.
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or the dtype is not floating.
+    ConcretizationError
+        The number of variables is ragged inside of ``ct.mask``, so that whether there is one depends on the length.
+
+    Examples
+    --------
+    >>> ct.numpy.cov([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
+    Array([[ 1. , -0.5],
+           [-0.5,  1. ]], dtype=float32)
     """
     x = inexact(m)
     parts = [x] if y is None else [x, inexact(y)]
@@ -114,7 +140,30 @@ def cov(
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
-    """The correlation coefficients of variables: covariances divided by the standard deviations of both."""
+    """The correlation coefficients of variables: covariances divided by the standard deviations of both.
+
+    Parameters
+    ----------
+    x : array, shape (variables, observations)
+        Numbers; one axis is one variable.
+    y : array, optional
+        Further variables, with as many observations.
+    rowvar : bool, default True
+        Whether variables are rows; else they are columns.
+    dtype : dtype, optional
+        Floating or complex; of the result.
+
+    Returns
+    -------
+    array, shape (variables, variables)
+        The coefficients, from -1 to 1; of one variable a scalar. NaN with a variable that is constant.
+
+    Examples
+    --------
+    >>> ct.numpy.corrcoef([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]).round(3)
+    Array([[ 1. , -0.5],
+           [-0.5,  1. ]], dtype=float32)
+    """
     result_dtype = (
         _core.canonical_dtype(dtype)
         if dtype is not None

@@ -13,11 +13,12 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
+from cotangent._ops.broadcasting import broadcast_to
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import capacities
 from cotangent._ops.ranges import arange
-from cotangent._ops.shapes import broadcast_to, expand_dims, moveaxis
+from cotangent._ops.shapes import expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
 from cotangent._transforms.batching import vmap
 from cotangent.errors import ShapeError
@@ -46,21 +47,38 @@ def _parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
 def vectorize(
     pyfunc: Function, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Function:
-    """A function of arrays that applies ``pyfunc`` to each element, or each sub-array, with broadcasting: `vmap` for every axis.
+    """A function of arrays that applies another one to each element, or to each sub-array, with broadcasting.
 
-    Args:
-        pyfunc: a function of scalars, or of arrays of the axes that ``signature`` names.
-        excluded: positions and names of arguments that are passed on as they are.
-        signature: such as ``"(m,n),(n)->(m)"``: the last axes of each argument that one call takes, and of each result.
+    It is `vmap` for every axis: the function is called once, on traced values.
 
-    Raises:
-        ValueError: a signature that cannot be read. TypeError: one for another number of arguments or results.
-        ShapeError: sizes that differ.
+    Parameters
+    ----------
+    pyfunc : callable
+        A function of scalars, or of arrays with the axes that ``signature`` names.
+    excluded : collection of int and str, default none
+        Positions and names of arguments that are passed on as they are.
+    signature : str, optional
+        Such as ``"(m,n),(n)->(m)"``: the last axes of each argument that one call takes, and of each result.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    callable
+        Takes arrays, whose other axes are broadcast.
+
+    Raises
+    ------
+    ValueError
+        The signature cannot be read.
+    TypeError
+        It has another number of arguments or results.
+    ShapeError
+        Sizes of one name differ.
+
+    Examples
+    --------
     >>> inner = ct.numpy.vectorize(ct.numpy.dot, signature="(n),(n)->()")
-    >>> inner(ct.numpy.ones((4, 3)), ct.numpy.ones(3)).tolist()
-    [3.0, 3.0, 3.0, 3.0]
+    >>> inner(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), ct.numpy.array([10.0, 1.0]))
+    Array([12., 34.], dtype=float32)
     """
     for item in excluded:
         if not isinstance(item, (int, str)):
@@ -183,11 +201,29 @@ def _checked(core: Function, outputs: list[Dims] | None, sizes: dict[str, int]) 
 
 
 def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """``func1d`` of every line along an axis; the axes of its result take the place of that axis.
+    """A function of every line of an array along an axis.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.apply_along_axis(ct.numpy.cumsum, 0, ct.numpy.ones((2, 2))).tolist()
-    [[1.0, 1.0], [2.0, 2.0]]
+    Parameters
+    ----------
+    func1d : callable
+        Of an array of one axis; called once, on traced values.
+    axis : int
+        Along which axis the lines are.
+    arr : array
+        Numbers of any dtype.
+    *args, **kwargs : object
+        Handed to the function.
+
+    Returns
+    -------
+    array
+        The axes of the function's result take the place of the axis. Of a pytree of arrays, one of such.
+
+    Examples
+    --------
+    >>> ct.numpy.apply_along_axis(ct.numpy.cumsum, 0, np.array([[1, 2], [3, 4]]))
+    Array([[1, 2],
+           [4, 6]], dtype=int64)
     """
     x = _core.array(arr)
     axis = normalize_axis(axis, x.ndim, "apply_along_axis")
@@ -209,7 +245,32 @@ def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **kwargs
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
-    """``func(a, axis)`` for one axis after the other; an axis that it removes is put back with size 1."""
+    """A function that reduces an axis, of one axis after the other.
+
+    Parameters
+    ----------
+    func : callable
+        Called as ``func(a, axis)``; an axis that it removes is put back with size 1.
+    a : array
+        Numbers of any dtype.
+    axes : int or sequence of int
+        Which axes.
+
+    Returns
+    -------
+    array
+        With as many axes as ``a``.
+
+    Raises
+    ------
+    ValueError
+        The function's result has another number of axes.
+
+    Examples
+    --------
+    >>> ct.numpy.apply_over_axes(ct.numpy.sum, [[1, 2], [3, 4]], (0, 1))
+    Array([[10]], dtype=int32)
+    """
     x = _core.array(a)
     rank = x.ndim
     for axis in axes if several(axes) else (axes,):
@@ -227,14 +288,36 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
-    """A function defined by pieces: where a condition holds, its function (or number) of the elements; the last that holds.
+    """A function that is defined by pieces, at each element of an array.
 
-    Args:
-        condlist: bool arrays of the shape of ``x``, or one.
-        funclist: one for each condition, and possibly one for where none holds, which otherwise is 0.
+    Where several conditions hold, the last one counts.
 
-    Raises:
-        ValueError: the lists do not have the same length.
+    Parameters
+    ----------
+    x : array
+        The elements.
+    condlist : sequence of array
+        Bools of the shape of ``x``, or one array of them.
+    funclist : sequence of callable and number
+        One for each condition, and possibly one more for where none holds, which is 0 otherwise.
+    *args, **kw : object
+        Handed to the functions.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Raises
+    ------
+    ValueError
+        The sequences do not have fitting lengths.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([-2.0, 0.0, 3.0])
+    >>> ct.numpy.piecewise(x, [x < 0, x > 0], [lambda t: -t, lambda t: 10 * t])
+    Array([ 2.,  0., 30.], dtype=float32)
     """
     array = _core.array(x)
     if not isinstance(condlist, (list, tuple)):
@@ -263,11 +346,29 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 def fromfunction(function: Function, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
-    """The array whose element at an index is ``function(*index)``; it is called once, on traced scalars.
+    """The array whose element at an index is a function of the index.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
-    [[0, 1], [1, 2]]
+    Parameters
+    ----------
+    function : callable
+        Of one integer for each axis; called once, on traced scalars.
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype, default float
+        Of the indices: float is the default floating dtype.
+    **kwargs : object
+        Handed to the function.
+
+    Returns
+    -------
+    array
+        Of the shape. Of a pytree of results, one of arrays.
+
+    Examples
+    --------
+    >>> ct.numpy.fromfunction(lambda i, j: 10 * i + j, (2, 2), dtype=int)
+    Array([[ 0,  1],
+           [10, 11]], dtype=int32)
     """
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
 

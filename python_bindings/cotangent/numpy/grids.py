@@ -31,11 +31,18 @@ def _range(item: slice) -> Array:
 
 
 class _Grid:
-    """``mgrid[a:b, c:d]``: the coordinates of a grid, one array for each axis, stacked.
+    """The points of a grid by slices: ``mgrid[a:b, c:d]`` is the coordinates along each axis, stacked.
 
-    >>> import cotangent as ct
+    A slice is ``start:stop:step``; an imaginary step is a number of points, both ends included. ``ogrid`` has a tuple
+    of arrays whose other axes have size 1 instead.
+
+    Examples
+    --------
     >>> ct.numpy.mgrid[0:2, 0:2].tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+
+    >>> ct.numpy.ogrid[0:1:3j]
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
 
     def __init__(self, name: str, sparse: bool) -> None:
@@ -61,14 +68,19 @@ def _promoted(key: Any) -> list[Array]:
 
 
 class _Joined:
-    """``r_[0:3, x, 5]``: ranges, arrays and numbers joined along an axis.
+    """Ranges, arrays and numbers joined along an axis: ``r_[0:3, x, 5]``.
 
     A first item ``"axis,ndmin,start"`` says along which axis, how many axes each part has at least, and at which of
-    these a part's own axes begin (-1: at the end).
+    these a part's own axes begin (-1: at the end). ``c_`` is ``r_`` with ``"-1,2,0"``: vectors become columns.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.r_[0:3, 7].tolist()
-    [0, 1, 2, 7]
+    Examples
+    --------
+    >>> ct.numpy.r_[0:3, 7]
+    Array([0, 1, 2, 7], dtype=int32)
+
+    >>> ct.numpy.c_[[1, 2], [3, 4]]
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
 
     def __init__(self, name: str, axis: int, ndmin: int, start: int) -> None:

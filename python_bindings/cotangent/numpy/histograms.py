@@ -15,7 +15,6 @@ from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, size_if_computed
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip
 from cotangent._ops.binding import (
     choose,
     constant,
@@ -34,6 +33,7 @@ from cotangent._ops.positions import known
 from cotangent._ops.reductions import max as _max
 from cotangent._ops.reductions import min as _min
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.rounding import clip
 from cotangent._ops.shapes import ravel, reshape, transpose
 from cotangent._ops.sizes import (
     as_dtype,
@@ -62,11 +62,43 @@ _INT32 = np.dtype("int32")
 def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | Dim | None = None, out_sharding: Placement = None
 ) -> Array:
-    """How often each of the integers 0, 1, 2, … occurs; with weights, their sums. Negative ones count as 0.
+    """How often each of the integers 0, 1, 2, … occurs in an array; or the sums of weights.
 
-    Args:
-        minlength: the least size of the result.
-        length: its size, inside ``mask`` also that of a ragged axis; needed where ``x`` is not known. Larger numbers are left out.
+    Parameters
+    ----------
+    x : array of int, shape (n,)
+        The numbers; negative ones count as 0.
+    weights : array, shape (n,), optional
+        What each number counts. None: 1.
+    minlength : int, default 0
+        The least size of the result.
+    length : int, optional
+        The size of the result, inside of ``ct.mask`` also that of a ragged axis; needed where ``x`` is not known.
+        Larger numbers are left out.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array, shape (length,)
+        The counts; without ``length`` up to the largest number.
+
+    Raises
+    ------
+    TypeError
+        The numbers are not integers.
+    ValueError
+        They do not have one axis, or weights are not as many.
+    DataDependentShapeError
+        ``x`` is not known, and ``length`` is not given.
+
+    Examples
+    --------
+    >>> ct.numpy.bincount(np.array([0, 2, 2, 3]))
+    Array([1, 0, 2, 1], dtype=int32)
+
+    >>> ct.jit(lambda x: ct.numpy.bincount(x, length=4))(np.array([0, 2, 2]))
+    Array([1, 0, 2, 0], dtype=int32)
     """
     index = _core.array(x)
     if bound_size(index) and not is_integer(index) and kind(index) != "bool":
@@ -95,10 +127,33 @@ def bincount(
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
-    """The number of the bin that each element lies in, for edges that increase or decrease.
+    """The number of the bin in which each element lies.
 
-    Args:
-        right: whether bins include their right edge instead of the left one.
+    Parameters
+    ----------
+    x : array
+        Real numbers.
+    bins : array, shape (n,)
+        The edges, which increase or decrease.
+    right : bool, default False
+        Whether bins include their right edge, instead of the left one.
+    method : str, optional
+        As of `searchsorted`.
+
+    Returns
+    -------
+    array of int
+        From 0, before the first edge, to n; of the shape of ``x``.
+
+    Raises
+    ------
+    ValueError
+        The edges do not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.digitize([0.5, 1.0, 3.5], [1.0, 2.0, 3.0])
+    Array([0, 1, 3], dtype=int32)
     """
     values, edges = _core.array(x), _core.array(bins)
     if edges.ndim != 1:
@@ -113,7 +168,30 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
-    """The edges of the bins of `histogram`."""
+    """The edges of the bins that `histogram` counts in.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    bins : int, str or array, default 10
+        How many bins of equal width; or how NumPy chooses it, such as ``"auto"``, where values are known; or the
+        edges.
+    range : tuple of two numbers, optional
+        The first and the last edge. None: the least and the largest element.
+    weights : array, optional
+        Without effect.
+
+    Returns
+    -------
+    array, shape (bins + 1,)
+        The edges, floating.
+
+    Examples
+    --------
+    >>> ct.numpy.histogram_bin_edges([0.0, 1.0, 4.0], bins=4)
+    Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
     del weights
     x = _core.array(a)
     if isinstance(bins, str):
@@ -153,12 +231,39 @@ def _bin_of(x: Array, edges: Array) -> Array:
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> Any:  # noqa: A002
-    """How many elements lie in each bin, and the edges of the bins.
+    """How many elements lie in each of several bins.
 
-    Args:
-        bins: how many, between the least and largest element or ``range``; or their edges.
-        weights: of the elements; the result is their sums.
-        density: divide by the whole and the widths, so that the integral is 1.
+    Bins include their left edge; the last one includes its right edge, too.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers; flattened.
+    bins : int, str or array, default 10
+        How many bins of equal width; or how NumPy chooses it, such as ``"auto"``, where values are known; or the
+        edges.
+    range : tuple of two numbers, optional
+        The first and the last edge. None: the least and the largest element.
+    weights : array, optional
+        What each element counts. None: 1.
+    density : bool, optional
+        Whether counts are divided by their sum and the widths of the bins, so that the integral is 1.
+
+    Returns
+    -------
+    tuple of two arrays
+        The counts, floating, and the edges.
+
+    Raises
+    ------
+    ValueError
+        The weights are not as many as the elements.
+
+    Examples
+    --------
+    >>> counts, edges = ct.numpy.histogram([1.0, 1.5, 2.0, 4.0], bins=3)
+    >>> counts.tolist(), edges.tolist()
+    ([2.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0])
     """
     x = ravel(a)
     edges = histogram_bin_edges(x, bins, range)
@@ -191,7 +296,32 @@ def histogram2d(
     weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many points lie in each cell of a grid of bins, and the edges along both axes."""
+    """How many points lie in each cell of a grid of bins.
+
+    Parameters
+    ----------
+    x, y : array
+        The coordinates of the points; flattened.
+    bins : int, array or sequence of two of them, default 10
+        How many bins of equal width along each axis, or their edges.
+    range : sequence of two pairs of numbers, optional
+        The first and the last edge along each axis. None: from the least to the largest coordinate.
+    weights : array, optional
+        What each point counts. None: 1.
+    density : bool, optional
+        Whether counts are divided by their sum and the areas of the cells, so that the integral is 1.
+
+    Returns
+    -------
+    tuple of three arrays
+        The counts, the edges along ``x`` and those along ``y``.
+
+    Examples
+    --------
+    >>> ct.numpy.histogram2d([0.0, 1.0, 1.0], [0.0, 0.0, 1.0], bins=2)[0]
+    Array([[1, 0],
+           [1, 1]], dtype=int32)
+    """
     columns = _core.promote([ravel(x), ravel(y)])
     listed = isinstance(bins, (list, tuple))
     count = len(bins) if listed or getattr(bins, "ndim", 0) == 1 else 1
@@ -209,9 +339,36 @@ def histogramdd(
     weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """How many rows of ``sample``, points of N coordinates, lie in each cell of a grid of bins, and the edges.
+    """How many points lie in each cell of a grid of bins, in any number of dimensions.
 
-    A list or tuple holds the N coordinates, each of all points, as NumPy has it.
+    Parameters
+    ----------
+    sample : array, shape (points, n), or sequence of n arrays
+        The coordinates of the points. A list or tuple holds the coordinates along each axis.
+    bins : int or sequence of int and array, default 10
+        How many bins of equal width along each axis, or their edges.
+    range : sequence of pairs of numbers, optional
+        The first and the last edge along each axis. None: from the least to the largest coordinate.
+    weights : array, shape (points,), optional
+        What each point counts. None: 1.
+    density : bool, optional
+        Whether counts are divided by their sum and the volumes of the cells, so that the integral is 1.
+
+    Returns
+    -------
+    tuple of an array and a list of array
+        The counts, and the edges along each axis.
+
+    Raises
+    ------
+    ValueError
+        Bins or ranges are not as many as coordinates.
+
+    Examples
+    --------
+    >>> ct.numpy.histogramdd(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), bins=2)[0]
+    Array([[1, 0],
+           [1, 1]], dtype=int32)
     """
     points = _core.array(sample)
     if points.ndim == 2 and isinstance(sample, (list, tuple)):

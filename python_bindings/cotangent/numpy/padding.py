@@ -12,14 +12,13 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.dimensions import Dim, bound_of, narrowed, not_negative, size_if_computed
 from cotangent._core import Array
-from cotangent._ops import reductions
-from cotangent._ops.arithmetic import round as _round
+from cotangent._ops import means, reductions
 from cotangent._ops.binding import literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.ranges import linspace
-from cotangent._ops.shapes import flip
+from cotangent._ops.rounding import round as _round
 from cotangent._ops.sizes import (
     insert_axes,
     length_of_size,
@@ -28,6 +27,7 @@ from cotangent._ops.sizes import (
     static_int,
     symbolic_size,
 )
+from cotangent._ops.turning import flip
 from cotangent.numpy.functional import apply_along_axis
 from cotangent.numpy.quantiles import median
 from cotangent.numpy.ragged_padding import last_elements, pad_ragged
@@ -82,19 +82,52 @@ _PAD_OPTIONS = {
 
 @own
 def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = None, **kwargs: Any) -> Array:
-    """Elements added before and after along each axis.
+    """An array with elements added before and behind along its axes.
 
-    Args:
-        pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes. With constants also sizes: inside ``mask``,
-            ``pad(x, (0, 8 - x.shape[0]))`` has 8 elements; a size that is negative adds none.
-        mode: ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``: elements of the array;
-            ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
-            ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, after), axis, options)
-            that returns the line filled.
-        constant_values: of mode "constant": a number, a pair, or one pair an axis; zero if it is not given.
+    With constants, widths may also be sizes: inside of ``ct.mask``, ``pad(x, (0, 8 - x.shape[0]))`` has 8 elements;
+    one that is negative adds none.
 
-    Raises:
-        ValueError: a width is negative, or an option is another mode's. NotImplementedError: another mode.
+    Parameters
+    ----------
+    array : array
+        Numbers of any dtype.
+    pad_width : int, pair, sequence of pairs or dict
+        How many: one number for all ends, (before, behind) for all axes, one pair for each axis, or a dict of axes to
+        numbers or pairs.
+    mode : str or callable, default "constant"
+        ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"`` and ``"wrap"``: elements of the array;
+        ``"maximum"``, ``"minimum"``, ``"mean"`` and ``"median"`` of the ``stat_length`` elements next to the end;
+        ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, behind), axis,
+        options) that returns the line filled.
+    constant_values : array, optional
+        Of mode "constant": a number, a pair, or a pair for each axis. None: 0.
+    **kwargs : object
+        The options of other modes: ``stat_length``, ``end_values``, ``reflect_type``; all for a function.
+
+    Returns
+    -------
+    array
+        Of the dtype of ``array``.
+
+    Raises
+    ------
+    ValueError
+        A width is negative, or an option is another mode's.
+    NotImplementedError
+        There is no such mode.
+
+    Examples
+    --------
+    >>> ct.numpy.pad([1, 2, 3], (1, 2))
+    Array([0, 1, 2, 3, 0, 0], dtype=int32)
+
+    >>> ct.numpy.pad([1, 2, 3], 2, mode="reflect")
+    Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(lambda x: ct.numpy.pad(x, (0, 3 - x.shape[0]))))(rows)
+    Array([[1., 2., 0.],
+           [5., 0., 0.]], dtype=float32)
     """
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)
@@ -223,7 +256,7 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
             fold: Any = {
                 "maximum": reductions.max,
                 "minimum": reductions.min,
-                "mean": reductions.mean,
+                "mean": means.mean,
                 "median": median,
             }[mode]
             piece = stretched(of_dtype(fold(near, axis, keepdims=True)), x, {axis: width})

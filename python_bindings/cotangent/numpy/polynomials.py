@@ -10,10 +10,11 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.arithmetic import conjugate
-from cotangent._ops.arithmetic import real as _real
 from cotangent._ops.binding import convert, empty_fold, inexact, literal, own
+from cotangent._ops.broadcasting import broadcast_arrays
 from cotangent._ops.choice import where
+from cotangent._ops.complex_parts import conjugate
+from cotangent._ops.complex_parts import real as _real
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.extents import capacities, capacity, stretched
 from cotangent._ops.joining import concatenate
@@ -21,7 +22,7 @@ from cotangent._ops.products import outer
 from cotangent._ops.ranges import arange, vander
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.selection import trim_zeros
-from cotangent._ops.shapes import broadcast_arrays, matrix_transpose
+from cotangent._ops.shapes import matrix_transpose
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, static_count
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
@@ -80,24 +81,73 @@ def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
-    The coefficients lie along the first axis; along others there are as many polynomials as the longer one has.
+    Coefficients, the highest first, lie along the first axis; along others there are as many polynomials as the
+    longer one has.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.polyadd(ct.numpy.array([[1, 2], [3, 4]]), ct.numpy.array([[10, 20]])).tolist()
-    [[1, 2], [13, 24]]
+    Parameters
+    ----------
+    a1, a2 : array
+        The coefficients; promoted to a common dtype.
+
+    Returns
+    -------
+    array
+        As many coefficients as the longer one has.
+
+    Examples
+    --------
+    >>> ct.numpy.polyadd(np.array([1, 2]), np.array([3, 0, 5]))
+    Array([3, 1, 7], dtype=int64)
     """
     x, y = _pair(a1, a2, "polyadd")
     return x + y
 
 
 def polysub(a1: Any, a2: Any) -> Array:
-    """The difference of two polynomials, along the axes as by `polyadd`."""
+    """The difference of two polynomials.
+
+    Coefficients, the highest first, lie along the first axis; along others there are as many polynomials as the
+    longer one has.
+
+    Parameters
+    ----------
+    a1, a2 : array
+        The coefficients; promoted to a common dtype.
+
+    Returns
+    -------
+    array
+        As many coefficients as the longer one has.
+
+    Examples
+    --------
+    >>> ct.numpy.polysub(np.array([1, 2]), np.array([3, 0, 5]))
+    Array([-3,  1, -3], dtype=int64)
+    """
     x, y = _pair(a1, a2, "polysub")
     return x - y
 
 
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
-    """The product of two polynomials; leading zeros can be trimmed where values are known."""
+    """The product of two polynomials.
+
+    Parameters
+    ----------
+    a1, a2 : array, shape (n,)
+        The coefficients, the highest first; promoted to a common floating or complex dtype.
+    trim_leading_zeros : bool, default False
+        Whether leading zeros are left out, as NumPy does; values must be known then.
+
+    Returns
+    -------
+    array
+        The coefficients.
+
+    Examples
+    --------
+    >>> ct.numpy.polymul(np.array([1, 2]), np.array([1, -2]))
+    Array([ 1.,  0., -4.], dtype=float32)
+    """
     x, y = _coefficients(a1, "polymul"), _coefficients(a2, "polymul")
     if trim_leading_zeros:
         x, y = _trimmed(x), _trimmed(y)
@@ -112,9 +162,24 @@ def _trimmed(p: Array) -> Array:
 
 
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """Quotient and remainder of two polynomials.
+    """The quotient and the remainder of two polynomials.
 
-    The remainder has as many coefficients as ``u``, unless leading zeros are trimmed, for which values must be known.
+    Parameters
+    ----------
+    u, v : array, shape (n,)
+        The coefficients, the highest first; promoted to a common floating dtype.
+    trim_leading_zeros : bool, default False
+        Whether leading zeros of the remainder are left out, as NumPy does; values must be known then.
+
+    Returns
+    -------
+    tuple of two arrays
+        The coefficients of the quotient, and of the remainder: as many as of ``u``, unless they are trimmed.
+
+    Examples
+    --------
+    >>> ct.numpy.polydiv(np.array([1.0, 5.0, 7.0]), np.array([1.0, 2.0]), trim_leading_zeros=True)
+    (Array([1., 3.], dtype=float64), Array([1.], dtype=float64))
     """
     x, y = _coefficients(u, "polydiv"), _coefficients(v, "polydiv")
     dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
@@ -147,7 +212,31 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 
 @own
 def polyder(p: Any, m: int = 1) -> Array:
-    """The m-th derivative."""
+    """The derivative of a polynomial.
+
+    Parameters
+    ----------
+    p : array
+        The coefficients along the first axis, the highest first. Integers are converted to the default floating
+        dtype.
+    m : int, default 1
+        How often.
+
+    Returns
+    -------
+    array
+        The coefficients.
+
+    Raises
+    ------
+    ValueError
+        ``m`` is negative.
+
+    Examples
+    --------
+    >>> ct.numpy.polyder(np.array([1.0, 2.0, 3.0]))
+    Array([2., 2.], dtype=float64)
+    """
     x = inexact(_coefficients(p, "polyder"))
     count = static_count(m, "polyder: the order")
     for _ in range(count):
@@ -163,7 +252,33 @@ def _powers(x: Array) -> Array:
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The m-th integral; ``k`` are the constants, in the order of integration (by default 0)."""
+    """The integral of a polynomial.
+
+    Parameters
+    ----------
+    p : array
+        The coefficients along the first axis, the highest first. Integers are converted to the default floating
+        dtype.
+    m : int, default 1
+        How often.
+    k : array, optional
+        The constants, in the order of integration. None: 0.
+
+    Returns
+    -------
+    array
+        The coefficients.
+
+    Raises
+    ------
+    ValueError
+        ``m`` is negative, or the constants are not as many.
+
+    Examples
+    --------
+    >>> ct.numpy.polyint(np.array([6.0, 4.0]), k=5.0)
+    Array([3., 4., 5.], dtype=float64)
+    """
     x = inexact(_coefficients(p, "polyint"))
     count = static_count(m, "polyint: the order")
     constants = _core.full((), 0, x.dtype) if k is None else _core.array(k)
@@ -188,11 +303,31 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
-    """The polynomial with coefficients ``p`` at ``x``; further axes of ``p`` are broadcast with those of ``x``.
+    """The value of a polynomial at given numbers.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.polyval(ct.numpy.array([1.0, 2.0, 3.0]), 2.0))
-    11.0
+    Parameters
+    ----------
+    p : array, shape (n, ...)
+        The coefficients, the highest first; further axes are broadcast with those of ``x``.
+    x : array
+        The numbers; promoted with the coefficients to a common dtype.
+    unroll : int, default 16
+        Accepted as in JAX, and without effect.
+
+    Returns
+    -------
+    array
+        Of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        ``p`` is a scalar.
+
+    Examples
+    --------
+    >>> ct.numpy.polyval([1.0, 2.0, 3.0], [2.0, 0.5])
+    Array([11.  ,  4.25], dtype=float32)
     """
     del unroll
     coefficients = _core.array(p)
@@ -234,7 +369,28 @@ def _linalg() -> Any:
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with given zeros, or the characteristic polynomial of a matrix."""
+    """The polynomial with given zeros; or the characteristic polynomial of a matrix.
+
+    Parameters
+    ----------
+    seq_of_zeros : array, shape (n,) or (n, n)
+        The zeros, or a square matrix, whose eigenvalues they are.
+
+    Returns
+    -------
+    array, shape (n + 1,)
+        The coefficients, the highest, 1, first. Those of a matrix are complex.
+
+    Raises
+    ------
+    ValueError
+        There are other axes.
+
+    Examples
+    --------
+    >>> ct.numpy.poly([1.0, 2.0])
+    Array([ 1., -3.,  2.], dtype=float32)
+    """
     zeros = inexact(seq_of_zeros)
     zeros = insert_axes(zeros, [0]) if zeros.ndim == 0 else zeros
     if zeros.ndim == 2 and bound_size(zeros) and capacity(zeros, 0) == capacity(zeros, 1):
@@ -262,12 +418,25 @@ def poly(seq_of_zeros: Any) -> Array:
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
-    """The complex zeros of a polynomial, as many as its degree.
+    """The complex zeros of a polynomial.
 
-    Args:
-        p: coefficients.
-        strip_zeros: leave out leading zeros, and give trailing ones as zeros of the result; the coefficients must then
-            be known. If not, they must not be zero at the front.
+    Parameters
+    ----------
+    p : array, shape (n,)
+        The coefficients, the highest first.
+    strip_zeros : bool, default True
+        Whether leading zeros are left out, and trailing ones make zeros of the result; the coefficients must be known
+        then. Else they must not be zero at the front.
+
+    Returns
+    -------
+    array
+        As many as the degree, complex.
+
+    Examples
+    --------
+    >>> ct.numpy.sort(ct.numpy.roots(np.array([1.0, -3.0, 2.0])).real).round(3)
+    Array([1., 2.], dtype=float64)
     """
     x = inexact(_coefficients(p, "roots"))
     at_zero = 0
@@ -292,14 +461,41 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
 ) -> Any:
-    """The polynomial of degree ``deg`` that fits points best in the sense of least squares.
+    """The polynomial of a degree that fits points best in the sense of least squares.
 
-    Args:
-        y: values along one axis, or several sets of them as columns.
-        rcond: singular values below this share of the largest count as zero.
-        full: also return residuals, rank, singular values and ``rcond``.
-        w: weights of the residuals, which are squared afterwards.
-        cov: also return the covariance of the coefficients; ``"unscaled"``: for weights that are 1 / sigma.
+    Parameters
+    ----------
+    x : array, shape (n,)
+        The coordinates of the points.
+    y : array, shape (n,) or (n, k)
+        Their values; or several sets of them as columns.
+    deg : int
+        The degree.
+    rcond : float, optional
+        Singular values below this share of the largest one count as zero. None: n times the precision.
+    full : bool, default False
+        Whether residuals, rank, singular values and ``rcond`` are returned, too.
+    w : array, shape (n,), optional
+        The weights of the residuals, which are squared afterwards.
+    cov : bool or str, default False
+        Whether the covariances of the coefficients are returned, too; ``"unscaled"``: for weights that are 1 / sigma.
+
+    Returns
+    -------
+    array, shape (deg + 1,) or (deg + 1, k)
+        The coefficients, the highest first; or a tuple of them and what else is wanted.
+
+    Raises
+    ------
+    ValueError
+        The degree is negative.
+    TypeError
+        Shapes do not fit, or there are no points.
+
+    Examples
+    --------
+    >>> ct.numpy.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(3)
+    Array([2., 1.], dtype=float32)
     """
     if not isinstance(cov, (bool, int, np.bool_)) and not (isinstance(cov, str) and cov == "unscaled"):
         raise TypeError(f'polyfit: cov is True, False or "unscaled"; got {cov!r}')

@@ -233,17 +233,45 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The values below which the shares ``q`` of the elements along axes lie; NaN if any element is.
+    """The values below which given shares of the elements along axes lie.
 
-    Args:
-        q: numbers in [0, 1]; an axis of them comes first in the result.
-        method: what to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``,
-            and NumPy's other names.
-        weights: of the elements, with ``method="inverted_cdf"``.
+    It is NaN where any element is; see `nanquantile`.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.quantile(ct.numpy.array([1.0, 2.0, 3.0, 4.0]), 0.5))
-    2.5
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    q : array, shape () or (k,)
+        The shares, from 0 to 1; others count as the nearest of these.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    overwrite_input : bool, default False
+        Must be False: arrays are immutable.
+    method : str, default "linear"
+        What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
+        another of the methods that NumPy has.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    weights : array, optional
+        Of the elements; with ``method="inverted_cdf"`` only.
+
+    Returns
+    -------
+    array
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.quantile([1.0, 2.0, 3.0, 4.0], [0.5, 0.75])
+    Array([2.5 , 3.25], dtype=float32)
     """
     _no_overwrite(out, overwrite_input, "quantile")
     return _quantile("quantile", a, _levels(q), axis, method, keepdims, False, weights)
@@ -260,7 +288,44 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """As `quantile`, of the elements that are not NaN."""
+    """The values below which given shares of the elements along axes lie that are not NaN; of none, NaN.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    q : array, shape () or (k,)
+        The shares, from 0 to 1; others count as the nearest of these.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    overwrite_input : bool, default False
+        Must be False: arrays are immutable.
+    method : str, default "linear"
+        What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
+        another of the methods that NumPy has.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    weights : array, optional
+        Of the elements; with ``method="inverted_cdf"`` only.
+
+    Returns
+    -------
+    array
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.nanquantile([1.0, 2.0, ct.numpy.nan, 4.0], 0.5)
+    Array(2., dtype=float32)
+    """
     _no_overwrite(out, overwrite_input, "nanquantile")
     return _quantile("nanquantile", a, _levels(q), axis, method, keepdims, True, weights)
 
@@ -277,7 +342,48 @@ def percentile(
     weights: Any = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """As `quantile`, with ``q`` in percent."""
+    """The values below which given percentages of the elements along axes lie.
+
+    It is NaN where any element is; see `nanpercentile`.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    q : array, shape () or (k,)
+        The percentages, from 0 to 100; others count as the nearest of these.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    overwrite_input : bool, default False
+        Must be False: arrays are immutable.
+    method : str, default "linear"
+        What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
+        another of the methods that NumPy has.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    weights : array, optional
+        Of the elements; with ``method="inverted_cdf"`` only.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.percentile([1.0, 2.0, 3.0, 4.0], [50, 75])
+    Array([2.5 , 3.25], dtype=float32)
+    """
     _no_overwrite(out, overwrite_input, "percentile")
     return _quantile("percentile", a, _levels(q, 100.0), axis, method, keepdims, False, weights)
 
@@ -293,13 +399,83 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """As `percentile`, of the elements that are not NaN."""
+    """The values below which given percentages of the elements along axes lie that are not NaN; of none, NaN.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    q : array, shape () or (k,)
+        The percentages, from 0 to 100; others count as the nearest of these.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    overwrite_input : bool, default False
+        Must be False: arrays are immutable.
+    method : str, default "linear"
+        What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
+        another of the methods that NumPy has.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    weights : array, optional
+        Of the elements; with ``method="inverted_cdf"`` only.
+
+    Returns
+    -------
+    array
+        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
+        ``overwrite_input`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.nanpercentile([1.0, 2.0, ct.numpy.nan, 4.0], 50)
+    Array(2., dtype=float32)
+    """
     _no_overwrite(out, overwrite_input, "nanpercentile")
     return _quantile("nanpercentile", a, _levels(q, 100.0), axis, method, keepdims, True, weights)
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
-    """The element in the middle of the order, or the mean of the two there; NaN if any element is."""
+    """The element in the middle of the order along axes, or the mean of the two there; NaN where any element is.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    overwrite_input : bool, default False
+        Must be False: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array
+        Floating, without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, or ``overwrite_input`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.median([[1.0, 5.0, 2.0], [4.0, 0.0, 9.0]], axis=1)
+    Array([2., 4.], dtype=float32)
+
+    >>> rows = ct.ragged([np.float32([1, 2]), np.float32([5])])
+    >>> ct.vmap(ct.mask(ct.numpy.median))(rows)
+    Array([1.5, 5. ], dtype=float32)
+    """
     _no_overwrite(out, overwrite_input, "median")
     return _quantile("median", a, _levels(0.5), axis, "midpoint", keepdims, False)
 
@@ -307,7 +483,36 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """As `median`, of the elements that are not NaN."""
+    """The element in the middle of the order along axes, or the mean of the two there, without those that are NaN.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    axis : int, sequence of int or None, default None
+        The axes that are reduced and removed. None: all.
+    out : None
+        Must be None: arrays are immutable.
+    overwrite_input : bool, default False
+        Must be False: arrays are immutable.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+
+    Returns
+    -------
+    array
+        Floating, without the reduced axes; NaN where all elements are.
+
+    Raises
+    ------
+    ValueError
+        There are no elements, or ``overwrite_input`` is True.
+
+    Examples
+    --------
+    >>> ct.numpy.nanmedian([1.0, ct.numpy.nan, 2.0])
+    Array(1.5, dtype=float32)
+    """
     _no_overwrite(out, overwrite_input, "nanmedian")
     return _quantile("nanmedian", a, _levels(0.5), axis, "midpoint", keepdims, True)
 

@@ -17,8 +17,9 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent._ops.arithmetic import conjugate, remainder
 from cotangent._ops.binding import choose, literal
+from cotangent._ops.complex_parts import conjugate
+from cotangent._ops.division import remainder
 from cotangent._ops.extents import capacities, capacity, stretched, without_padding
 from cotangent._ops.sizes import axis_size, insert_axes, move_last
 from cotangent.lax.fourier import transform

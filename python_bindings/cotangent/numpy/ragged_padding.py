@@ -9,8 +9,8 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent._ops.arithmetic import floor_divide, remainder
 from cotangent._ops.binding import choose, literal
+from cotangent._ops.division import floor_divide, remainder
 from cotangent._ops.extents import capacity, stretched, without_padding
 from cotangent._ops.sizes import insert_axes, ragged_length
 

@@ -127,20 +127,46 @@ def unique(
     fill_value: Any = None,
     sorted: bool = True,  # noqa: A002
 ) -> Any:
-    """The different elements in order, or the different slices of an axis.
+    """The different elements of an array in order, or the different slices along an axis.
 
-    Args:
-        return_index: also the position of the first occurrence of each.
-        return_inverse: also, for each element, the position of its value in the result.
-        return_counts: also how often each occurs.
-        equal_nan: all NaN are one value.
-        size: how many values to return; needed where they are not known. What is missing is filled with ``fill_value``,
-            by default the least value; its count is 0.
+    Parameters
+    ----------
+    ar : array
+        Numbers of any dtype.
+    return_index : bool, default False
+        Whether the position of the first occurrence of each is returned, too.
+    return_inverse : bool, default False
+        Whether, for each element, the position of its value in the result is returned, too.
+    return_counts : bool, default False
+        Whether it is returned how often each occurs, too.
+    axis : int or None, default None
+        Slices along which axis are compared. None: elements are.
+    equal_nan : bool, default True
+        Whether all NaN are one value; else each is one of its own.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least value. Its count is 0.
+    sorted : bool, default True
+        Without effect: they are in order.
 
-    >>> import cotangent as ct
-    >>> values, counts = ct.numpy.unique(ct.numpy.array([2, 1, 2]), return_counts=True)
-    >>> values.tolist(), counts.tolist()
-    ([1, 2], [1, 2])
+    Returns
+    -------
+    array, or tuple of array
+        The values; then positions, inverse and counts, as wanted.
+
+    Examples
+    --------
+    >>> ct.numpy.unique(np.array([2, 1, 2]))
+    Array([1, 2], dtype=int64)
+
+    >>> values, counts = ct.numpy.unique(np.array([2, 1, 2]), return_counts=True)
+    >>> counts
+    Array([1, 2], dtype=int32)
+
+    >>> ct.jit(lambda x: ct.numpy.unique(x, size=3, fill_value=-1))(np.array([2, 1, 2]))
+    Array([ 1,  2, -1], dtype=int64)
     """
     del sorted
     x = _core.array(ar)
@@ -200,22 +226,107 @@ def unique(
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The different elements in order; each NaN is one of its own."""
+    """The different elements of an array in order; each NaN is one of its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least value.
+
+    Returns
+    -------
+    array, shape (number,)
+        The values.
+
+    Examples
+    --------
+    >>> ct.numpy.unique_values(ct.numpy.array([2, 1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)  # type: ignore[no-any-return]
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCountsResult:
-    """The different elements in order, and how often each occurs."""
+    """The different elements of an array in order, and how often each occurs; each NaN is one of its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least value.
+
+    Returns
+    -------
+    named tuple of two arrays
+        ``values`` and ``counts``.
+
+    Examples
+    --------
+    >>> ct.numpy.unique_counts(ct.numpy.array([2, 1, 2])).counts
+    Array([1, 2], dtype=int32)
+    """
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverseResult:
-    """The different elements in order, and for each element the position of its value."""
+    """The different elements of an array in order, and for each element the position of its value; each NaN is one of its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least value.
+
+    Returns
+    -------
+    named tuple of two arrays
+        ``values`` and ``inverse_indices``, of which the latter has the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.unique_inverse(ct.numpy.array([2, 1, 2])).inverse_indices
+    Array([1, 0, 1], dtype=int32)
+    """
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
-    """The different elements in order, their first positions, the positions of values, and counts."""
+    """The different elements of an array in order, with positions and counts; each NaN is one of its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least value.
+
+    Returns
+    -------
+    named tuple of four arrays
+        ``values``, ``indices``: where each occurs first, ``inverse_indices``: for each element the position of its
+        value, and ``counts``.
+
+    Examples
+    --------
+    >>> ct.numpy.unique_all(ct.numpy.array([2, 1, 2])).indices
+    Array([1, 0], dtype=int32)
+    """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
@@ -225,7 +336,36 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
 ) -> Array:
-    """Whether each element is among the test elements (with ``invert``: is not)."""
+    """Whether each element of an array is among the elements of another one.
+
+    Parameters
+    ----------
+    element : array
+        What is asked about; promoted with the test elements to a common dtype.
+    test_elements : array
+        Among what; flattened.
+    assume_unique : bool, default False
+        Without effect.
+    invert : bool, default False
+        Whether it is asked if they are not.
+    method : str, default "auto"
+        Accepted as in JAX, and without effect.
+
+    Returns
+    -------
+    array of bool
+        Of the shape of ``element``.
+
+    Raises
+    ------
+    ValueError
+        There is no such method.
+
+    Examples
+    --------
+    >>> ct.numpy.isin([1, 2, 3], [3, 1])
+    Array([ True, False,  True], dtype=bool)
+    """
     del assume_unique
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(f"isin: unknown method {method!r}")
@@ -250,14 +390,58 @@ def _joined(ar1: Any, ar2: Any) -> tuple[Array, Array]:
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The different elements of both arrays, in order."""
+    """The different elements of two arrays, in order.
+
+    Parameters
+    ----------
+    ar1, ar2 : array
+        Numbers; flattened, and promoted to a common dtype.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least value.
+
+    Returns
+    -------
+    array, shape (number,)
+        The elements.
+
+    Examples
+    --------
+    >>> ct.numpy.union1d(np.array([3, 1]), np.array([2, 3]))
+    Array([1, 2, 3], dtype=int64)
+    """
     return unique(concatenate(list(_joined(ar1, ar2))), size=size, fill_value=fill_value)  # type: ignore[no-any-return]
 
 
 def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The elements that are in one array only, in order."""
+    """The elements that are in one of two arrays only, in order.
+
+    Parameters
+    ----------
+    ar1, ar2 : array
+        Numbers; flattened, and promoted to a common dtype.
+    assume_unique : bool, default False
+        Without effect.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least element that is found, or of all.
+
+    Returns
+    -------
+    array, shape (number,)
+        The elements.
+
+    Examples
+    --------
+    >>> ct.numpy.setxor1d(np.array([3, 1]), np.array([2, 3]))
+    Array([1, 2], dtype=int64)
+    """
     del assume_unique
     x, y = _joined(ar1, ar2)
     values, origin = _tagged(x, y)
@@ -271,9 +455,29 @@ def setxor1d(
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The elements of the first array that are not in the second: in order, or as they are if ``assume_unique``.
+    """The different elements of an array that are not in another one, in order.
 
-    With ``size``, what is missing is filled with ``fill_value``, by default 0.
+    Parameters
+    ----------
+    ar1, ar2 : array
+        Numbers; flattened.
+    assume_unique : bool, default False
+        Whether elements stay as they are: in their order, and as often as they occur.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default 0.
+
+    Returns
+    -------
+    array, shape (number,)
+        The elements.
+
+    Examples
+    --------
+    >>> ct.numpy.setdiff1d(np.array([3, 1, 2]), np.array([2]))
+    Array([1, 3], dtype=int64)
     """
     x = ravel(ar1)
     fill_value = 0 if fill_value is None else fill_value
@@ -295,7 +499,32 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The elements that are in both arrays, in order; also, if wanted, their first positions in each."""
+    """The different elements that are in both of two arrays, in order.
+
+    Parameters
+    ----------
+    ar1, ar2 : array
+        Numbers; flattened, and promoted to a common dtype.
+    assume_unique : bool, default False
+        Without effect.
+    return_indices : bool, default False
+        Whether the position of the first occurrence in each array is returned, too.
+    size : int, optional
+        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
+        that is a value, in a `Ragged`.
+    fill_value : number, optional
+        What is missing, with ``size``; by default the least element that is found, or of all.
+
+    Returns
+    -------
+    array, shape (number,), or tuple of three arrays
+        The elements; and the positions, if wanted.
+
+    Examples
+    --------
+    >>> ct.numpy.intersect1d(np.array([3, 1, 2]), np.array([2, 3, 5]))
+    Array([2, 3], dtype=int64)
+    """
     del assume_unique
     x, y = _joined(ar1, ar2)
     values, origin, index = _tagged(x, y, with_index=True)

@@ -7,10 +7,11 @@ left to right for what `frompyfunc` makes.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as
 from cotangent._base.pickling import own_name
-from cotangent._core import Array, Primitive
+from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
-from cotangent._ops import bits, comparisons, functions, reductions, running
+from cotangent._ops import comparisons
 from cotangent._ops.binding import convert, empty_fold, is_host_value, kind, no_out
 from cotangent._ops.choice import where as _where
 from cotangent._ops.extents import capacities, capacity, drop_axes, join_axes, shaped_like, stretched
@@ -31,41 +32,42 @@ from cotangent._ops.sizes import bound_size, insert_axes, keep_axes, move_last, 
 from cotangent._transforms.control_flow import scan
 from cotangent.numpy.functional import vectorize
 
-__all__ = [
-    "add",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "frompyfunc",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negative",
-    "subtract",
-    "ufunc",
-]
+__all__ = ["frompyfunc", "ufunc"]
+
 
 Function = Callable[..., Any]
 Result = TypeVar("Result")
 
 
 class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
-    """A function of elements.
+    """A function of elements as an object, with methods that fold it, such as ``add`` and ``add.reduce``.
 
-    Args:
-        function: of ``nin`` arrays, with broadcasting; returns ``nout``.
-        identity: the element that changes nothing, the result of folding none; None if there is none.
-        associative: whether folds may take elements in pairs; else they go from left to right.
-        reduce, accumulate: functions of (array, axis, dtype, …) that do the same as folding with this one.
-        at: the name of the method of ``x.at[...]`` that does the same.
-        key: what it is equal by, with the counts and the identity; the function itself unless given.
+    `frompyfunc` makes one of a Python function. Two are equal that are made of equal functions. Attributes cannot be
+    set.
 
-    Its attributes cannot be set.
+    Parameters
+    ----------
+    function : callable
+        Of ``nin`` arrays, with broadcasting; returns ``nout``.
+    nin, nout : int
+        How many arrays it takes and returns.
+    name : str, optional
+        Its name. None: that of the function.
+    identity : number, optional
+        The element that changes nothing, which is the result of folding none.
+    associative : bool, default False
+        Whether folds may take elements in pairs; else they go from left to right.
+    reduce, accumulate : callable, optional
+        Functions of (array, axis, dtype, …) that do the same as folding with this one.
+    at : str, optional
+        The name of the method of ``x.at[...]`` that does the same.
+    key : hashable, optional
+        What it is equal by, with the counts and the identity. None: the function.
+
+    Examples
+    --------
+    >>> ct.numpy.multiply.reduce([2, 3, 4])
+    Array(24, dtype=int32)
     """
 
     nin: int
@@ -116,12 +118,25 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             _key=(function if key is None else key, nin, nout, identity),
         )
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "__signature__":  # as `inspect` and `help` show it: that of the function
+                return inspect.signature(self._func)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{self.__name__}.{name} cannot be set")
 
     @property
     def nargs(self) -> int:
-        """How many arguments it takes: ``nin``, as there is no ``out``."""
+        """How many arguments it takes: ``nin``, as there is no ``out``.
+
+        Examples
+        --------
+        >>> ct.numpy.add.nargs
+        2
+        """
         return self.nin
 
     def __eq__(self, other: object) -> bool:
@@ -134,7 +149,32 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return f"<ct.numpy.ufunc '{self.__name__}'>"
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Result:
-        """The function of elements of the arguments, which are broadcast."""
+        """The function of the elements of the arguments, which are broadcast.
+
+        Parameters
+        ----------
+        *args : array
+            As many as ``nin``.
+        out, where : None
+            Must be None.
+
+        Returns
+        -------
+        array, or tuple of array
+            As many as ``nout``.
+
+        Raises
+        ------
+        TypeError
+            There are more or fewer arguments.
+        NotImplementedError
+            ``out`` or ``where`` is given.
+
+        Examples
+        --------
+        >>> ct.numpy.add([1, 2], 10)
+        Array([11, 12], dtype=int32)
+        """
         if out is not None or where is not None:
             raise NotImplementedError(f"{self.__name__}: the arguments out and where are not supported")
         if len(args) != self.nin:
@@ -155,11 +195,40 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         initial: Any = None,
         where: Any = None,
     ) -> Array:
-        """Folds elements along axes: ``add.reduce`` is `sum`.
+        """The fold of the elements along axes: ``add.reduce`` is `sum`.
 
-        Raises:
-            ValueError: several axes and a function that is not associative; no elements and no identity; ``where``
-                without identity or ``initial``.
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        axis : int, sequence of int or None, default 0
+            The axes that are folded and removed. None: all.
+        dtype : dtype, optional
+            Of the result, and of what is folded.
+        out : None
+            Must be None: arrays are immutable.
+        keepdims : bool, default False
+            Whether reduced axes stay, with size 1.
+        initial : number, optional
+            A number that takes part, too.
+        where : array of bool, optional
+            Which elements take part; broadcast with ``a``.
+
+        Returns
+        -------
+        array
+            Without the folded axes.
+
+        Raises
+        ------
+        ValueError
+            There are several axes and the function is not associative; there are no elements and no identity; or
+            ``where`` is given without identity or ``initial``.
+
+        Examples
+        --------
+        >>> ct.numpy.maximum.reduce([[1, 5], [4, 2]], axis=1)
+        Array([5, 4], dtype=int32)
         """
         self._of_two("reduce")
         no_out(out, f"{self.__name__}.reduce")
@@ -224,7 +293,29 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return _running(self._func, first, x, inside)[0]
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Running folds along an axis: ``add.accumulate`` is `cumsum`."""
+        """The running folds along an axis: ``add.accumulate`` is `cumsum`.
+
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        axis : int, default 0
+            Along which axis.
+        dtype : dtype, optional
+            Of the result, and of what is folded.
+        out : None
+            Must be None: arrays are immutable.
+
+        Returns
+        -------
+        array
+            Of the shape of ``a``.
+
+        Examples
+        --------
+        >>> ct.numpy.maximum.accumulate([1, 5, 4, 7])
+        Array([1, 5, 5, 7], dtype=int32)
+        """
         self._of_two("accumulate")
         no_out(out, f"{self.__name__}.accumulate")
         x = _core.array(a)
@@ -234,7 +325,24 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return _accumulated(self._func, x if dtype is None else convert(x, dtype), position)
 
     def outer(self, A: Any, B: Any, /) -> Array:
-        """The function of all pairs of elements: axes of the first, then of the second."""
+        """The function of all pairs of elements of two arrays.
+
+        Parameters
+        ----------
+        A, B : array
+            Numbers.
+
+        Returns
+        -------
+        array
+            The axes of ``A``, then those of ``B``.
+
+        Examples
+        --------
+        >>> ct.numpy.subtract.outer(ct.numpy.array([10, 20]), ct.numpy.array([1, 2]))
+        Array([[ 9,  8],
+               [19, 18]], dtype=int32)
+        """
         self._of_two("outer")
         x, y = _core.array(A), _core.array(B)
         if y.ndim:
@@ -242,7 +350,34 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return self._func(x, y)  # type: ignore[no-any-return]
 
     def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Array:
-        """The array with the function applied to the elements at ``indices``, once for each time that one is named."""
+        """An array with the function applied to some of its elements, once for each time that one is named.
+
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        indices : index
+            As in ``a[indices]``.
+        b : array, optional
+            The second operand, of functions of two; broadcast to the elements.
+        inplace : bool, default True
+            Must be given as False: arrays are immutable, and the result is another array.
+
+        Returns
+        -------
+        array
+            Of the dtype and the shape of ``a``.
+
+        Raises
+        ------
+        ValueError
+            ``inplace`` is True, or ``b`` is missing or too much.
+
+        Examples
+        --------
+        >>> ct.numpy.add.at(np.array([1, 2, 3]), np.array([0, 0, 2]), 10, inplace=False)
+        Array([21,  2, 13], dtype=int64)
+        """
         if inplace:
             raise ValueError(
                 f"{self.__name__}.at: arrays are immutable\n  pass inplace=False, and use the array that is returned"
@@ -255,7 +390,38 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         return _one_by_one(self._func, x, indices, b)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Folds of slices: of those from each index to the next; the element at an index that is not below the next."""
+        """The folds of slices along an axis: of those from each index to the next; the element at an index that is not below the next.
+
+        Parameters
+        ----------
+        a : array
+            Numbers.
+        indices : array of int, shape (n,)
+            Where the slices begin.
+        axis : int, default 0
+            Along which axis.
+        dtype : dtype, optional
+            Of the result, and of what is folded.
+        out : None
+            Must be None: arrays are immutable.
+
+        Returns
+        -------
+        array
+            With n folds along the axis.
+
+        Raises
+        ------
+        TypeError
+            The indices are not integers along one axis.
+        IndexError
+            An index is outside.
+
+        Examples
+        --------
+        >>> ct.numpy.add.reduceat([1, 2, 3, 4], np.array([0, 2]))
+        Array([3, 7], dtype=int32)
+        """
         self._of_two("reduceat")
         no_out(out, f"{self.__name__}.reduceat")
         x, index = _core.array(a), _core.array(indices)
@@ -369,7 +535,29 @@ def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc[Any]:
     """A `ufunc` of a Python function of scalars.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    func : callable
+        Of ``nin`` scalars; called once for each combination of types, on traced values.
+    nin : int
+        How many arguments it takes.
+    nout : int
+        How many results it returns.
+    identity : number, optional
+        The element that changes nothing, which is the result of folding none.
+
+    Returns
+    -------
+    ufunc
+        A function of arrays, with the methods ``reduce``, ``accumulate``, ``outer``, ``at`` and ``reduceat``.
+
+    Raises
+    ------
+    ValueError
+        A count is not positive.
+
+    Examples
+    --------
     >>> f = ct.numpy.frompyfunc(lambda x, y: 10 * x + y, 2, 1)
     >>> int(f.reduce(ct.numpy.array([1, 2, 3])))
     123
@@ -379,113 +567,6 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", None), identity=identity, key=func)
 
 
-# ---- The ones that are there -----------------------------------------------------------------------------------------
-
-
-def _sum(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-    return reductions.sum(x, axis, dtype, None, keepdims, initial, where)
-
-
-def _product(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-    return reductions.prod(x, axis, dtype, None, keepdims, initial, where)
-
-
-def _extreme(function: Function) -> Function:
-    def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-        x = x if dtype is None else convert(x, dtype)
-        return function(x, axis, None, keepdims, initial, where)  # type: ignore[no-any-return]
-
-    return reduce
-
-
-def _running_extreme(primitive: Primitive) -> Function:
-    function = elementwise.maximum if primitive is primitives.cummax else elementwise.minimum
-
-    def accumulate(x: Array, axis: int, dtype: Any) -> Array:
-        x = x if dtype is None else convert(x, dtype)
-        if _core.dtype_kind(x.dtype) == "complex":  # ordered by a composition
-            return _accumulated(function, x, axis)
-        return convert(primitive(x, axis=axis, reverse=False), x.dtype)
-
-    return accumulate
-
-
-def _quantifier(function: Function, combine: Function) -> Function:
-    def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-        result = function(x, axis, None, keepdims, where=where)
-        result = result if initial is None else combine(result, initial)
-        return result if dtype is None else convert(result, dtype)
-
-    return reduce
-
-
-def _difference(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-    """The first element less the others."""
-    if len(axis) != 1 or where is not None:
-        raise ValueError("subtract.reduce takes one axis and no where: there is no identity")
-    x = x if dtype is None else convert(x, dtype)
-    if initial is not None:
-        return convert(initial - reductions.sum(x, axis, x.dtype, None, keepdims), x.dtype)
-    last = move_last(x, axis[0])
-    if capacity(last, -1) == 0:
-        raise ValueError("subtract.reduce of zero elements has no value, as there is no identity")
-    result = convert(last[..., 0] - reductions.sum(last[..., 1:], -1, last.dtype), x.dtype)
-    return keep_axes(result, x, axis) if keepdims else result
-
-
-def _log_sum(base: float) -> Function:
-    """The logarithm of the sum of powers."""
-
-    def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
-        x = _core.promote([x], inexact=True)[0] if dtype is None else convert(x, dtype)
-        scale = np.log(base)
-        peak = reductions.max(x, axis, None, True, initial=-np.inf, where=where)
-        peak = _where(comparisons.isfinite(peak), peak, 0.0)
-        total = reductions.sum(functions.exp((x - peak) * scale), axis, None, None, True, None, where)
-        result = functions.log(total) / scale + peak
-        result = result if keepdims else drop_axes(result, axis)
-        if initial is not None:
-            result = (functions.logaddexp if base == np.e else functions.logaddexp2)(result, initial)
-        return convert(result, x.dtype)
-
-    return reduce
-
-
-def _tree(function: Function, identity: Any, at: str | None = None) -> ufunc[Array]:
-    return ufunc(function, 2, 1, identity=identity, associative=True, at=at)
-
-
-def _odd(x: Array, axis: Any, out: None, keepdims: bool, *, where: Any) -> Array:
-    """Whether an odd number of elements is nonzero."""
-    del out
-    count = reductions.sum(comparisons.truth(x), axis, "int32", None, keepdims, None, where)
-    return comparisons.truth(bits.bitwise_and(count, 1))
-
-
-def _logic(function: Function, quantifier: Function, identity: bool) -> ufunc[Array]:
-    return ufunc(function, 2, 1, identity=identity, associative=True, reduce=_quantifier(quantifier, function))
-
-
-add = ufunc[Array](elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=running.cumsum, at="add")
-multiply = ufunc[Array](
-    elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=running.cumprod, at="multiply"
-)
-subtract = ufunc[Array](elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
-negative = ufunc[Array](elementwise.negative, 1, 1)
-maximum = ufunc[Array](
-    elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), accumulate=_running_extreme(primitives.cummax), at="max"
-)
-minimum = ufunc[Array](
-    elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), accumulate=_running_extreme(primitives.cummin), at="min"
-)
-bitwise_and = _tree(bits.bitwise_and, -1)
-bitwise_or = _tree(bits.bitwise_or, 0)
-bitwise_xor = _tree(bits.bitwise_xor, 0)
-logical_and = _logic(comparisons.logical_and, reductions.all, True)
-logical_or = _logic(comparisons.logical_or, reductions.any, False)
-logical_xor = _logic(comparisons.logical_xor, _odd, False)
-logaddexp = ufunc[Array](functions.logaddexp, 2, 1, identity=-np.inf, reduce=_log_sum(np.e))
-logaddexp2 = ufunc[Array](functions.logaddexp2, 2, 1, identity=-np.inf, reduce=_log_sum(2.0))
-
-
 check_arguments(globals())
+# Where those that have a name are found by it, when they are pickled.
+ufunc.__module__ = "cotangent.numpy"

@@ -57,29 +57,115 @@ def _cosines(M: Any, name: str, weights: tuple[float, ...]) -> Array:
 
 
 def bartlett(M: Any) -> Array:
-    """The triangle that is 0 at both ends."""
+    """The triangular window, which is 0 at both ends.
+
+    Parameters
+    ----------
+    M : int
+        How many numbers.
+
+    Returns
+    -------
+    array, shape (M,)
+        Of the default floating dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     ramp, size = _ramp(M, "bartlett")
     half = _last(size) / 2
     return _of_size(literal(ramp, 1.0) - _times(primitives.abs(_times(literal(ramp, 1.0), -half) + ramp), 1 / half), M)
 
 
 def blackman(M: Any) -> Array:
-    """Three cosine terms that are nearly 0 at both ends."""
+    """The Blackman window: three cosine terms, and nearly 0 at both ends.
+
+    Parameters
+    ----------
+    M : int
+        How many numbers.
+
+    Returns
+    -------
+    array, shape (M,)
+        Of the default floating dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.blackman(5).round(2) + 0.0
+    Array([0.  , 0.34, 1.  , 0.34, 0.  ], dtype=float32)
+    """
     return _cosines(M, "blackman", (0.42, -0.5, 0.08))
 
 
 def hamming(M: Any) -> Array:
-    """A raised cosine on a step."""
+    """The Hamming window: a raised cosine on a step, 0.08 at both ends.
+
+    Parameters
+    ----------
+    M : int
+        How many numbers.
+
+    Returns
+    -------
+    array, shape (M,)
+        Of the default floating dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.hamming(5).round(2)
+    Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
+    """
     return _cosines(M, "hamming", (0.54, -0.46))
 
 
 def hanning(M: Any) -> Array:
-    """A raised cosine that is 0 at both ends."""
+    """The Hann window: a raised cosine that is 0 at both ends.
+
+    Parameters
+    ----------
+    M : int
+        How many numbers.
+
+    Returns
+    -------
+    array, shape (M,)
+        Of the default floating dtype.
+
+    Examples
+    --------
+    >>> ct.numpy.hanning(5).round(2)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _cosines(M, "hanning", (0.5, -0.5))
 
 
 def kaiser(M: Any, beta: Any) -> Array:
-    """The ratio of Bessel functions ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1."""
+    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1.
+
+    Parameters
+    ----------
+    M : int
+        How many numbers.
+    beta : array
+        The shape: 0 is a rectangle, 5 like Hamming's, 8.6 like Blackman's.
+
+    Returns
+    -------
+    array, shape (M,)
+        Of the default floating dtype.
+
+    References
+    ----------
+    J. F. Kaiser: Digital filters, in: System Analysis by Digital Computer, 1966.
+
+    Examples
+    --------
+    >>> ct.numpy.kaiser(5, 5.0).round(3)
+    Array([0.037, 0.553, 1.   , 0.553, 0.037], dtype=float32)
+    """
     ramp, size = _ramp(M, "kaiser")
     shape = _core.array(beta)
     half = _last(size) / 2
@@ -90,7 +176,28 @@ def kaiser(M: Any, beta: Any) -> Array:
 
 
 def i0(x: Any) -> Array:
-    """The modified Bessel function of the first kind and order 0."""
+    """The modified Bessel function of the first kind and order 0 of each element.
+
+    Parameters
+    ----------
+    x : array
+        Real. Integers and bools are converted to the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floating, of the shape of ``x``.
+
+    Raises
+    ------
+    DTypeError
+        ``x`` is complex.
+
+    Examples
+    --------
+    >>> ct.numpy.i0([0.0, 1.0]).round(4)
+    Array([1.    , 1.2661], dtype=float32)
+    """
     return bessel(real_only(x, "i0"))
 
 

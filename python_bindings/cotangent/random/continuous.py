@@ -13,8 +13,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import literal
-from cotangent._ops.bits import ldexp
 from cotangent._ops.choice import where
+from cotangent._ops.floating_parts import ldexp
 from cotangent._ops.sizes import (
     symbolic_shape,
 )

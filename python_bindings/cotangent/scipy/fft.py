@@ -20,7 +20,7 @@ from cotangent._ops.extents import capacity
 from cotangent._ops.sizes import is_dimension, length_of_size, move_last, normalize_axis
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
-from cotangent.numpy.fft import _fit
+from cotangent.numpy.fourier_axes import _fit
 from cotangent.numpy.ragged_fft import fitted
 from cotangent.scipy.ragged_cosine import ragged_cosine
 

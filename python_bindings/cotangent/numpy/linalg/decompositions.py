@@ -47,22 +47,34 @@ class SVDResult(NamedTuple):
 
 @matrices()
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with ``a = L L^H``, of Hermitian positive definite matrices.
+    """The Cholesky factor of Hermitian positive definite matrices: the lower triangular L with ``a = L L^H``.
 
-    Args:
-        a: matrices [..., n, n].
-        upper: whether L^H is wanted instead.
-        symmetrize_input: whether the Hermitian part of ``a`` is taken first; else only its lower triangle is read.
+    Where a matrix is not positive definite, the triangle is NaN: NumPy raises.
 
-    Returns:
-        [..., n, n]; NaN in the triangle where ``a`` is not positive definite.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+    upper : bool, default False
+        Whether L^H is returned instead.
+    symmetrize_input : bool, default True
+        Whether the Hermitian part of ``a`` is taken first; else only its lower triangle is read.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Returns
+    -------
+    array, shape (..., n, n)
+        The factors.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.cholesky(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
-    [[2.0, 0.0], [1.0, 2.0]]
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
     """
     check_square(a, "cholesky")
     if upper and symmetrize_input:
@@ -77,13 +89,32 @@ def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
 
     Derivatives need the first min(m, n) columns of ``a`` to be independent.
 
-    Args:
-        a: matrices [..., m, n].
-        mode: "reduced": Q has min(m, n) columns; "complete": m of them; "r": R alone; "raw": the packed reflections,
-            transposed, and their scales, as LAPACK's geqrf leaves them.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        The matrices.
+    mode : str, default "reduced"
+        ``"reduced"``: Q has min(m, n) columns; ``"complete"``: m of them; ``"r"``: R alone; ``"raw"``: the packed
+        reflections, transposed, and their scales, as LAPACK's geqrf leaves them.
 
-    Raises:
-        LinAlgError: there are fewer than two axes. ValueError: the mode is none of these.
+    Returns
+    -------
+    named tuple of two arrays, or array
+        ``Q`` and ``R``; or R alone.
+
+    Raises
+    ------
+    LinAlgError
+        There are fewer than two axes.
+    ValueError
+        There is no such mode.
+
+    Examples
+    --------
+    >>> q, r = ct.numpy.linalg.qr(np.array([[3.0, 1.0], [4.0, 2.0]], np.float32))
+    >>> (q @ r).round(3)
+    Array([[3., 1.],
+           [4., 2.]], dtype=float32)
     """
     check_matrix(a, "qr")
     if mode not in ("reduced", "full", "complete", "r", "raw"):
@@ -109,20 +140,38 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array | SVDResult:
-    """The factors of ``a = U diag(S) Vh``, with S descending, or S alone.
+    """The singular value decomposition ``a = U diag(S) Vh``, with S descending; or S alone.
 
-    Derivatives of S always exist; those of U and Vh are Inf or NaN where singular values coincide, and need
+    Derivatives of S always exist; those of U and Vh are infinite or NaN where singular values coincide, and need
     ``full_matrices=False`` unless ``a`` is square.
 
-    Args:
-        a: matrices [..., m, n].
-        full_matrices: whether U and Vh are square.
-        compute_uv: whether they are wanted.
-        hermitian: whether ``a`` is; then its Hermitian part is taken.
-        subset_by_index: the first and the last but one index of the singular values that are wanted.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        The matrices.
+    full_matrices : bool, default True
+        Whether U and Vh are square; else they have min(m, n) columns and rows.
+    compute_uv : bool, default True
+        Whether U and Vh are wanted.
+    hermitian : bool, default False
+        Whether ``a`` is Hermitian; then its Hermitian part is taken.
+    subset_by_index : tuple of two ints, optional
+        The first index of the singular values that are wanted, and the one behind the last.
 
-    Raises:
-        LinAlgError: there are fewer than two axes.
+    Returns
+    -------
+    named tuple of three arrays, or array
+        ``U``, ``S`` and ``Vh``; or S alone.
+
+    Raises
+    ------
+    LinAlgError
+        There are fewer than two axes; or ``hermitian``, and the matrices are not square.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.svd([[3.0, 0.0], [0.0, -4.0]], compute_uv=False)
+    Array([4., 3.], dtype=float32)
     """
     check_matrix(a, "svd")
     if hermitian:
@@ -134,7 +183,28 @@ def svd(
 
 @matrices()
 def svdvals(x: Any, /) -> Array:
-    """The singular values of matrices [..., m, n], descending."""
+    """The singular values of matrices, descending.
+
+    Parameters
+    ----------
+    x : array, shape (..., m, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., min(m, n))
+        Real.
+
+    Raises
+    ------
+    LinAlgError
+        There are fewer than two axes.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.svdvals(ct.numpy.array([[3.0, 0.0], [0.0, -4.0]]))
+    Array([4., 3.], dtype=float32)
+    """
     check_matrix(x, "svdvals")
     return primitives.svd(x, full_matrices=False, compute_uv=False)[0]
 
@@ -147,21 +217,35 @@ def _reads_lower(uplo: str | None, name: str) -> bool:
 
 @matrices()
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """Eigenvalues, ascending, and eigenvectors, as columns, of Hermitian matrices.
+    """The eigenvalues and eigenvectors of Hermitian matrices.
 
-    Derivatives of eigenvalues always exist; those of eigenvectors are Inf or NaN where eigenvalues coincide.
+    Derivatives of eigenvalues always exist; those of eigenvectors are infinite or NaN where eigenvalues coincide.
 
-    Args:
-        a: matrices [..., n, n].
-        UPLO: which triangle is read, "L" or "U", when the input is not symmetrized.
-        symmetrize_input: whether the Hermitian part of ``a`` is taken first.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+    UPLO : str, optional
+        Which triangle is read, ``"L"`` (None) or ``"U"``, when the input is not symmetrized.
+    symmetrize_input : bool, default True
+        Whether the Hermitian part of ``a`` is taken first.
 
-    Raises:
-        LinAlgError: matrices are not square. ValueError: ``UPLO`` is neither.
+    Returns
+    -------
+    named tuple of two arrays
+        ``eigenvalues``, real, ascending, shape (..., n); ``eigenvectors``, as columns, shape (..., n, n).
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.eigh(ct.numpy.array([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
-    [1.0, 2.0]
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+    ValueError
+        ``UPLO`` is something else.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues
+    Array([1., 2.], dtype=float32)
     """
     check_square(a, "eigh")
     v, w = lax_linalg.eigh(a, lower=_reads_lower(UPLO, "eigh"), symmetrize_input=symmetrize_input)
@@ -170,7 +254,34 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 @matrices()
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues of Hermitian matrices [..., n, n], ascending; see `eigh`."""
+    """The eigenvalues of Hermitian matrices, ascending.
+
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+    UPLO : str, optional
+        Which triangle is read, ``"L"`` (the default) or ``"U"``, when the input is not symmetrized.
+    symmetrize_input : bool, default True
+        Whether the Hermitian part of ``a`` is taken first.
+
+    Returns
+    -------
+    array, shape (..., n)
+        Real.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+    ValueError
+        ``UPLO`` is something else.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).round(4)
+    Array([1., 3.], dtype=float32)
+    """
     check_square(a, "eigvalsh")
     lower = _reads_lower(UPLO, "eigvalsh")
     matrix = symmetrized(a) if symmetrize_input else a
@@ -179,12 +290,31 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 @matrices()
 def eig(a: Any) -> EigResult:
-    """Eigenvalues and right eigenvectors, as columns, of square matrices; complex.
+    """The eigenvalues and right eigenvectors of square matrices.
 
     Eigenvectors have length 1 and a real largest component. Derivatives exist where eigenvalues differ.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+
+    Returns
+    -------
+    named tuple of two arrays
+        ``eigenvalues``, shape (..., n), and ``eigenvectors``, as columns, shape (..., n, n); complex, those of real
+        matrices, too.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    Examples
+    --------
+    >>> values, vectors = ct.numpy.linalg.eig([[0.0, 1.0], [-1.0, 0.0]])
+    >>> np.sort(values.imag).round(4)
+    array([-1.,  1.], dtype=float32)
     """
     check_square(a, "eig")
     return EigResult(*lax_linalg.eig(a, compute_left_eigenvectors=False))
@@ -192,10 +322,27 @@ def eig(a: Any) -> EigResult:
 
 @matrices()
 def eigvals(a: Any) -> Array:
-    """The eigenvalues of square matrices, complex.
+    """The eigenvalues of square matrices.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., n)
+        Complex, those of real matrices, too, where NumPy returns real ones if all are.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    Examples
+    --------
+    >>> np.sort(ct.numpy.linalg.eigvals([[2.0, 1.0], [1.0, 2.0]]).real).round(4)
+    array([1., 3.], dtype=float32)
     """
     check_square(a, "eigvals")
     return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]

@@ -133,24 +133,37 @@ def _of_matrices(x: Array, ord: Any, rows: int, columns: int, keepdims: bool) ->
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors or matrices.
 
-    Args:
-        x: an array.
-        ord: of vectors any number: 2 (None), inf, -inf, 0 (how many are not 0), or p for the root of the sum of powers; of
-            matrices "fro" (None), "nuc", 1, -1, 2, -2, inf, -inf.
-        axis: one axis of vectors, two of matrices; None: all (with ``ord`` None, of any number of axes).
-        keepdims: whether reduced axes stay with size 1.
+    Norms that are roots of sums do not overflow, and have gradient 0 at 0.
 
-    Returns:
-        Real.
+    Parameters
+    ----------
+    x : array
+        Real or complex.
+    ord : number or str, optional
+        Of vectors any number: 2 (None), inf, -inf, 0 (how many are not 0), or p for the p-th root of the sum of p-th
+        powers; of matrices ``"fro"`` (None), ``"nuc"``, 1, -1, 2, -2, inf, -inf.
+    axis : int, two ints or None, default None
+        One axis of vectors, two of matrices. None: all; with ``ord`` None of any number of axes.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
 
-    Raises:
-        ValueError: there is no such order, or the number of axes does not fit.
+    Returns
+    -------
+    array
+        Real, without the reduced axes.
 
-    >>> import cotangent as ct
-    >>> float(ct.numpy.linalg.norm(ct.numpy.array([3.0, 4.0])))
-    5.0
-    >>> ct.grad(ct.numpy.linalg.norm)(ct.numpy.zeros(2)).tolist()
-    [0.0, 0.0]
+    Raises
+    ------
+    ValueError
+        There is no such order, or the number of axes does not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.norm([3.0, 4.0])
+    Array(5., dtype=float32)
+
+    >>> ct.grad(ct.numpy.linalg.norm)(np.zeros(2, np.float32))
+    Array([0., 0.], dtype=float32)
     """
     if axis is None and ord is None:
         return _root_of_squares(x, None, keepdims)
@@ -167,14 +180,68 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @matrices()
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """The norm of vectors along one or several axes, or of all elements; orders as for `norm`."""
+    """The norm of vectors along one or several axes, or of all elements.
+
+    Parameters
+    ----------
+    x : array
+        Real or complex.
+    axis : int, sequence of int or None, default None
+        The axes of the vectors. None: all.
+    keepdims : bool, default False
+        Whether reduced axes stay, with size 1.
+    ord : number, default 2
+        As of `norm`.
+
+    Returns
+    -------
+    array
+        Real, without the reduced axes.
+
+    Raises
+    ------
+    ValueError
+        There is no such order.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.vector_norm(ct.numpy.array([[3.0, 4.0], [0.0, 2.0]]), axis=1)
+    Array([5., 2.], dtype=float32)
+    """
     axes = tuple(axis) if several(axis) else axis
     return _of_vectors(x, ord, axes, keepdims)
 
 
 @matrices()
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """The norm of matrices [..., m, n]; orders as for `norm`."""
+    """The norm of matrices.
+
+    Parameters
+    ----------
+    x : array, shape (..., m, n)
+        The matrices.
+    keepdims : bool, default False
+        Whether the last two axes stay, with size 1.
+    ord : number or str, default "fro"
+        As of `norm`.
+
+    Returns
+    -------
+    array, shape (...)
+        Real.
+
+    Raises
+    ------
+    LinAlgError
+        There are fewer than two axes.
+    ValueError
+        There is no such order.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.matrix_norm(ct.numpy.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
+    Array(6., dtype=float32)
+    """
     check_matrix(x, "matrix_norm")
     return _of_matrices(x, ord, x.ndim - 2, x.ndim - 1, keepdims)
 
@@ -183,12 +250,27 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 def cond(x: Any, p: Any = None) -> Array:
     """The condition number: the norm of matrices times that of their inverses.
 
-    Args:
-        x: matrices [..., m, n]; square unless ``p`` is None, 2 or -2.
-        p: the order of the norm; None is 2.
+    Parameters
+    ----------
+    x : array, shape (..., m, n)
+        The matrices; square unless ``p`` is None, 2 or -2.
+    p : number or str, optional
+        The order of the norm, as of `norm`. None: 2.
 
-    Raises:
-        LinAlgError: the matrices have no elements or are not square.
+    Returns
+    -------
+    array, shape (...)
+        Real; infinite where a matrix is singular.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices have no elements, or are not square.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.cond([[4.0, 0.0], [0.0, 2.0]])
+    Array(2., dtype=float32)
     """
     check_matrix(x, "cond")
     if 0 in capacities(x)[-2:]:
@@ -196,9 +278,7 @@ def cond(x: Any, p: Any = None) -> Array:
     if p is None or p in (2, -2):
         s = svdvals(x)
         largest, least = ops.max(s, -1), ops.min(s, -1)
-        if p != -2:
-            return largest / least
-        result = least / largest
+        result = least / largest if p == -2 else largest / least
     else:
         check_square(x, "cond")
         result = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
@@ -207,16 +287,33 @@ def cond(x: Any, p: Any = None) -> Array:
 
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """How many singular values count.
+    """How many singular values of matrices count as different from 0.
 
-    Args:
-        M: matrices [..., m, n], or a vector.
-        rtol: those above ``rtol`` count; None: above max(m, n) times the precision times the largest.
-        hermitian: whether the matrices are.
-        tol: another name of ``rtol``.
+    Parameters
+    ----------
+    M : array, shape (..., m, n) or (n,)
+        The matrices, or a vector.
+    rtol : array, optional
+        Those above ``rtol`` count. None: those above max(m, n) times the precision times the largest.
+    hermitian : bool, default False
+        Whether the matrices are Hermitian.
+    tol : array, optional
+        Another name of ``rtol``.
 
-    Raises:
-        ValueError: both ``rtol`` and ``tol`` are given.
+    Returns
+    -------
+    array of int, shape (...)
+        The ranks.
+
+    Raises
+    ------
+    ValueError
+        Both ``rtol`` and ``tol`` are given.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
+    Array(1, dtype=int32)
     """
     if tol is not None and rtol is not None:
         raise ValueError("matrix_rank: give rtol or tol, not both")

@@ -31,8 +31,27 @@ __all__ = [
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of 3 elements along an axis.
 
-    Raises:
-        ValueError: the axis has another size.
+    Parameters
+    ----------
+    x1, x2 : array
+        Numbers; promoted to a common dtype, other axes broadcast.
+    axis : int, default -1
+        The axis of the vectors.
+
+    Returns
+    -------
+    array
+        Of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        The axis has another size.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.cross(ct.numpy.array([1, 0, 0]), ct.numpy.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
     """
     x, y = _core.array(x1), _core.array(x2)
     if capacity(x, axis) != 3 or capacity(y, axis) != 3:
@@ -43,8 +62,28 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 def outer(x1: Any, x2: Any, /) -> Array:
     """The products of all pairs of elements of two vectors.
 
-    Raises:
-        ValueError: an argument does not have one axis.
+    Parameters
+    ----------
+    x1 : array, shape (m,)
+        Numbers; promoted with ``x2`` to a common dtype.
+    x2 : array, shape (n,)
+        Numbers.
+
+    Returns
+    -------
+    array, shape (m, n)
+        The products.
+
+    Raises
+    ------
+    ValueError
+        An argument does not have one axis.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.outer(ct.numpy.array([1, 2]), ct.numpy.array([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
     """
     x, y = _core.array(x1), _core.array(x2)
     if x.ndim != 1 or y.ndim != 1:
@@ -53,12 +92,50 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
-    """The diagonals of matrices [..., m, n]."""
+    """The diagonals of matrices.
+
+    Parameters
+    ----------
+    x : array, shape (..., m, n)
+        The matrices.
+    offset : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+
+    Returns
+    -------
+    array, shape (..., k)
+        The diagonals.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.diagonal(ct.numpy.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
     return ops.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
-    """The sums of the diagonals of matrices [..., m, n]."""
+    """The sums of the diagonals of matrices.
+
+    Parameters
+    ----------
+    x : array, shape (..., m, n)
+        The matrices.
+    offset : int, default 0
+        Which diagonal: 0 the main one, 1 that above it, -1 that below it.
+    dtype : dtype, optional
+        Of the result. None: as for `sum`.
+
+    Returns
+    -------
+    array, shape (...)
+        The sums.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.trace(ct.numpy.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     return ops.trace(x, offset, -2, -1, dtype)
 
 
@@ -79,16 +156,27 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the fewest multiplications.
 
-    Args:
-        arrays: two or more matrices; the first and the last may be vectors.
-        precision: checked only; products always have that of their dtype.
+    Parameters
+    ----------
+    arrays : sequence of array
+        Two or more matrices; the first and the last may be vectors.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
 
-    Raises:
-        ValueError: fewer than two, or axes that do not fit.
+    Returns
+    -------
+    array
+        The product, without the axes that vectors do not have.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.multi_dot([ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4)), ct.numpy.ones(4)]).tolist()
-    [12.0, 12.0]
+    Raises
+    ------
+    ValueError
+        There are fewer than two, or axes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.multi_dot([np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]]), np.array([1, 10])])
+    Array([12, 34], dtype=int64)
     """
     check_precision(precision)
     factors = [_core.array(x) for x in arrays]

@@ -1,13 +1,11 @@
-"""Systems of equations: solve, inv, pinv, lstsq, determinants and powers."""
+"""Systems of equations: solve, inv, pinv, lstsq, and powers."""
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.linalg import LinAlgError
 
 from cotangent import _core
@@ -15,35 +13,23 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import convert, kind, real_dtype
+from cotangent._ops.binding import real_dtype
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import (
     adjoint,
     check_matrix,
     check_square,
     identities,
-    identity,
     matrices,
     symmetrized,
-    trace,
-)
-from cotangent._ops.matrices import (
-    diagonal as diagonal_of,
 )
 from cotangent._ops.sizes import axis_size, bound_size, normalize_axis, several
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
-from cotangent.lax.linalg import solve_factored, triangular_solve
+from cotangent.lax.linalg import solve_factored
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 
-__all__ = ["det", "inv", "lstsq", "matrix_power", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve"]
-
-
-class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
-
-    sign: Array
-    logabsdet: Array
+__all__ = ["inv", "lstsq", "matrix_power", "pinv", "solve", "tensorinv", "tensorsolve"]
 
 
 # ---- Solutions -------------------------------------------------------------------------------------------------------
@@ -57,21 +43,31 @@ def solve_matrices(a: Array, b: Array, trans: int = 0) -> Array:
 
 @matrices(2)
 def solve(a: Any, b: Any) -> Array:
-    """The solution of ``a x = b``.
+    """The solution of the linear systems ``a x = b``.
 
-    Args:
-        a: matrices [..., n, n].
-        b: one vector [n], or matrices [..., n, k]; batch axes broadcast.
+    Where a matrix is singular, it is infinite or NaN: NumPy raises.
 
-    Returns:
-        Inf or NaN where ``a`` is singular.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+    b : array, shape (n,) or (..., n, k)
+        One vector, or matrices; batch axes are broadcast.
 
-    Raises:
-        LinAlgError: ``a`` is not square, or the shapes do not fit.
+    Returns
+    -------
+    array, shape (n,) or (..., n, k)
+        The solutions.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.solve(ct.numpy.array([[2.0, 0.0], [1.0, 4.0]]), ct.numpy.array([2.0, 9.0])).tolist()
-    [1.0, 2.0]
+    Raises
+    ------
+    LinAlgError
+        ``a`` is not square, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])
+    Array([1., 2.], dtype=float32)
     """
     check_square(a, "solve")
     vector = b.ndim == 1
@@ -88,14 +84,30 @@ def solve(a: Any, b: Any) -> Array:
 
 @matrices()
 def inv(a: Any) -> Array:
-    """The inverse of square matrices; Inf or NaN where there is none.
+    """The inverse of square matrices.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Where there is none, it is infinite or NaN: NumPy raises.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.inv(ct.numpy.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
-    [[0.5, 0.0], [0.0, 0.25]]
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The inverses.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
     """
     check_square(a, "inv")
     return solve_matrices(a, identities(a))
@@ -159,19 +171,39 @@ def _pinv_tangent(a: Array, p: Array, change: Array) -> Array:
 
 @matrices()
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
-    """The Moore-Penrose inverse.
+    """The Moore-Penrose inverse of matrices.
 
     Derivatives are those at constant rank, and do not mind singular values that coincide.
 
-    Args:
-        a: matrices [..., m, n].
-        rtol: singular values up to ``rtol`` times the largest count as 0; a number or [...]. None: 10 max(m, n) times the
-            precision of the dtype.
-        hermitian: whether ``a`` is; then its Hermitian part is taken.
-        rcond: another name of ``rtol``.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        The matrices.
+    rtol : array, optional
+        Singular values up to ``rtol`` times the largest count as 0; a number, or of shape (...). None: 10 max(m, n)
+        times the precision of the dtype.
+    hermitian : bool, default False
+        Whether ``a`` is Hermitian; then its Hermitian part is taken.
+    rcond : array, optional
+        Another name of ``rtol``.
 
-    Raises:
-        LinAlgError: there are fewer than two axes. ValueError: both ``rtol`` and ``rcond`` are given.
+    Returns
+    -------
+    array, shape (..., n, m)
+        The inverses.
+
+    Raises
+    ------
+    LinAlgError
+        There are fewer than two axes.
+    ValueError
+        Both ``rtol`` and ``rcond`` are given.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
+    Array([[0.5, 0. ],
+           [0. , 0. ]], dtype=float32)
     """
     check_matrix(a, "pinv")
     if rcond is not None and rtol is not None:
@@ -188,17 +220,31 @@ def lstsq(
 ) -> tuple[Array, Array, Array, Array]:
     """The x of least norm among those that minimise the norm of ``b - a x``.
 
-    Args:
-        a: a matrix [m, n].
-        b: a vector [m], or a matrix [m, k].
-        rcond: singular values up to ``rcond`` times the largest count as 0. None: max(m, n) times the precision.
-        numpy_resid: whether residuals are left out where NumPy leaves them out; needs values that are known.
+    Parameters
+    ----------
+    a : array, shape (m, n)
+        A matrix.
+    b : array, shape (m,) or (m, k)
+        A vector or a matrix.
+    rcond : float, optional
+        Singular values up to ``rcond`` times the largest count as 0. None: max(m, n) times the precision.
+    numpy_resid : bool, default False
+        Whether residuals are left out where NumPy leaves them out; values must be known then.
 
-    Returns:
-        x, the squared norms of ``b - a x``, the rank of ``a``, its singular values.
+    Returns
+    -------
+    tuple of four arrays
+        x, shape (n,) or (n, k); the squared norms of ``b - a x``; the rank of ``a``; its singular values.
 
-    Raises:
-        LinAlgError: the shapes do not fit.
+    Raises
+    ------
+    LinAlgError
+        The shapes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.lstsq([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]], [1.0, 4.0, 1.0])[0].round(3)
+    Array([1., 2.], dtype=float32)
     """
     if a.ndim != 2 or b.ndim not in (1, 2) or capacity(a, 0) != capacity(b, 0):
         raise LinAlgError(f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}")
@@ -226,14 +272,31 @@ def _operand(x: Any) -> Array:
 
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse for `tensordot` over the first ``ind`` axes.
+    """The inverse of an array for `tensordot` over its first axes.
 
-    Args:
-        a: an array whose first ``ind`` axes have as many elements as the others.
-        ind: how many axes belong to the inverse's last part.
+    Parameters
+    ----------
+    a : array
+        Its first ``ind`` axes have as many elements as the others.
+    ind : int, default 2
+        How many axes belong to the last part of the inverse.
 
-    Raises:
-        ValueError: ``ind`` is not positive. LinAlgError: the axes do not fit.
+    Returns
+    -------
+    array
+        The other axes of ``a``, then the first ``ind``.
+
+    Raises
+    ------
+    ValueError
+        ``ind`` is not positive.
+    LinAlgError
+        The axes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.tensorinv(np.eye(4).reshape(4, 2, 2), ind=1).shape
+    (2, 2, 4)
     """
     x, count = _operand(a), operator.index(ind)
     if count <= 0:
@@ -252,13 +315,30 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """The x with ``tensordot(a, x, x.ndim) == b``.
 
-    Args:
-        a: an array whose first axes have the shape of ``b``.
-        b: an array.
-        axes: axes of ``a`` that are moved to its end first.
+    Parameters
+    ----------
+    a : array
+        Its first axes have the shape of ``b``, the others as many elements.
+    b : array
+        The right side.
+    axes : int or sequence of int, optional
+        The axes of ``a`` that are moved to its end first.
 
-    Raises:
-        LinAlgError: the axes do not fit.
+    Returns
+    -------
+    array
+        Of the shape of the other axes of ``a``.
+
+    Raises
+    ------
+    LinAlgError
+        The axes do not fit.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.tensorsolve(2 * np.eye(4).reshape(4, 2, 2), np.array([2.0, 4.0, 6.0, 8.0]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float64)
     """
     x, right = _operand(a), _operand(b)
     if axes is not None:
@@ -276,14 +356,32 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
 
 
 def matrix_power(a: Any, n: int) -> Array:
-    """Square matrices to an integer power; negative ones through the inverse.
+    """Square matrices raised to an integer power.
 
-    Raises:
-        LinAlgError: matrices are not square. TypeError: ``n`` is no integer.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        The matrices; floating, where the power is negative.
+    n : int
+        The power; a negative one is that of the inverse.
 
-    >>> import cotangent as ct
-    >>> ct.numpy.linalg.matrix_power(ct.numpy.array([[1, 1], [0, 1]]), 5).tolist()
-    [[1, 5], [0, 1]]
+    Returns
+    -------
+    array, shape (..., n, n)
+        The powers.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+    TypeError
+        ``n`` is not an integer.
+
+    Examples
+    --------
+    >>> ct.numpy.linalg.matrix_power([[1, 1], [0, 1]], 5)
+    Array([[1, 5],
+           [0, 1]], dtype=int32)
     """
     x = _operand(a)
     check_square(x, "matrix_power")
@@ -304,182 +402,6 @@ def matrix_power(a: Any, n: int) -> Array:
             assert result is not None
             return result
         x = ops.matmul(x, x)
-
-
-# ---- Determinants ----------------------------------------------------------------------------------------------------
-
-
-def _parity(pivots: Array, dtype: Any) -> Array:
-    """The sign of the permutation that pivots make."""
-    rows = ops.arange(capacity(pivots, -1), dtype="int32")
-    exchanges = ops.sum(convert(pivots != rows, "int32"), -1)
-    return convert(1 - 2 * (exchanges % 2), dtype)
-
-
-def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
-    """Powers of two for the factors of a product, so that none of its parts overflows or underflows, and two for the result."""
-    info = np.finfo(real_dtype(diagonal.dtype))
-    bits, width, bias = np.dtype(f"uint{info.bits}"), int(info.nmant), int(info.maxexp) - 1
-    size = ops.abs(primitives.stop_gradient(diagonal))
-    size = ops.where(size > 0, size, 1)
-    if capacity(size, -1) < bias:
-        exponents = convert(primitives.bitcast(size, dtype=bits) >> width, "int32") - bias
-    else:  # so many that numbers from 1 to 2 may have a product that overflows
-        logarithms = ops.log2(ops.where(ops.isfinite(size), size, 1))
-        reached = ops.cumsum(logarithms, -1)
-        exponents = convert(ops.round(reached) - ops.round(reached - logarithms), "int32")
-
-    def power(exponent: Array) -> Array:
-        biased = convert(ops.clip(exponent, 1 - bias, bias) + bias, bits)
-        return convert(primitives.bitcast(biased << width, dtype=info.dtype), diagonal.dtype)
-
-    exponents = ops.clip(exponents, 1 - bias, bias - 1)
-    total = ops.sum(exponents, -1)
-    half = total >> 1
-    return power(-exponents), power(half), power(total - half)
-
-
-@custom_jvp_by_type
-def _det(a: Array) -> Array:
-    factors, pivots, _ = primitives.lu(a)
-    diagonal = diagonal_of(factors)
-    scale, first, second = _scales(diagonal)
-    return _parity(pivots, a.dtype) * ops.prod(diagonal * scale, -1) * first * second
-
-
-@_det.defjvp
-def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """The trace of adj(A) dA, where adj(A) is det(A) A^-1 for regular A.
-
-    Where U has one zero on its diagonal, in row k, let V be U with a 1 there: adj(U) = det(V) V^-1 e_k e_k^T V^-1. With two
-    or more zeros it is 0.
-    """
-    a, change = primals[0], tangents[0]
-    factors, pivots, permutation = primitives.lu(a)
-    diagonal = diagonal_of(factors)
-    is_zero = diagonal == 0
-    count = ops.sum(convert(is_zero, "int32"), -1)
-    sign = _parity(pivots, a.dtype)
-    # Half of the determinant's magnitude goes in before the systems are solved and half after: it may overflow where adj(A) does not.
-    scale, first, second = _scales(diagonal)
-    others = sign * ops.prod(ops.where(is_zero, 1, diagonal) * scale, -1) * second
-    hole = convert(is_zero, a.dtype)[..., None]
-    filled = factors + hole * identity(a)
-    solved = solve_factored(a, filled, permutation, change * first[..., None, None])
-    beside = ops.matmul(solved, triangular_solve(filled, hole, left_side=True, lower=False))
-    one_zero = ops.sum(hole * beside, (-2, -1))
-    tangent = others * ops.where(count == 0, trace(solved), ops.where(count == 1, one_zero, 0))
-    return sign * ops.prod(diagonal * scale, -1) * first * second, tangent
-
-
-Elements = list[list[Array]]
-
-
-def _minor(e: Elements, i: int, j: int) -> Elements:
-    """The elements that are in another row and another column."""
-    return [[x for column, x in enumerate(row) if column != j] for number, row in enumerate(e) if number != i]
-
-
-def _expanded(e: Elements) -> Array:
-    if len(e) == 1:
-        return e[0][0]
-    terms = [e[0][j] * _expanded(_minor(e, 0, j)) for j in range(len(e))]
-    result: Array = terms[0] - terms[1] if len(e) == 2 else terms[0] - terms[1] + terms[2]
-    return result
-
-
-@custom_jvp_by_type
-def _small_det(e: Elements) -> Array:
-    """By the products themselves, or, where these overflow, of rows that are scaled by powers of two."""
-    plain = _expanded(e)
-    largest = [functools.reduce(ops.maximum, [ops.abs(x) for x in row]) for row in e]
-    scale, first, second = _scales(ops.stack(largest, -1))
-    scaled = _expanded([[x * scale[..., i] for x in row] for i, row in enumerate(e)])
-    result: Array = ops.where(ops.isfinite(plain), plain, scaled * first * second)
-    return result
-
-
-@_small_det.defjvp
-def _small_det_jvp(primals: tuple[Elements], tangents: tuple[Elements]) -> tuple[Array, Array]:
-    """The sum of the changes by their cofactors."""
-    (e,), (change,) = primals, tangents
-    n = range(len(e))
-    minors = [[_minor(e, i, j) for j in n] for i in n]
-    cofactors = [[_small_det(minor) if len(minor) > 1 else minor[0][0] for minor in row] for row in minors]
-    terms = [(cofactors[i][j] if (i + j) % 2 == 0 else -cofactors[i][j]) * change[i][j] for i in n for j in n]
-    return _small_det(e), functools.reduce(operator.add, terms)
-
-
-@matrices()
-def det(a: Any) -> Array:
-    """The determinants of square matrices.
-
-    The gradient of a singular matrix is its adjugate, of whatever rank.
-
-    Args:
-        a: matrices [..., n, n].
-
-    Raises:
-        LinAlgError: matrices are not square.
-
-    >>> import cotangent as ct
-    >>> float(ct.numpy.linalg.det(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])))
-    -2.0
-    """
-    check_square(a, "det")
-    n = capacity(a, -1)
-    if n not in (2, 3) or _core.ragged_axes(a):
-        general: Array = _det(a)
-        return general
-    small: Array = _small_det([[a[..., i, j] for j in range(n)] for i in range(n)])
-    return small
-
-
-@custom_jvp_by_type
-def _slogdet(a: Array) -> tuple[Array, Array]:
-    factors, pivots, _ = primitives.lu(a)
-    return _sign_and_log(diagonal_of(factors), pivots)
-
-
-def _sign_and_log(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
-    size = ops.abs(diagonal)
-    singular = ops.any(size == 0, -1)
-    units = diagonal / ops.where(size == 0, 1, size).astype(diagonal.dtype)
-    sign = _parity(pivots, diagonal.dtype) * ops.prod(units, -1)
-    log = ops.sum(ops.log(ops.where(size == 0, 1, size)), -1)
-    return ops.where(singular, 0, sign).astype(diagonal.dtype), ops.where(singular, -math.inf, log).astype(size.dtype)
-
-
-@_slogdet.defjvp
-def _slogdet_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
-    a = primals[0]
-    factors, pivots, permutation = primitives.lu(a)
-    sign, log = _sign_and_log(diagonal_of(factors), pivots)
-    relative = trace(solve_factored(a, factors, permutation, tangents[0]))
-    if kind(a) != "complex":
-        return (sign, log), (sign * 0, relative)
-    growth = ops.real(relative)
-    return (sign, log), (sign * (relative - growth), growth)
-
-
-@matrices()
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
-    """Sign (or phase) of the determinants of square matrices, and the logarithm of their absolute values.
-
-    Args:
-        a: matrices [..., n, n].
-        method: None, "lu" or "qr"; the first two are the same, and "qr" too is computed by LU.
-
-    Returns:
-        (0, -inf) where ``a`` is singular; there the derivative is Inf or NaN.
-
-    Raises:
-        LinAlgError: matrices are not square. ValueError: there is no such method.
-    """
-    check_square(a, "slogdet")
-    if method not in (None, "lu", "qr"):
-        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr'; got {method!r}")
-    return SlogdetResult(*_slogdet(a))
 
 
 check_arguments(globals())

@@ -1,0 +1,119 @@
+"""Parts of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.binding import (
+    constant,
+    inexact,
+    kind,
+    literal,
+    own,
+)
+
+__all__ = ["angle", "conj", "conjugate", "imag", "real"]
+
+
+@own
+def real(x: Any, /) -> Array:
+    """The real part of each element; a real array is its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Real, of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.real([1 + 2j, 3.0])
+    Array([1., 3.], dtype=float32)
+    """
+    array = _core.array(x)
+    return primitives.real(array) if kind(array) == "complex" else array
+
+
+def imag(x: Any, /) -> Array:
+    """The imaginary part of each element; of real numbers, 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Real, of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.imag([1 + 2j, 3.0])
+    Array([2., 0.], dtype=float32)
+    """
+    array = _core.array(x)
+    return primitives.imag(array) if kind(array) == "complex" else constant(array, 0)
+
+
+@own
+def conjugate(x: Any, /) -> Array:
+    """The complex conjugate of each element; a real array is its own.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.conjugate([1 + 2j])
+    Array([1.-2.j], dtype=complex64)
+    """
+    array = _core.array(x)
+    return primitives.conj(array) if kind(array) == "complex" else array
+
+
+conj = conjugate
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """The angle of complex numbers in the plane, in (-pi, pi]; of negative real numbers pi.
+
+    Parameters
+    ----------
+    z : array
+        Real or complex.
+    deg : bool, default False
+        Whether the angle is in degrees, and not in radians.
+
+    Returns
+    -------
+    array
+        Floating, of the shape of ``z``.
+
+    Examples
+    --------
+    >>> ct.numpy.angle([1j, 1 + 1j], deg=True)
+    Array([90., 45.], dtype=float32)
+    """
+    array = inexact(z)
+    result = primitives.atan2(imag(array), real(array))
+    return result * literal(result, 180.0 / math.pi) if deg else result
+
+
+check_arguments(globals())

@@ -1,0 +1,302 @@
+"""`einsum`: sums of products that subscripts describe."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import Placement
+from cotangent._core import Array
+from cotangent._ops.binding import no_out, own
+from cotangent._ops.diagonals import diagonal
+from cotangent._ops.extents import drop_axes
+from cotangent._ops.products import dot_general
+from cotangent._ops.reductions import sum as _sum
+from cotangent.errors import ShapeError
+
+__all__ = ["einsum", "einsum_path"]
+
+
+def _letters(count: int, used: str) -> list[str]:
+    """Labels that do not occur yet."""
+    free = [letter for letter in map(chr, range(0x100, 0x100 + count + len(used))) if letter not in used]
+    return free[:count]
+
+
+def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, ellipses written out."""
+    text = subscripts.replace(" ", "")
+    for character in text.replace("->", "").replace("...", "").replace(",", ""):
+        if not character.isalpha():
+            raise ValueError(f"einsum: {character!r} in {subscripts!r} is not a label; labels are letters")
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} describes {len(terms)} operands, but there are {len(ranks)}")
+    widest = 0
+    for term, rank in zip(terms, ranks, strict=True):
+        if "..." in term:
+            widest = max(widest, rank - (len(term) - 3))
+    broadcast = "".join(_letters(widest, text))
+    written = []
+    for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        if "..." in term:
+            count = rank - (len(term) - 3)
+            if count < 0:
+                raise ValueError(f"einsum: operand {i} has {rank} axes, {term!r} needs at least {len(term) - 3}")
+            term = term.replace("...", broadcast[widest - count :])
+        elif len(term) != rank:
+            raise ValueError(f"einsum: operand {i} has {rank} axes, but {term!r} has {len(term)} labels")
+        written.append(term)
+    if not arrow:
+        joined = "".join(written)
+        labels = sorted(label for label in set(joined) if joined.count(label) == 1 and label not in broadcast)
+        return written, broadcast + "".join(labels)
+    result = result.replace("...", broadcast)
+    if len(set(result)) != len(result):
+        raise ValueError(f"einsum: a label occurs twice in the result of {subscripts!r}")
+    for label in result:
+        if label not in "".join(written):
+            raise ValueError(f"einsum: the result of {subscripts!r} has label {label!r}, which no operand has")
+    return written, result
+
+
+def _diagonals(x: Array, labels: str) -> tuple[Array, str]:
+    """A label that occurs twice in an operand is its diagonal."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            if x._bound_shape[i] != x._bound_shape[j]:
+                raise ShapeError(
+                    f"einsum: label {label!r} has sizes {x._bound_shape[i]} and {x._bound_shape[j]} in one operand"
+                )
+            x = diagonal(x, 0, i, j)
+            labels = "".join(other for k, other in enumerate(labels) if k not in (i, j)) + label
+    return x, labels
+
+
+def _sum_labels(x: Array, labels: str, keep: set[str]) -> tuple[Array, str]:
+    axes = [i for i, label in enumerate(labels) if label not in keep]
+    if not axes:
+        return x, labels
+    summed = _core.convert(_sum(x, tuple(axes)), x.dtype)
+    return summed, "".join(label for label in labels if label in keep)
+
+
+Product = Callable[[Array, Array, tuple[list[int], list[int]], tuple[list[int], list[int]]], Array]
+
+
+def _contract(
+    x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str], product: Product = dot_general
+) -> tuple[Array, str]:
+    """The product of two operands, summed over labels that nobody needs any more."""
+    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
+    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
+    shared = [label for label in x_labels if label in y_labels]
+    # Axes of size 1 that are broadcast against a longer one are no contraction: they are summed or dropped first.
+    for label in shared:
+        m, n = x._bound_shape[x_labels.index(label)], y._bound_shape[y_labels.index(label)]
+        if m != n and m == 1:
+            i = x_labels.index(label)
+            x, x_labels = drop_axes(x, [i]), x_labels.replace(label, "")
+        elif m != n and n == 1:
+            j = y_labels.index(label)
+            y, y_labels = drop_axes(y, [j]), y_labels.replace(label, "")
+    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
+    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
+    shared = [label for label in x_labels if label in y_labels]
+    batch = [label for label in shared if label in keep]
+    summed = [label for label in shared if label not in keep]
+    result = product(
+        x,
+        y,
+        ([x_labels.index(label) for label in summed], [y_labels.index(label) for label in summed]),
+        ([x_labels.index(label) for label in batch], [y_labels.index(label) for label in batch]),
+    )
+    rest = [label for label in x_labels if label not in shared] + [label for label in y_labels if label not in shared]
+    return result, "".join(batch + rest)
+
+
+def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as subscripts and operands."""
+    items = list(operands)
+    arrays, lists = items[: len(items) // 2 * 2 : 2], items[1 : len(items) // 2 * 2 : 2]
+    labels = sorted({label for item in [*lists, *items[2 * len(lists) :]] for label in item if label is not Ellipsis})
+    letters = dict(zip(labels, _letters(len(labels), ""), strict=True))
+
+    def term(item: Any) -> str:
+        return "".join("..." if label is Ellipsis else letters[label] for label in item)
+
+    text = ",".join(map(term, lists))
+    return (text + "->" + term(items[-1]) if len(items) % 2 else text), arrays
+
+
+def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Array]]:
+    arrays: list[Any] = list(operands)
+    if not isinstance(subscripts, str):
+        if not operands or not isinstance(operands[0], (list, tuple)):
+            raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
+        subscripts, arrays = _as_text((subscripts, *operands))
+    if not arrays:
+        raise ValueError("einsum needs at least one operand")
+    return subscripts, [_core.array(x) for x in arrays]
+
+
+@functools.lru_cache(maxsize=1024)
+def _path(terms: str, shapes: tuple[tuple[int, ...], ...], optimize: str) -> list[tuple[int, ...]]:
+    """The order of contraction: positions of operands, of which each step takes some and appends their product."""
+    import opt_einsum  # type: ignore[import-untyped, unused-ignore]
+
+    path, _ = opt_einsum.contract_path(terms, *shapes, shapes=True, optimize=optimize)
+    return [tuple(step) for step in path]
+
+
+def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[tuple[int, ...]]:
+    if isinstance(optimize, (list, tuple)):
+        return [tuple(step) for step in optimize if not isinstance(step, str)]
+    if len(arrays) <= 2 or optimize is False:
+        return [tuple(range(len(arrays)))]
+    name = "auto" if optimize is True else optimize
+    return _path(",".join(terms) + "->" + result, tuple(x._bound_shape for x in arrays), name)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
+    """The order in which `einsum` contracts its operands, and a report on its cost.
+
+    Parameters
+    ----------
+    subscripts : str
+        As for `einsum`.
+    *operands : array
+        As for `einsum`.
+    optimize : bool or str, default "auto"
+        The name of an algorithm of the package opt_einsum; True is ``"auto"``.
+
+    Returns
+    -------
+    tuple of a list and a report
+        The positions of the operands that each step contracts, whose product comes last then; and what opt_einsum
+        says of it, an object to print.
+
+    Examples
+    --------
+    >>> path, _ = ct.numpy.einsum_path("ij,jk,kl->il", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 3)))
+    >>> path
+    [(0, 1), (0, 1)]
+    """
+    import opt_einsum
+
+    text, arrays = _operands(subscripts, operands)
+    terms, result = _parse(text, [x.ndim for x in arrays])
+    shapes = [x._bound_shape for x in arrays]
+    name = "auto" if optimize is True else optimize
+    path, report = opt_einsum.contract_path(",".join(terms) + "->" + result, *shapes, shapes=True, optimize=name)
+    return [tuple(step) for step in path], report
+
+
+@own
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Placement = None,
+) -> Array:
+    """The sum of products that subscripts describe.
+
+    Operands are contracted in pairs by matrix products, where there are any. A label that occurs twice in one operand
+    is its diagonal.
+
+    Parameters
+    ----------
+    subscripts : str
+        The labels of the axes of each operand, and after ``->`` those of the result; ``...`` stands for further axes,
+        which are broadcast. Without ``->`` the result has the labels that occur once, sorted. Or arrays and lists of
+        integer labels in turn.
+    *operands : array
+        Numbers; promoted to a common dtype. Axes of one label have one size, or 1.
+    out : None
+        Must be None: arrays are immutable.
+    optimize : bool, str or list, default "auto"
+        In which order more than two operands are contracted: an algorithm of the package opt_einsum, False for from
+        left to right, or a list of steps as `einsum_path` returns it.
+    precision : str, Precision or None, default None
+        Looked at only: products have at least the precision of their dtype, which satisfies all of them.
+    preferred_element_type : dtype, optional
+        What the operands are converted to; the dtype of the result. None: their common dtype.
+    _dot_general : callable, optional
+        What makes the products in place of `ct.lax.dot_general`, with its arguments: quantized ones, say.
+    out_sharding : Device, str or sharding, optional
+        Where the result is made. None: where the operands are.
+
+    Returns
+    -------
+    array
+        With the axes that the result's labels say.
+
+    Raises
+    ------
+    ValueError
+        The subscripts do not fit the operands.
+    ShapeError
+        A label has two sizes.
+
+    Examples
+    --------
+    >>> ct.numpy.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
+    Array([12, 34], dtype=int32)
+
+    >>> ct.numpy.einsum("ii", [[1, 2], [3, 4]])
+    Array(5, dtype=int32)
+    """
+    no_out(out, "einsum")
+    product: Product = dot_general
+    if _dot_general is not None:
+
+        def product(x: Array, y: Array, contracted: Any, batched: Any) -> Array:
+            numbers = tuple(map(tuple, contracted)), tuple(map(tuple, batched))
+            return _core.array(_dot_general(x, y, numbers, precision, preferred_element_type=preferred_element_type))
+
+    text, arrays = _operands(subscripts, operands)
+    dtype = (
+        _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
+        if preferred_element_type is None
+        else _core.canonical_dtype(preferred_element_type)
+    )
+    arrays = [_core.convert(x, dtype) for x in arrays]
+    terms, result = _parse(text, [x.ndim for x in arrays])
+    sizes: dict[str, int] = {}
+    for i, (x, term) in enumerate(zip(arrays, terms, strict=True)):
+        for label, size in zip(term, x._bound_shape, strict=True):
+            known = sizes.get(label, 1)
+            if known != 1 and size not in (1, known):
+                raise ShapeError(f"einsum: label {label!r} has size {size} in operand {i}, but {known} before")
+            sizes[label] = size if known == 1 else known
+    pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
+    for step in _order([labels for _, labels in pending], result, [x for x, _ in pending], optimize):
+        taken = [pending[i] for i in step]
+        pending = [pair for i, pair in enumerate(pending) if i not in step]
+        current, labels = taken[0]
+        for position in range(1, len(taken)):
+            later = [other for _, other in [*taken[position + 1 :], *pending]]
+            current, labels = _contract(current, labels, *taken[position], set(result).union(*later), product)
+        pending.append((current, labels))
+    if len(pending) != 1:
+        raise ValueError(f"einsum: the steps of optimize leave {len(pending)} operands")
+    current, labels = _sum_labels(*pending[0], set(result))
+    order = [labels.index(label) for label in result]
+    if order != list(range(len(order))):
+        current = primitives.transpose(current, permutation=order)
+    return current
+
+
+check_arguments(globals())
