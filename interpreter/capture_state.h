@@ -46,9 +46,11 @@ struct MaskShadow {
 };
 
 struct Capture::State {
-  explicit State(CaptureOptions given) : options(std::move(given)), builder(std::make_unique<Builder>()) {}
+  State(CaptureOptions given, uint64_t number_given)
+      : options(std::move(given)), number(number_given), builder(std::make_unique<Builder>()) {}
 
   CaptureOptions options;
+  const uint64_t number;             // see innermost_capture_number
   std::unique_ptr<Builder> builder;  // null when the capture has ended
   std::vector<Remains> remains;      // then
   // And then, of vmap and of derivatives: what does not depend on the function's arguments, and is made again where the

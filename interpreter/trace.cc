@@ -1,6 +1,7 @@
 #include "interpreter/trace.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <optional>
 
@@ -15,6 +16,9 @@ namespace {
 
 // Innermost last.
 thread_local std::vector<std::shared_ptr<Capture>> capture_stack;
+// Of the innermost, which arrays look at as they are made.
+thread_local constinit uint64_t innermost_number = 0;
+std::atomic<uint64_t> captures_begun = 0;
 // Operations on tensors are evaluated in this one.
 thread_local const Capture* folding_capture = nullptr;
 
@@ -29,7 +33,8 @@ bool (*leaves_host)(const Attrs& attrs) = stays_on_host;
 
 // ---- beginning and ending -------------------------------------------------------------------------------------------
 
-Capture::Capture(CaptureOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+Capture::Capture(CaptureOptions options) : state_(std::make_unique<State>(std::move(options), ++captures_begun)) {}
+void Capture::note_innermost() { innermost_number = capture_stack.empty() ? 0 : capture_stack.back()->state_->number; }
 Capture::~Capture() = default;
 
 std::shared_ptr<Capture> Capture::begin(CaptureOptions options) {
@@ -43,6 +48,7 @@ std::shared_ptr<Capture> Capture::begin(CaptureOptions options) {
   if (mask && capture->state_->mask == nullptr) capture->state_->mask = std::make_shared<MaskShadow>();
   if (capture->state_->mask != nullptr) capture->state_->lengths_kept.emplace();
   capture_stack.push_back(capture);
+  note_innermost();
   return capture;
 }
 
@@ -53,6 +59,7 @@ void Capture::abandon() {
   // Captures further in can only be there because whoever began them failed to end them.
   std::vector<std::shared_ptr<Capture>> ended(found, capture_stack.end());
   capture_stack.erase(found, capture_stack.end());
+  note_innermost();
   for (const std::shared_ptr<Capture>& capture : ended) {
     capture->state_->note_remains();
     capture->state_->end();
@@ -66,6 +73,7 @@ Capture::Result Capture::finish(absl::Span<const Datum> outputs) {
   for (const Datum& output : outputs) values.push_back(lift(output));
   const std::shared_ptr<Capture> self = std::move(capture_stack.back());
   capture_stack.pop_back();
+  note_innermost();
   state_->note_remains();
   Result result;
   result.captured = std::move(state_->captured);
@@ -85,6 +93,7 @@ bool Capture::masks() const { return state_->mask != nullptr; }
 std::shared_ptr<Capture> current_capture() { return capture_stack.empty() ? nullptr : capture_stack.back(); }
 
 const Capture* innermost_capture() { return capture_stack.empty() ? nullptr : capture_stack.back().get(); }
+uint64_t innermost_capture_number() { return innermost_number; }
 
 bool may_be_differentiated() {
   return std::any_of(capture_stack.begin(), capture_stack.end(), [](const std::shared_ptr<Capture>& capture) {
@@ -108,10 +117,12 @@ thread_local int eager_scopes = 0;
 
 EagerScope::EagerScope() : hidden_(std::move(capture_stack)) {
   capture_stack.clear();
+  Capture::note_innermost();
   ++eager_scopes;
 }
 EagerScope::~EagerScope() {
   capture_stack = std::move(hidden_);
+  Capture::note_innermost();
   --eager_scopes;
 }
 

@@ -125,8 +125,10 @@ class Capture : public std::enable_shared_from_this<Capture> {
   friend Tensor concrete(const Datum& datum, std::string_view use);
   friend Tensor peek(const Datum& datum);
   friend Levels dependence(const Datum& datum);
+  friend class EagerScope;
   struct State;
   explicit Capture(CaptureOptions options);
+  static void note_innermost();  // after the stack has changed
   std::unique_ptr<State> state_;
 };
 
@@ -135,6 +137,8 @@ std::shared_ptr<Capture> current_capture();  // null: eager
 // mask.
 bool may_be_differentiated();
 const Capture* innermost_capture();  // the same, to look at
+// A number of its own, which no capture of this process had before; 0: eager.
+uint64_t innermost_capture_number();
 
 // The axes that collectives may name here, with their sizes, innermost first.
 std::vector<std::pair<std::string, int64_t>> named_axes();

@@ -235,14 +235,62 @@ PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_siz
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 
 PyGetSetDef getters[] = {
-    {"shape", kGuarded<get_shape>, nullptr, "Sizes of the axes, a tuple.", nullptr},
+    {"shape", kGuarded<get_shape>, nullptr, R"(Sizes of the axes, a tuple.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).shape
+(2, 3)
+)",
+     nullptr},
     {"_bound_shape", kGuarded<get_bound_shape>, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
-    {"dtype", kGuarded<get_dtype>, nullptr, "Element type, a numpy.dtype.", nullptr},
-    {"ndim", kGuarded<get_ndim>, nullptr, "Number of axes.", nullptr},
-    {"size", kGuarded<get_size>, nullptr, "Number of elements.", nullptr},
-    {"nbytes", kGuarded<get_nbytes>, nullptr, "Bytes of all elements.", nullptr},
-    {"itemsize", kGuarded<get_itemsize>, nullptr, "Bytes of one element.", nullptr},
-    {"weak_type", kGuarded<get_weak_type>, nullptr, "Whether the dtype came from a Python number and yields to others.",
+    {"dtype", kGuarded<get_dtype>, nullptr, R"(Element type, a numpy.dtype.
+
+Examples
+--------
+>>> ct.numpy.ones(2).dtype
+dtype('float32')
+)",
+     nullptr},
+    {"ndim", kGuarded<get_ndim>, nullptr, R"(Number of axes.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).ndim
+2
+)",
+     nullptr},
+    {"size", kGuarded<get_size>, nullptr, R"(Number of elements.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).size
+6
+)",
+     nullptr},
+    {"nbytes", kGuarded<get_nbytes>, nullptr, R"(Bytes of all elements.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).nbytes
+24
+)",
+     nullptr},
+    {"itemsize", kGuarded<get_itemsize>, nullptr, R"(Bytes of one element.
+
+Examples
+--------
+>>> ct.numpy.ones((2, 3)).itemsize
+4
+)",
+     nullptr},
+    {"weak_type", kGuarded<get_weak_type>, nullptr, R"(Whether the dtype came from a Python number and yields to others.
+
+Examples
+--------
+>>> ct.numpy.asarray(1.0).weak_type, ct.numpy.ones(2).weak_type
+(True, False)
+)",
      nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -456,7 +504,16 @@ PyObject* make_array(Datum datum) {
     array->weak_references = nullptr;
   }
   new (&array->datum) Datum(std::move(datum));
+  array->made_in = innermost_capture_number();
   return reinterpret_cast<PyObject*>(array);
+}
+
+void become(PyObject* object, PyObject* other) {
+  array_contents(object) = array_datum(other);
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == Py_TYPE(other)) return;
+  Py_SET_TYPE(object, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(other))));
+  Py_DECREF(type);
 }
 
 PyObject* make_unwritten_array(Aval aval, void*& data) {
@@ -464,6 +521,7 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
     Tensor& tensor = *std::get_if<Tensor>(&array->datum);
     tensor.reuse(aval);
     data = tensor.data();
+    array->made_in = innermost_capture_number();
     return reinterpret_cast<PyObject*>(array);
   }
   Tensor tensor(aval);
@@ -474,7 +532,20 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
 void register_array(py::module_& module) {
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>(
-                      "An immutable n-dimensional array: concrete, or traced while a transform captures a function.")},
+                      R"(An n-dimensional array: concrete, or traced while a transform captures a function.
+
+Functions of `ct.numpy` make arrays; the class is for ``isinstance``. It has the methods and operators of NumPy's arrays;
+``x.at[i].set(y)`` returns a changed copy, and ``x[i] = y`` makes the object one, in the function that made it; memory never
+changes. NumPy reads it without a copy, as a read-only array.
+
+Examples
+--------
+>>> x = ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])
+>>> isinstance(x, ct.Array), x.shape, x.dtype
+(True, (2, 2), dtype('float32'))
+>>> x.at[0, 0].set(9.0).tolist()
+[[9.0, 2.0], [3.0, 4.0]]
+)")},
       {Py_tp_dealloc, slot(deallocate)},
       {Py_tp_new, slot(no_constructor)},
       {Py_tp_getset, getters},
@@ -500,6 +571,7 @@ void register_array(py::module_& module) {
       {Py_nb_index, guarded_slot<to_index>()},
       {Py_mp_length, guarded_slot<length>()},
       {Py_mp_subscript, guarded_slot<get_item>()},
+      {Py_mp_ass_subscript, guarded_slot<set_item>()},
       {Py_bf_getbuffer, guarded_slot<get_buffer>()},
       {Py_bf_releasebuffer, slot(release_buffer)},
       {0, nullptr}};
@@ -525,6 +597,7 @@ void register_array(py::module_& module) {
   });
   // Indexing beyond integers, slices and None: (array, index) -> array.
   module.def("set_index_hook", [](py::object hook) { set_index_hook(hook.release().ptr()); });
+  module.def("set_assignment_hook", [](py::object hook) { set_assignment_hook(hook.release().ptr()); });
 }
 
 }  // namespace ct::python

@@ -1,4 +1,5 @@
-// The Python type `Array`: an immutable array that is either concrete (a Tensor) or traced (a variable of a capture).
+// The Python type `Array`: an array that is either concrete (a Tensor) or traced (a variable of a capture). Elements
+// never change: `x[i] = y` gives the object another datum, which only what was made in the innermost capture may get.
 #pragma once
 
 #include "python_bindings/python.h"
@@ -12,6 +13,7 @@ namespace ct::python {
 struct ArrayObject {
   PyObject_HEAD Datum datum;
   PyObject* weak_references;
+  uint64_t made_in;  // the number of the capture that was innermost; 0: none was
 };
 
 extern PyTypeObject* array_type;
@@ -27,6 +29,8 @@ inline const Datum& array_datum(PyObject* object) {
   if (const auto* tensor = std::get_if<Tensor>(&datum); tensor != nullptr && !*tensor) throw_donated(tensor->aval());
   return datum;
 }
+// From now on the object is what another one is.
+void become(PyObject* object, PyObject* other);
 PyObject* make_array(Datum datum);  // new reference, or null with a Python error
 // A concrete array whose elements are still to be written, before anything else sees it: at `data`.
 PyObject* make_unwritten_array(Aval aval, void*& data);

@@ -2,6 +2,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "python_bindings/errors_documentation.h"
 #include "python_bindings/python.h"
 
 namespace ct::python {
@@ -23,23 +24,28 @@ void register_errors(py::module_& module) {
   const ExceptionSpec specs[] = {
       {ErrorKind::kValue, nullptr, PyExc_ValueError, ""},
       {ErrorKind::kType, nullptr, PyExc_TypeError, ""},
-      {ErrorKind::kShape, "ShapeError", PyExc_TypeError, "Shapes that an operation cannot combine.", true},
-      {ErrorKind::kDType, "DTypeError", PyExc_TypeError, "A dtype that an operation does not take.", true},
+      {ErrorKind::kShape, "ShapeError", PyExc_TypeError, documentation::kShapeError, true},
+      {ErrorKind::kDType, "DTypeError", PyExc_TypeError, documentation::kDTypeError, true},
       {ErrorKind::kIndex, nullptr, PyExc_IndexError, ""},
       {ErrorKind::kConcretization, "ConcretizationError", PyExc_TypeError,
-       "The value of a traced array was asked for while there is none, or to leave a program that is differentiated."},
+
+       documentation::kConcretizationError},
       {ErrorKind::kTracerLeak, "TracerLeakError", PyExc_RuntimeError,
-       "A traced array was used after the function that made it had returned."},
+
+       documentation::kTracerLeakError},
       {ErrorKind::kCorruptFile, "CorruptFileError", PyExc_ValueError,
-       "A saved file that is damaged or of another format."},
+
+       documentation::kCorruptFileError},
       {ErrorKind::kNotDifferentiable, "NotDifferentiableError", PyExc_TypeError,
-       "A derivative that does not exist or that the operation does not define."},
+
+       documentation::kNotDifferentiableError},
       {ErrorKind::kUnsupported, nullptr, PyExc_NotImplementedError, ""},
       {ErrorKind::kMemory, nullptr, PyExc_MemoryError, ""},
       {ErrorKind::kDevice, "DeviceError", PyExc_RuntimeError,
-       "A device that is not there, or whose driver reports a failure."},
+
+       documentation::kDeviceError},
       {ErrorKind::kFloatingPoint, nullptr, PyExc_FloatingPointError, ""},
-      {ErrorKind::kInternal, "InternalError", PyExc_RuntimeError, "A bug of cotangent."},
+      {ErrorKind::kInternal, "InternalError", PyExc_RuntimeError, documentation::kInternalError},
   };
   for (const ExceptionSpec& spec : specs) {
     PyObject*& slot = exceptions[static_cast<size_t>(spec.kind)];

@@ -15,6 +15,7 @@
 #include "ir/serialize.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
+#include "python_bindings/graph_documentation.h"
 #include "runtime/hash.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
@@ -158,31 +159,44 @@ py::tuple aval_tuple(const Aval& aval) {
                         aval.weak());
 }
 
-void register_graph(py::module_& module) {
-  py::class_<GraphHandle>(module, "Graph", py::dynamic_attr(),
-                          "A captured program: a pure function of arrays as a list of equations.")
-      .def_property_readonly("num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); })
-      .def_property_readonly("num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); })
-      .def_property_readonly("in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); })
-      .def_property_readonly("out_avals",
-                             [](const GraphHandle& self) { return aval_tuples(self.graph->output_avals()); })
-      .def_property_readonly("outputs",
-                             [](const GraphHandle& self) {
-                               return std::vector<Var>(self.graph->outputs().begin(), self.graph->outputs().end());
-                             })
-      .def("aval",
-           [](const GraphHandle& self, Var var) {
-             if (var >= self.graph->num_vars())
-               throw Error(ErrorKind::kIndex, concat("the graph has no variable ", var));
-             return aval_tuple(self.graph->aval(var));
-           })
-      .def_property_readonly("input_names", [](const GraphHandle& self) { return self.graph->input_names(); })
-      .def("equations", equations)
-      .def("bind_equation", bind_equation)
-      .def("expand_equation", expand_equation)
+namespace {
+
+void register_class(py::module_& module) {
+  py::class_<GraphHandle>(module, "Graph", py::dynamic_attr(), documentation::kGraph)
+      .def_property_readonly(
+          "num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); }, "The number of inputs.")
+      .def_property_readonly(
+          "num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); },
+          "The number of equations.")
+      .def_property_readonly(
+          "in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); },
+          "Shape, dtype and weak type of each input.")
+      .def_property_readonly(
+          "out_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->output_avals()); },
+          "Shape, dtype and weak type of each output.")
+      .def_property_readonly(
+          "outputs",
+          [](const GraphHandle& self) {
+            return std::vector<Var>(self.graph->outputs().begin(), self.graph->outputs().end());
+          },
+          "The numbers of the variables that are the outputs.")
       .def(
-          "text", [](const GraphHandle& self) { return print(*with_rules_captured(self.graph)); },
-          "The text form, which ct.ir.parse reads back.")
+          "aval",
+          [](const GraphHandle& self, Var var) {
+            if (var >= self.graph->num_vars())
+              throw Error(ErrorKind::kIndex, concat("the graph has no variable ", var));
+            return aval_tuple(self.graph->aval(var));
+          },
+          documentation::kAval, py::arg("var"))
+      .def_property_readonly(
+          "input_names", [](const GraphHandle& self) { return self.graph->input_names(); },
+          "What each input is called where it is printed; empty for none.")
+      .def("equations", equations, documentation::kEquations)
+      .def("bind_equation", bind_equation, documentation::kBindEquation, py::arg("index"), py::arg("operands"),
+           py::arg("changes"))
+      .def("expand_equation", expand_equation, documentation::kExpandEquation, py::arg("index"))
+      .def(
+          "text", [](const GraphHandle& self) { return print(*with_rules_captured(self.graph)); }, documentation::kText)
       .def("__str__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
       .def("__repr__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
       .def("__eq__",
@@ -190,17 +204,31 @@ void register_graph(py::module_& module) {
              return py::isinstance<GraphHandle>(other) && same_graph(*self.graph, *py::cast<GraphHandle&>(other).graph);
            })
       .def("__hash__", [](const GraphHandle& self) { return self.graph->hash(); })
-      .def("evaluate",
-           [](const GraphHandle& self, const py::list& operands) { return evaluate_graph(self, operands, evaluate); })
-      .def("evaluate_reference",
-           [](const GraphHandle& self, const py::list& operands) {
-             return evaluate_graph(self, operands, evaluate_reference);
-           })
-      .def("check", [](const GraphHandle& self) { return check(*self.graph); })
-      .def("serialize", [](const GraphHandle& self) {
-        const std::string bytes = serialize(*with_rules_captured(self.graph));
-        return py::bytes(bytes.data(), bytes.size());
-      });
+      .def(
+          "evaluate",
+          [](const GraphHandle& self, const py::list& operands) { return evaluate_graph(self, operands, evaluate); },
+          documentation::kEvaluate, py::arg("operands"))
+      .def(
+          "evaluate_reference",
+          [](const GraphHandle& self, const py::list& operands) {
+            return evaluate_graph(self, operands, evaluate_reference);
+          },
+          documentation::kEvaluateReference, py::arg("operands"))
+      .def(
+          "check", [](const GraphHandle& self) { return check(*self.graph); }, documentation::kCheck)
+      .def(
+          "serialize",
+          [](const GraphHandle& self) {
+            const std::string bytes = serialize(*with_rules_captured(self.graph));
+            return py::bytes(bytes.data(), bytes.size());
+          },
+          documentation::kSerialize);
+}
+
+}  // namespace
+
+void register_graph(py::module_& module) {
+  register_class(module);
   module.def("parse_graph", [](const std::string& text) { return GraphHandle{parse(text)}; });
   module.def("deserialize_graph", [](const std::string& bytes) { return GraphHandle{deserialize(bytes)}; });
   module.def("slot_matrix", slot_matrix);

@@ -11,6 +11,7 @@ namespace ct::python {
 namespace {
 
 PyObject* index_hook = nullptr;
+PyObject* assignment_hook = nullptr;
 
 // What an index selects: a window of the array's axes, and the axes of the result.
 struct Window {
@@ -166,9 +167,31 @@ PyObject* element_of(const Tensor& tensor, PyObject* index) {
   return result;
 }
 
+// Whether only the expression that is being evaluated refers to an object.
+bool is_temporary(PyObject* object) {
+#if PY_VERSION_HEX >= 0x030E0000
+  return PyUnstable_Object_IsUniqueReferencedTemporary(object) != 0;
+#else
+  return Py_REFCNT(object) == 1;
+#endif
+}
+
 }  // namespace
 
 void set_index_hook(PyObject* hook) { index_hook = hook; }
+void set_assignment_hook(PyObject* hook) { Py_XSETREF(assignment_hook, hook); }
+
+int set_item(PyObject* self, PyObject* index, PyObject* value) {
+  if (value == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "del x[i]: the size of an array cannot change\n  use x = ct.numpy.delete(x, i)");
+    return -1;
+  }
+  if (assignment_hook == nullptr) throw Error(ErrorKind::kInternal, "there is no function for assignments");
+  PyObject* held = is_temporary(self) ? Py_False : Py_True;
+  PyObject* done = PyObject_CallFunctionObjArgs(assignment_hook, self, index, value, held, nullptr);
+  Py_XDECREF(done);
+  return done == nullptr ? -1 : 0;
+}
 
 PyObject* get_item(PyObject* self, PyObject* index) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {

@@ -376,17 +376,25 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
 }  // namespace
 
 void register_jit(py::module_& module) {
-  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A function compiled for every signature it is called with.")},
-                         {Py_tp_dealloc, slot(deallocate)},
-                         {Py_tp_repr, guarded_slot<represent>()},
-                         {Py_tp_traverse, slot(traverse)},
-                         {Py_tp_clear, slot(clear)},
-                         {Py_tp_call, slot(PyVectorcall_Call)},
-                         {Py_tp_descr_get, guarded_slot<bind_method>()},
-                         {Py_tp_methods, methods},
-                         {Py_tp_members, members},
-                         {Py_tp_getset, getters},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(R"(A function compiled for every signature it is called with: what `ct.jit` returns.
+
+Examples
+--------
+>>> f = ct.jit(lambda x: x + 1)
+>>> isinstance(f, type(ct.jit(abs))), float(f(1.0))
+(True, 2.0)
+)")},
+      {Py_tp_dealloc, slot(deallocate)},
+      {Py_tp_repr, guarded_slot<represent>()},
+      {Py_tp_traverse, slot(traverse)},
+      {Py_tp_clear, slot(clear)},
+      {Py_tp_call, slot(PyVectorcall_Call)},
+      {Py_tp_descr_get, guarded_slot<bind_method>()},
+      {Py_tp_methods, methods},
+      {Py_tp_members, members},
+      {Py_tp_getset, getters},
+      {0, nullptr}};
   PyType_Spec spec = {
       "cotangent.JitFunction", sizeof(JitFunction), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
@@ -409,12 +417,13 @@ void register_jit(py::module_& module) {
   module.def("delete_array", [](const py::object& array) {
     if (auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()))) *tensor = Tensor(tensor->aval(), nullptr);
   });
-  // An array of the same memory that neither of these happens to with the first; what is traced has none.
-  module.def("share_array", [](const py::object& array) {
-    const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));
-    if (tensor == nullptr) return array;
-    if (!*tensor) throw_donated(tensor->aval());
-    return array_object(Tensor(*tensor));
+  // An array of the same elements to which none of this happens with the first.
+  module.def("share_array", [](const py::object& array) { return array_object(array_datum(array.ptr())); });
+  // `x[i] = y`, by an array that has the elements after it. Nobody else's memory or program changes.
+  module.def("become", [](const py::object& array, const py::object& other) { become(array.ptr(), other.ptr()); });
+  // Whether the array was made by the function that is captured now, or outside of all captures where none is.
+  module.def("is_own", [](const py::object& array) {
+    return reinterpret_cast<ArrayObject*>(array.ptr())->made_in == innermost_capture_number();
   });
   module.def("is_deleted", [](const py::object& array) {
     const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));

@@ -1,9 +1,10 @@
 #include "python_bindings/tree.h"
 
-#include <cctype>
 #include <unordered_map>
 
 #include "python_bindings/array.h"
+#include "python_bindings/tree_documentation.h"
+#include "python_bindings/tree_text.h"
 #include "runtime/hash.h"
 #include "runtime/text.h"
 
@@ -220,48 +221,6 @@ class Unflattener {
   size_t leaf_ = 0;
 };
 
-void append_paths(const TreeDef& tree, size_t& node_index, const std::string& prefix, std::vector<std::string>& paths) {
-  const TreeNode& node = tree.nodes[node_index++];
-  if (node.kind == NodeKind::kLeaf) {
-    paths.push_back(prefix);
-    return;
-  }
-  for (uint32_t i = 0; i < node.arity; ++i) {
-    std::string step = concat("[", i, "]");
-    if (node.kind == NodeKind::kDict) {
-      step = "[" + py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + "]";
-    } else if (node.kind == NodeKind::kNamedTuple) {
-      step = "." + py::cast<std::string>(py::object(node.type.attr("_fields")[py::int_(i)]));
-    }
-    append_paths(tree, node_index, prefix + step, paths);
-  }
-}
-
-std::string tree_text(const TreeDef& tree, size_t& index) {
-  const TreeNode& node = tree.nodes[index++];
-  if (node.kind == NodeKind::kLeaf) return "*";
-  if (node.kind == NodeKind::kNone) return "None";
-  std::vector<std::string> children;
-  for (uint32_t i = 0; i < node.arity; ++i) {
-    std::string child = tree_text(tree, index);
-    if (node.kind == NodeKind::kDict) {
-      child = py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + ": " + child;
-    }
-    children.push_back(std::move(child));
-  }
-  const std::string inside = join(children, ", ");
-  switch (node.kind) {
-    case NodeKind::kTuple:
-      return node.arity == 1 ? "(" + inside + ",)" : "(" + inside + ")";
-    case NodeKind::kList:
-      return "[" + inside + "]";
-    case NodeKind::kDict:
-      return "{" + inside + "}";
-    default:
-      return py::cast<std::string>(py::str(node.type.attr("__name__"))) + "(" + inside + ")";
-  }
-}
-
 struct TreeDefHandle {
   TreeDefPtr tree;
 };
@@ -467,105 +426,80 @@ py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves) {
 
 namespace {
 
-// What a node of a structure expected, and what was there.
-std::string difference(const TreeNode& expected, const TreeNode& found, py::handle object) {
-  const auto text = [](py::handle value) { return py::cast<std::string>(py::repr(value)); };
-  const auto kind = [&]() -> std::string {
-    switch (expected.kind) {
-      case NodeKind::kNone:
-        return "None";
-      case NodeKind::kTuple:
-        return "tuple";
-      case NodeKind::kList:
-        return "list";
-      case NodeKind::kDict:
-        return "dict";
-      case NodeKind::kNamedTuple:
-        return "named tuple";
-      case NodeKind::kLeaf:
-      case NodeKind::kCustom:
-        break;
+// Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
+py::list flatten_up_to(const TreeDefHandle& self, const py::object& tree) {
+  std::vector<py::object> parts;
+  size_t index = 0;
+  const std::function<void(py::handle)> visit = [&](py::handle object) {
+    const TreeNode& node = self.tree->nodes[index++];
+    if (node.kind == NodeKind::kLeaf) {
+      parts.push_back(py::reinterpret_borrow<py::object>(object));
+      return;
     }
-    return text(expected.type);
+    TreeNode root;
+    Children children;
+    open_node(object, root, children);
+    bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
+    if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
+    if (!same) {
+      size_t at = 0;
+      throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at), ", got ",
+                                            py::cast<std::string>(py::repr(tree))))
+          .hint(difference(node, root, object));
+    }
+    for (const py::handle child : children.handles()) visit(child);
   };
-  std::string name = kind();
-  if (found.kind != expected.kind) return concat("Expected ", name, ", got ", text(object), ".");
-  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
-  if (expected.kind == NodeKind::kDict) {
-    return concat("Dict key mismatch; expected keys: ", text(expected.keys), "; dict: ", text(object), ".");
-  }
-  if (expected.kind == NodeKind::kTuple || expected.kind == NodeKind::kList) {
-    return concat(name, " arity mismatch: ", found.arity, " != ", expected.arity, "; ", kind(), ": ", text(object),
-                  ".");
-  }
-  return concat(expected.kind == NodeKind::kCustom ? "Custom node" : name, " type mismatch: expected ",
-                text(expected.type), ", got ", text(object), ".");
+  visit(tree);
+  return py::list(py::cast(parts));
 }
 
 }  // namespace
 
-std::vector<std::string> leaf_paths(const TreeDef& tree) {
-  std::vector<std::string> paths;
-  size_t index = 0;
-  if (!tree.nodes.empty()) append_paths(tree, index, "", paths);
-  return paths;
-}
-
 void register_tree(py::module_& module) {
-  py::class_<TreeDefHandle>(module, "PyTreeDef", "The structure of a pytree, without its leaves.")
-      .def_property_readonly("num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); })
-      .def_property_readonly("num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); })
-      .def("unflatten",
-           [](const TreeDefHandle& self, const py::iterable& leaves) {
-             std::vector<py::object> items;
-             for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
-             return unflatten(*self.tree, absl::MakeSpan(items));
-           })
-      .def("children",
-           [](const TreeDefHandle& self) {
-             py::list result;
-             size_t child = 1;
-             for (uint32_t i = 0; i < self.tree->nodes[0].arity; ++i) {
-               result.append(TreeDefHandle{subtree(*self.tree, child)});
-               child += self.tree->nodes[child].num_nodes;
-             }
-             return result;
-           })
-      .def("compose", [](const TreeDefHandle& self,
-                         const TreeDefHandle& inner) { return TreeDefHandle{compose(*self.tree, *inner.tree)}; })
-      .def("walk", [](const TreeDefHandle& self, const py::object& on_node, const py::object& on_leaf,
-                      const std::vector<py::object>& leaves) { return walk(*self.tree, on_node, on_leaf, leaves); })
+  py::class_<TreeDefHandle>(module, "PyTreeDef", documentation::kTreeDef)
+      .def_property_readonly(
+          "num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); }, "The number of leaves.")
+      .def_property_readonly(
+          "num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); },
+          "The number of containers and leaves.")
+      .def(
+          "unflatten",
+          [](const TreeDefHandle& self, const py::iterable& leaves) {
+            std::vector<py::object> items;
+            for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
+            return unflatten(*self.tree, absl::MakeSpan(items));
+          },
+          documentation::kUnflatten, py::arg("leaves"))
+      .def(
+          "children",
+          [](const TreeDefHandle& self) {
+            py::list result;
+            size_t child = 1;
+            for (uint32_t i = 0; i < self.tree->nodes[0].arity; ++i) {
+              result.append(TreeDefHandle{subtree(*self.tree, child)});
+              child += self.tree->nodes[child].num_nodes;
+            }
+            return result;
+          },
+          documentation::kChildren)
+      .def(
+          "compose",
+          [](const TreeDefHandle& self, const TreeDefHandle& inner) {
+            return TreeDefHandle{compose(*self.tree, *inner.tree)};
+          },
+          documentation::kCompose, py::arg("inner"))
+      .def(
+          "walk",
+          [](const TreeDefHandle& self, const py::object& on_node, const py::object& on_leaf,
+             const std::vector<py::object>& leaves) { return walk(*self.tree, on_node, on_leaf, leaves); },
+          documentation::kWalk, py::arg("on_node"), py::arg("on_leaf"), py::arg("leaves"))
       .def(py::pickle([](const TreeDefHandle& self) { return to_state(*self.tree); },
                       [](const py::tuple& state) { return TreeDefHandle{from_state(state)}; }))
-      .def("node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); })
-      .def("paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); })
-      // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
-      .def("flatten_up_to",
-           [](const TreeDefHandle& self, const py::object& tree) {
-             std::vector<py::object> parts;
-             size_t index = 0;
-             const std::function<void(py::handle)> visit = [&](py::handle object) {
-               const TreeNode& node = self.tree->nodes[index++];
-               if (node.kind == NodeKind::kLeaf) {
-                 parts.push_back(py::reinterpret_borrow<py::object>(object));
-                 return;
-               }
-               TreeNode root;
-               Children children;
-               open_node(object, root, children);
-               bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
-               if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
-               if (!same) {
-                 size_t at = 0;
-                 throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
-                                                       ", got ", py::cast<std::string>(py::repr(tree))))
-                     .hint(difference(node, root, object));
-               }
-               for (const py::handle child : children.handles()) visit(child);
-             };
-             visit(tree);
-             return py::list(py::cast(parts));
-           })
+      .def(
+          "node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); }, documentation::kNodeData)
+      .def(
+          "paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); }, documentation::kPaths)
+      .def("flatten_up_to", flatten_up_to, documentation::kFlattenUpTo, py::arg("tree"))
       .def("__eq__",
            [](const TreeDefHandle& self, const py::object& other) {
              return py::isinstance<TreeDefHandle>(other) && *self.tree == *py::cast<TreeDefHandle&>(other).tree;

@@ -6,6 +6,7 @@ an error of the same builtin class. What differs on purpose is in DIFFERENT, wit
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -537,6 +538,16 @@ def test_saved_residuals(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.count("float64[3]") == len(found)
     kept = ct.ad_checkpoint.saved_residuals(ct.checkpoint(f), X, X)
     assert all("argument" in where for _, where in kept)
+
+
+def test_saved_residuals_name_arguments_as_the_function_does() -> None:
+    f = lambda p, *xs, scale: (p["w"] * xs[1] * scale).sum()  # noqa: E731
+    found = ct.ad_checkpoint.saved_residuals(ct.checkpoint(f), {"w": X}, X, X, scale=X)
+    named = {where.removeprefix("from the argument ") for _, where in found}
+    assert named == {"p['w']", "xs[1]", "scale"}
+    partial = functools.partial(f, {"w": X})
+    found = ct.ad_checkpoint.saved_residuals(ct.checkpoint(partial), X, X, scale=X)
+    assert {where.removeprefix("from the argument ") for _, where in found} >= {"xs[1]", "scale"}
 
 
 @pytest.mark.parametrize("batch_size", [None, 0, 1, 2, 3, 7, 10])

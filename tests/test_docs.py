@@ -45,9 +45,12 @@ def without_code(text: str) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of a page's headings in links, as GitHub and the site make them."""
-    headings = re.findall(r"^#+ +(.*?) *$", without_code(page.read_text()), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """The names of a page's headings in links, as GitHub and the site make them, and those that it gives places."""
+    text = without_code(page.read_text())
+    headings = re.findall(r"^#+ +(.*?) *$", text, re.MULTILINE)
+    return set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)) | {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -225,9 +225,16 @@ def test_integers_that_are_rounded_are_arrays_of_their_own() -> None:
 
 def test_copies_share_memory_until_then() -> None:
     x = fresh()
-    for spelling in (cnp.array, cnp.copy, copy.copy, copy.deepcopy):
+    for spelling in (cnp.array, cnp.copy, copy.copy, copy.deepcopy, lambda x: x.astype(x.dtype)):
+        assert spelling(x) is not x
         assert address(spelling(x)) == address(x)
-    for kept in (cnp.asarray(x), cnp.array(x, copy=None), cnp.float32(x), x.astype(x.dtype), ct.device_put(x)):
+    for kept in (
+        cnp.asarray(x),
+        cnp.array(x, copy=None),
+        cnp.float32(x),
+        x.astype(x.dtype, copy=False),
+        ct.device_put(x),
+    ):
         assert kept is x
     key = ct.random.key(0)
     again = copy.deepcopy(key)

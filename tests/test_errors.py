@@ -66,7 +66,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "static unhashable": (lambda: ct.jit(lambda x, n: x, static_argnums=1)(X, [1]), ValueError, "hashable"),
     "static name": (lambda: ct.jit(lambda x: x, static_argnames="mode"), ValueError, "mode"),
     "dict keys": (lambda: ct.jit(lambda d: d)({1: X, "a": X}), TypeError, "sorted"),
-    "immutable": (lambda: cnp.array(X).__setitem__(0, 1.0), (TypeError, AttributeError), "(immutable|setitem)"),
+    "assignment": (
+        lambda: ct.jit(lambda x, outside=cnp.array(X): outside.__setitem__(0, x))(1.0),
+        TypeError,
+        r"x was made outside of the function that is captured here.*\n.*x = x\.at\[i\]\.set\(y\)",
+    ),
     "dtype": (lambda: cnp.zeros(3, dtype="float128"), errors.DTypeError, "supported"),
     "unknown option": (lambda: ct.config.update("speed", True), ValueError, "enable_x64"),
     "unknown primitive": (lambda: ct._core.bind("sinn", [1.0]), ValueError, "sin"),
@@ -151,3 +155,22 @@ def test_methods_that_are_none_are_no_methods() -> None:
 
     with pytest.raises(TypeError, match="not now"):
         cnp.sin(Refusing())
+
+
+def test_a_jitted_function_that_calls_itself_is_told_so() -> None:
+    @ct.jit
+    def factorial(n: Any) -> Any:
+        return ct.lax.cond(n > 1, lambda: n * factorial(n - 1), lambda: 1)
+
+    with pytest.raises(RecursionError) as caught:
+        factorial(5)
+    (note,) = caught.value.__notes__
+    assert "jit of factorial: it calls itself" in note
+    assert "ct.lax.while_loop" in note
+
+    def endless(n: Any) -> Any:
+        return n + endless(n)
+
+    with pytest.raises(RecursionError) as caught:
+        ct.jit(endless)(1.0)
+    assert not hasattr(caught.value, "__notes__"), "the recursion is Python's own"

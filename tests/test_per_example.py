@@ -605,7 +605,7 @@ def test_errors(name: str) -> None:
 def test_the_programs_in_docstrings_are_equal(name: str) -> None:
     if name == "epsilon":
         pytest.importorskip("dp_accounting")
-    [found] = doctest.DocTestFinder(recurse=False).find(getattr(pe, name), name, globs={})
+    [found] = doctest.DocTestFinder(recurse=False).find(getattr(pe, name), name, globs={"ct": ct, "np": np})
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
     assert result.failed == 0
-    assert result.attempted >= 3 or name == "NoiseScale"
+    assert result.attempted >= 2

@@ -94,7 +94,7 @@ def test_traced_arrays_are_not_compared() -> None:
 
 
 def test_the_example(capsys: Any) -> None:
-    [found] = doctest.DocTestFinder(recurse=False).find(testing.assert_allclose, "assert_allclose", globs={})
+    [found] = doctest.DocTestFinder(recurse=False).find(testing.assert_allclose, "assert_allclose", globs={"ct": ct})
     assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found).failed == 0
 
 

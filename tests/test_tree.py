@@ -297,6 +297,17 @@ def test_flatten_functions_that_return_something_else(flattened):
         tree.tree_flatten(Bad())
 
 
+@pytest.mark.parametrize("builtin", [dict, list, tuple, type(None)])
+def test_what_python_itself_has_is_registered_already(builtin: type) -> None:
+    for register in (
+        tree.register_static,
+        lambda cls: tree.register_pytree_node(cls, lambda x: ((), x), lambda x, _: x),
+    ):
+        with pytest.raises(ValueError, match="registered already"):
+            register(builtin)
+    assert tree.tree_leaves({"a": [1, (2, None)]}) == [1, 2]
+
+
 def test_registration_errors():
     with pytest.raises(ValueError, match="registered already"):
         tree.register_pytree_node(Pair, lambda p: ((), None), lambda _, c: None)

@@ -31,13 +31,15 @@ from cotangent._core import Array  # noqa: E402
 from cotangent._transforms import pickled_functions as _pickled_functions  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
+from cotangent._transforms import ragged_files as _ragged_files  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
 from cotangent._transforms.batching import vmap  # noqa: E402
 from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
 from cotangent._transforms.forward import jvp, linearize  # noqa: E402
 from cotangent._transforms.masking import mask  # noqa: E402
 from cotangent._transforms.programs import eval_shape, make_ir, make_jaxpr, typeof  # noqa: E402
-from cotangent._transforms.ragged import Ragged, ragged  # noqa: E402
+from cotangent._transforms.ragged import Ragged  # noqa: E402
+from cotangent._transforms.ragged_batches import ragged  # noqa: E402
 from cotangent._transforms.reverse import fwd_and_bwd, grad, linear_transpose, value_and_grad, vjp  # noqa: E402
 from cotangent._transforms.staging import jit  # noqa: E402
 from cotangent.config import debug_infs, debug_nans, default_device, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
@@ -97,6 +99,7 @@ _pickled_functions.attach()
 _ragged_methods.attach()
 _ragged_axes.attach()
 _ragged_exchange.attach()
+_ragged_files.attach()
 
 __version__ = "0.1.0"
 

@@ -34,14 +34,27 @@ __all__ = ["Contraction", "Explanation", "Group", "Node", "Profile", "Step", "St
 class Group:
     """Operations that became one piece of code.
 
-    Attributes:
-        name: the primitives, the type of the result and the user's line; those of several loops where loops were merged. Of a step of a GPU, all
-            that it computes, or what else it does.
-        bytes_read: of arrays in memory, each element once.
-        bytes_written: the same.
-        flops: floating-point operations; what transcendental functions are expanded to is counted.
-        seconds: of each run; empty in an explanation.
-        starts: when each run reached it.
+    Attributes
+    ----------
+    name : str
+        The primitives, the type of the result and the user's line; those of several loops where loops were merged. Of a
+        step of a GPU, all that it computes, or what else it does.
+    bytes_read : int
+        Of arrays in memory, each element once.
+    bytes_written : int
+        The same.
+    flops : float
+        Floating-point operations; what transcendental functions are expanded to is counted.
+    seconds : tuple of float, ...
+        Of each run; empty in an explanation.
+    starts : tuple of float, ...
+        When each run reached it.
+
+    Examples
+    --------
+    >>> report = ct.explain(lambda x: x + 1)(np.ones(3, np.float32))
+    >>> report.groups[0].bytes_read, report.groups[0].bytes_written
+    (12, 12)
     """
 
     name: str
@@ -61,12 +74,25 @@ class Group:
 class Node:
     """One equation of the captured graph, also of its loops and branches: what it would do if nothing were fused.
 
-    Attributes:
-        name: the primitive and the type of its result.
-        location: the user's line.
-        times: how often loops run it; those whose number of steps only the data knows count once, branches each once.
-        bytes: of operands and results, all times together.
-        flops: of products, their multiplications and additions; of anything else one for each element of the result; all times together.
+    Attributes
+    ----------
+    name : str
+        The primitive and the type of its result.
+    location : str
+        The user's line.
+    times : int
+        How often loops run it; those whose number of steps only the data knows count once, branches each once.
+    bytes : int
+        Of operands and results, all times together.
+    flops : float
+        Of products, their multiplications and additions; of anything else one for each element of the result; all times
+        together.
+
+    Examples
+    --------
+    >>> report = ct.profile(lambda x: x @ x, runs=1)(np.ones((4, 4), np.float32))
+    >>> report.nodes[0].flops, report.nodes[0].bytes
+    (128.0, 192)
     """
 
     name: str
@@ -78,7 +104,23 @@ class Node:
 
 @dataclass(frozen=True)
 class Stored:
-    """A variable that has memory of its own: its operation, its bytes, and why it is not computed where it is wanted."""
+    """A variable that has memory of its own, and why it is not computed where it is wanted.
+
+    Attributes
+    ----------
+    name : str
+        Its operation.
+    bytes : int
+        Its size.
+    reason : str
+        Why it is stored.
+
+    Examples
+    --------
+    >>> report = ct.explain(lambda x: x + 1)(np.ones(3, np.float32))
+    >>> report.stored[0].bytes, report.stored[0].reason
+    (12, 'it is a result')
+    """
 
     name: str
     bytes: int
@@ -87,14 +129,29 @@ class Stored:
 
 @dataclass(frozen=True)
 class Contraction:
-    """A sum of products that is evaluated in another order than it is written, so that what is larger than its factors is not stored.
+    """A sum of products that is evaluated in another order than it is written.
 
-    Attributes:
-        name: the operation that it ends in, and the line.
-        formula: the longest of its terms, in the notation of ``einsum``; ``1[tv]`` is 1 where integers along ``t`` are ``v``.
-        flops: floating-point operations.
-        blocks: how many pieces the longest term is made in.
-        bytes_avoided: of values that are not stored. Where several contractions share them, the first one has them.
+    So what is larger than its factors is not stored.
+
+    Attributes
+    ----------
+    name : str
+        The operation that it ends in, and the line.
+    formula : str
+        The longest of its terms, in the notation of ``einsum``; ``1[tv]`` is 1 where integers along ``t`` are ``v``.
+    flops : float
+        Floating-point operations.
+    blocks : int
+        How many pieces the longest term is made in.
+    bytes_avoided : int
+        Of values that are not stored. Where several contractions share them, the first one has them.
+
+    Examples
+    --------
+    >>> loss = lambda w, x: (x @ w).sum() ** 2
+    >>> report = ct.explain(ct.per_example.norms(loss))(np.ones((64, 64), np.float32), np.ones((8, 4, 64), np.float32))
+    >>> len(report.contractions)
+    1
     """
 
     name: str
@@ -123,14 +180,28 @@ def _shorter(name: str, width: int = 110) -> str:
 class Profile:
     """What `profile` measured. Printing it shows a table.
 
-    Attributes:
-        name: of the function.
-        result: what the function returned.
-        seconds: the least time of a run of the compiled program.
-        runs: the time of each run.
-        stages: of compiling: pairs of name and seconds.
-        groups: of operations that became one piece of code, in order.
-        nodes: the equations of the captured graph, with what each would read, write and compute by itself.
+    Attributes
+    ----------
+    name : str
+        Of the function.
+    result : object
+        What the function returned.
+    seconds : float
+        The least time of a run of the compiled program.
+    runs : tuple of float, ...
+        The time of each run.
+    stages : tuple of tuple[str, float], ...
+        Of compiling: pairs of name and seconds.
+    groups : tuple of Group, ...
+        Of operations that became one piece of code, in order.
+    nodes : tuple of Node, ...
+        The equations of the captured graph, with what each would read, write and compute by itself.
+
+    Examples
+    --------
+    >>> report = ct.profile(lambda x: x.sum(), runs=2)(np.ones(3, np.float32))
+    >>> float(report.result), len(report.runs)
+    (3.0, 2)
     """
 
     name: str
@@ -162,7 +233,19 @@ class Profile:
         return "\n".join(lines)
 
     def trace(self) -> dict[str, Any]:
-        """The compile stages and the last run's groups as trace events, which Perfetto (ui.perfetto.dev) shows."""
+        """Returns the compile stages and the last run's groups as trace events, which Perfetto (ui.perfetto.dev) shows.
+
+        Returns
+        -------
+        dict
+            To be written as JSON.
+
+        Examples
+        --------
+        >>> report = ct.profile(lambda x: x + 1, runs=1)(np.ones(3, np.float32))
+        >>> "traceEvents" in report.trace()
+        True
+        """
         events: list[dict[str, Any]] = []
         rows = ["compile", "run"]
         for thread, row in enumerate(rows):
@@ -196,25 +279,55 @@ class Profile:
         return {"traceEvents": events, "displayTimeUnit": "ns"}
 
     def save_trace(self, path: Any) -> None:
-        """Writes `trace` as JSON."""
+        """Writes `trace` as JSON.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> report = ct.profile(lambda x: x + 1, runs=1)(np.ones(3, np.float32))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report.save_trace(folder + "/trace.json")
+        """
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 (pathlib costs import time)
             json.dump(self.trace(), file)
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a GPU does for a program between two others: a launch of a kernel, a copy, a call of the host; or a loop or branch of such.
+    """What a GPU does for a program between two others.
 
-    Attributes:
-        depth: in how many loops and branches of steps it is.
-        name: what the kernel computes: names of groups; or what else is done.
-        blocks: of the kernel's grid; 0 for what is no kernel. With one block all of it is done by 256 threads that wait for each other:
-            small programs are, with their loops. Large independent loops and products are spread over the GPU.
-        threads: of a block.
-        shared_bytes: of memory that the threads of a block share.
-        bytes: of the arguments and results that the kernel is given.
-        registers: of a thread, as ``ptxas`` assembles the kernel; None where that is not known.
-        spilled_bytes: of what a thread stores in memory because it has no more registers.
+    A launch of a kernel, a copy, a call of the host; or a loop or branch of such.
+
+    Attributes
+    ----------
+    depth : int
+        In how many loops and branches of steps it is.
+    name : str
+        What the kernel computes: names of groups; or what else is done.
+    blocks : int
+        Of the kernel's grid; 0 for what is no kernel. With one block all of it is done by 256 threads that wait for
+        each other: small programs are, with their loops. Large independent loops and products are spread over the GPU.
+    threads : int
+        Of a block.
+    shared_bytes : int
+        Of memory that the threads of a block share.
+    bytes : int
+        Of the arguments and results that the kernel is given.
+    registers : int or None
+        Of a thread, as ``ptxas`` assembles the kernel; None where that is not known.
+    spilled_bytes : int
+        Of what a thread stores in memory because it has no more registers.
+
+    Examples
+    --------
+    >>> report = ct.explain(ct.jit(lambda x: x + 1, backend="cuda-emulated"))(np.ones(3, np.float32))
+    >>> report.steps[0].depth, report.steps[0].blocks
+    (0, 1)
     """
 
     depth: int
@@ -240,12 +353,24 @@ class Step:
 class Explanation:
     """What the compiler makes of a function. Printing it shows all of it.
 
-    Attributes:
-        groups: of operations that become one piece of code, with what each reads, writes and computes.
-        stored: the variables with memory of their own, with the reason why each is not fused into those that use it.
-        scratch_bytes: memory for temporaries, which share it where they are not wanted at once.
-        contractions: sums of products in another order than they are written.
-        loops: the program as loops, text.
+    Attributes
+    ----------
+    groups : tuple of Group, ...
+        Of operations that become one piece of code, with what each reads, writes and computes.
+    stored : tuple of Stored, ...
+        The variables with memory of their own, with the reason why each is not fused into those that use it.
+    scratch_bytes : int
+        Memory for temporaries, which share it where they are not wanted at once.
+    contractions : tuple of Contraction, ...
+        Sums of products in another order than they are written.
+    loops : str
+        The program as loops, text.
+
+    Examples
+    --------
+    >>> report = ct.explain(lambda x: ct.numpy.exp(x) + 1)(np.ones(3, np.float32))
+    >>> len(report.groups), report.scratch_bytes
+    (1, 0)
     """
 
     name: str
@@ -344,18 +469,25 @@ def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured
 
 
 def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:
-    """A function of the same arguments that compiles ``fun`` for them, runs it, and tells where the time went.
+    """Makes a function that compiles a function, runs it, and tells where the time went.
 
-    Args:
-        fun: a function of pytrees of arrays, jitted or not.
-        runs: how often the program runs; least times are shown.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays, jitted or not.
+    runs : int, default 10
+        How often the program runs; least times are shown.
 
-    Returns:
-        A function that returns a `Profile`: the time of every stage of compiling; time, bytes and floating-point operations of every
-        group of fused operations; bytes and floating-point operations of every operation of the function; a trace for Perfetto. What
-        runs is the compiled program, with its memory and time. On a GPU the groups are its steps, timed by its own clock.
+    Returns
+    -------
+    callable
+        A function that returns a `Profile`: the time of every stage of compiling; time, bytes and floating-point
+        operations of every group of fused operations; bytes and floating-point operations of every operation of the
+        function; a trace for Perfetto. What runs is the compiled program, with its memory and time. On a GPU the groups
+        are its steps, timed by its own clock.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> import cotangent.numpy as cnp
     >>> report = ct.profile(lambda x: cnp.sum(cnp.exp(x) * x), runs=2)(cnp.ones(1000))
     >>> round(float(report.result))
@@ -386,9 +518,26 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
 
 
 def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
-    """A function of the same arguments (arrays or `ShapeDtypeStruct`) that says what the compiler makes of ``fun``, without running it.
+    """Makes a function that says what the compiler makes of a function, without running it.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays, jitted or not.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments (arrays or `ShapeDtypeStruct`) that returns an `Explanation`: the groups of
+        fused operations, the variables that have memory, the contractions, and the loops. Printing it shows all of it.
+
+    Raises
+    ------
+    TypeError
+        ``fun`` cannot be called.
+
+    Examples
+    --------
     >>> import cotangent.numpy as cnp
     >>> report = ct.explain(lambda x: cnp.exp(x) @ x)(cnp.ones((4, 4)))
     >>> [(one.name.split()[0], one.reason) for one in report.stored]

@@ -7,6 +7,7 @@ through it, rather than kept from the forward pass. A policy says which of them 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -22,16 +23,29 @@ from cotangent._base.capture import (
     flatten_arguments,
     function_name,
     is_inexact_dtype,
-    structure_names,
     wraps,
 )
+from cotangent._core import PyTreeDef
 
 Function = Callable[..., Any]
 T = TypeVar("T")
 
 
 class Policy:
-    """Which intermediate results of a checkpointed function are kept: clauses, of which one must hold."""
+    """Which intermediate results of a checkpointed function are kept: clauses, of which one must hold.
+
+    `checkpoint_policies` has those that there are, and makes others.
+
+    Parameters
+    ----------
+    clauses : tuple of str, default ()
+        What is kept, as `checkpoint_policies` writes it.
+
+    Examples
+    --------
+    >>> ct.checkpoint_policies.dots_saveable
+    Policy(clauses=('dots',))
+    """
 
     __slots__ = ("clauses",)
 
@@ -49,7 +63,15 @@ class Policy:
 
 
 class PrimitiveName(str):
-    """The name of a primitive, which is also its attribute ``name``: what a policy that is a function is asked about."""
+    """The name of a primitive, which is also its attribute ``name``: what a policy that is a function is asked about.
+
+    Examples
+    --------
+    >>> keep_sines = lambda primitive: primitive.name == "sin"
+    >>> f = ct.checkpoint(lambda x: ct.numpy.sin(x) ** 2, policy=keep_sines)
+    >>> round(float(ct.grad(f)(1.0)), 4)
+    0.9093
+    """
 
     __slots__ = ()
 
@@ -79,7 +101,20 @@ def _named(kind: str, names: tuple[Any, ...]) -> Policy:
 
 
 class checkpoint_policies:  # noqa: N801
-    """The policies of `checkpoint`: which intermediate results are kept rather than computed again."""
+    """The policies of `checkpoint`: which intermediate results are kept rather than computed again.
+
+    ``everything_saveable``, ``nothing_saveable``, ``dots_saveable`` (products of matrices; also ``checkpoint_dots``)
+    and ``dots_with_no_batch_dims_saveable`` (those without batch dimensions; also
+    ``checkpoint_dots_with_no_batch_dims``) are policies; the methods make further ones, of names that `checkpoint_name`
+    gives.
+
+    Examples
+    --------
+    >>> f = lambda x: ct.numpy.sin(ct.numpy.exp(x))
+    >>> policy = ct.checkpoint_policies.everything_saveable
+    >>> len(ct.ad_checkpoint.saved_residuals(ct.checkpoint(f, policy=policy), 0.0))
+    2
+    """
 
     everything_saveable = Policy(("everything",))
     nothing_saveable = Policy()
@@ -90,17 +125,89 @@ class checkpoint_policies:  # noqa: N801
 
     @staticmethod
     def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
-        """Keeps what `checkpoint_name` gave one of these names."""
+        """Keeps what `checkpoint_name` gave one of these names.
+
+        Parameters
+        ----------
+        *names_which_can_be_saved : str
+            The names.
+
+        Returns
+        -------
+        Policy
+            For `checkpoint`.
+
+        Raises
+        ------
+        ValueError
+            A name is empty, or has ``,`` or ``|`` in it.
+
+        Examples
+        --------
+        >>> name = ct.ad_checkpoint.checkpoint_name
+        >>> f = lambda x: ct.numpy.sin(name(ct.numpy.exp(x), "hidden"))
+        >>> policy = ct.checkpoint_policies.save_only_these_names("hidden")
+        >>> [where for _, where in ct.ad_checkpoint.saved_residuals(ct.checkpoint(f, policy=policy), 0.0)]
+        ['from the argument x', 'output of checkpoint at ...']
+        """
         return _named("names", names_which_can_be_saved)
 
     @staticmethod
     def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-        """Keeps what `checkpoint_name` gave a name, except for these."""
+        """Keeps what `checkpoint_name` gave a name, except for these.
+
+        Parameters
+        ----------
+        *names_not_to_save : str
+            The names.
+
+        Returns
+        -------
+        Policy
+            For `checkpoint`.
+
+        Raises
+        ------
+        ValueError
+            A name is empty, or has ``,`` or ``|`` in it.
+
+        Examples
+        --------
+        >>> name = ct.ad_checkpoint.checkpoint_name
+        >>> f = lambda x: ct.numpy.sin(name(ct.numpy.exp(x), "hidden"))
+        >>> policy = ct.checkpoint_policies.save_any_names_but_these("other")
+        >>> round(float(ct.grad(ct.checkpoint(f, policy=policy))(0.0)), 4)
+        0.5403
+        """
         return _named("other_names", names_not_to_save)
 
     @staticmethod
     def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-        """Keeps everything but what has one of these names."""
+        """Keeps everything but what `checkpoint_name` gave one of these names.
+
+        Parameters
+        ----------
+        *names_not_to_save : str
+            The names.
+
+        Returns
+        -------
+        Policy
+            For `checkpoint`.
+
+        Raises
+        ------
+        ValueError
+            A name is empty, or has ``,`` or ``|`` in it.
+
+        Examples
+        --------
+        >>> name = ct.ad_checkpoint.checkpoint_name
+        >>> f = lambda x: ct.numpy.sin(name(ct.numpy.exp(x), "hidden"))
+        >>> policy = ct.checkpoint_policies.save_anything_except_these_names("hidden")
+        >>> round(float(ct.grad(ct.checkpoint(f, policy=policy))(0.0)), 4)
+        0.5403
+        """
         return _named("all_but_names", names_not_to_save)
 
     # Arrays have one memory to be in: what JAX would offload to the host is kept where it is.
@@ -112,26 +219,112 @@ class checkpoint_policies:  # noqa: N801
         offload_src: str = "device",
         offload_dst: str = "pinned_host",
     ) -> Policy:
-        """Keeps what `checkpoint_name` gave one of these names."""
+        """Keeps what `checkpoint_name` gave one of these names.
+
+        Arrays have one memory to be in: what would be moved to the host is kept where it is.
+
+        Parameters
+        ----------
+        names_which_can_be_saved, names_which_can_be_offloaded : sequence of str
+            The names.
+        offload_src, offload_dst : str
+            Of no effect.
+
+        Returns
+        -------
+        Policy
+            For `checkpoint`.
+
+        Raises
+        ------
+        ValueError
+            A name is empty, or has ``,`` or ``|`` in it.
+
+        Examples
+        --------
+        >>> name = ct.ad_checkpoint.checkpoint_name
+        >>> f = lambda x: ct.numpy.sin(name(ct.numpy.exp(x), "hidden"))
+        >>> policy = ct.checkpoint_policies.save_and_offload_only_these_names(
+        ...     names_which_can_be_saved=[], names_which_can_be_offloaded=["hidden"]
+        ... )
+        >>> round(float(ct.grad(ct.checkpoint(f, policy=policy))(0.0)), 4)
+        0.5403
+        """
         del offload_src, offload_dst
         return _named("names", (*names_which_can_be_saved, *names_which_can_be_offloaded))
 
     @staticmethod
     def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
-        """Keeps products of matrices without batch dimensions."""
+        """Keeps products of matrices without batch dimensions.
+
+        Arrays have one memory to be in: what would be moved to the host is kept where it is.
+
+        Parameters
+        ----------
+        offload_src, offload_dst : str
+            Of no effect.
+
+        Returns
+        -------
+        Policy
+            For `checkpoint`.
+
+        Examples
+        --------
+        >>> policy = ct.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+        >>> policy is ct.checkpoint_policies.dots_with_no_batch_dims_saveable
+        True
+        """
         del offload_src, offload_dst
         return checkpoint_policies.dots_with_no_batch_dims_saveable
 
     @staticmethod
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-        """Keeps what either policy keeps."""
+        """Keeps what either policy keeps.
+
+        Parameters
+        ----------
+        policy_1, policy_2 : Policy
+            Of `checkpoint_policies`.
+
+        Returns
+        -------
+        Policy
+            For `checkpoint`.
+
+        Examples
+        --------
+        >>> policies = ct.checkpoint_policies
+        >>> both = policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("hidden"))
+        >>> f = ct.checkpoint(lambda x: ct.numpy.sin(x @ x), policy=both)
+        >>> len(ct.ad_checkpoint.saved_residuals(f, np.ones((2, 2), np.float32)))
+        2
+        """
         return Policy(policy_1.clauses + policy_2.clauses)
 
 
 def checkpoint_name(x: T, name: str) -> T:
-    """``x`` itself, under a name by which checkpoint policies know it.
+    """Returns a value under a name by which checkpoint policies know it.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    x : pytree of arrays
+        The value.
+    name : str
+        Not empty, without ``,`` and ``|``.
+
+    Returns
+    -------
+    pytree of arrays
+        ``x``, of the same structure.
+
+    Raises
+    ------
+    ValueError
+        ``name`` is not one.
+
+    Examples
+    --------
     >>> policy = ct.checkpoint_policies.save_only_these_names("hidden")
     >>> f = ct.checkpoint(lambda x: ct.numpy.sin(ct.ad_checkpoint.checkpoint_name(ct.numpy.exp(x), "hidden")), policy=policy)
     >>> round(float(ct.grad(f)(0.0)), 4)
@@ -150,24 +343,55 @@ def checkpoint(
     static_argnums: int | Sequence[int] = (),
     policy: Policy | Callable[..., Any] | None = None,
 ) -> Any:
-    """``fun``, whose intermediate results reverse mode computes again instead of keeping them.
+    """Makes reverse mode compute the intermediate results of a function again, instead of keeping them.
 
-    Args:
-        fun: any function of pytrees of arrays; without it a decorator is returned.
-        concrete: accepted for compatibility; values may be looked at whenever the enclosing transform allows it.
-        prevent_cse: whether the compiler must not find that the second computation equals the first. Switch it off inside a `scan`,
-            where the two are in different loops anyway. A tree of bools, one for each argument, is True if one of them is.
-        static_argnums: positions of arguments that are plain Python values.
-        policy: which intermediate results are kept after all, one of `checkpoint_policies`; None keeps nothing but the arguments. A
-            function is asked once for each primitive, ``policy(primitive)``, whether to keep its results: it must not need more of
-            JAX's arguments (types and parameters) than the primitive, a str that has a ``name``.
+    Values and derivatives are the same; the backward pass costs a forward pass more, and the memory is that of the
+    arguments. A loop inside ``fun`` is computed again as a whole; to keep part of what its steps compute, checkpoint
+    its body. `remat` is another name of it.
 
-    A loop inside ``fun`` is computed again as a whole; to keep part of what its steps compute, checkpoint its body.
+    Parameters
+    ----------
+    fun : callable, optional
+        Any function of pytrees of arrays; without it a decorator is returned.
+    concrete : bool, default False
+        Accepted for compatibility; values may be looked at whenever the enclosing transform allows it.
+    prevent_cse : bool or pytree of bool, default True
+        Whether the compiler must not find that the second computation equals the first. Switch it off inside a `scan`,
+        where the two are in different loops anyway. A tree of bools, one for each argument, is True if one of them is.
+    static_argnums : int or sequence of int, default ()
+        Positions of arguments that are plain Python values.
+    policy : Policy or callable, optional
+        Which intermediate results are kept after all, one of `checkpoint_policies`; None keeps nothing but the
+        arguments. A function is asked once for each primitive, ``policy(primitive)``, whether to keep its results: it
+        must not need more of JAX's arguments (types and parameters) than the primitive, a str that has a ``name``.
 
-    >>> import cotangent as ct
-    >>> f = ct.checkpoint(lambda x: ct.numpy.sin(ct.numpy.sin(x)))
-    >>> float(ct.grad(f)(0.0))
-    1.0
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` that returns what it does. Without ``fun``, a decorator.
+
+    Raises
+    ------
+    ValueError
+        By a call: ``static_argnums`` names an argument that there is not.
+    TypeError
+        ``policy`` is neither one of `checkpoint_policies` nor a function.
+
+    References
+    ----------
+    A. Griewank, A. Walther, "Algorithm 799: revolve: an implementation of checkpointing for the reverse or adjoint mode
+    of computational differentiation", ACM Transactions on Mathematical Software 26 (1), 2000.
+
+    T. Chen, B. Xu, C. Zhang, C. Guestrin, "Training deep nets with sublinear memory cost", arXiv:1604.06174, 2016.
+
+    Examples
+    --------
+    >>> f = lambda x: ct.numpy.sin(ct.numpy.exp(x))
+    >>> round(float(ct.grad(ct.checkpoint(f))(0.0)), 4)
+    0.5403
+    >>> kept = ct.ad_checkpoint.saved_residuals
+    >>> len(kept(f, 0.0)), len(kept(ct.checkpoint(f), 0.0))
+    (2, 1)
     """
     del concrete
     if fun is None:
@@ -212,10 +436,25 @@ remat = checkpoint
 
 
 def saved_residuals(f: Function, *args: Any, **kwargs: Any) -> list[tuple[ShapeDtypeStruct, str]]:
-    """What reverse mode through ``f`` keeps from the forward pass: types, and where each value comes from.
+    """Lists what reverse mode through a function keeps from the forward pass.
 
-    >>> import cotangent as ct
-    >>> [where for _, where in ct.ad_checkpoint.saved_residuals(ct.numpy.sin, 1.0)]  # doctest: +ELLIPSIS
+    Parameters
+    ----------
+    f : callable
+        A function of pytrees of arrays.
+    *args : pytrees of arrays
+        The positional arguments.
+    **kwargs : pytrees of arrays
+        The keyword arguments.
+
+    Returns
+    -------
+    list of tuple
+        For each value its type, a `ShapeDtypeStruct`, and where it comes from, a str.
+
+    Examples
+    --------
+    >>> [where for _, where in ct.ad_checkpoint.saved_residuals(ct.numpy.sin, 1.0)]
     ['output of cos at ...']
     """
     check_callable(f, "saved_residuals")
@@ -234,15 +473,47 @@ def saved_residuals(f: Function, *args: Any, **kwargs: Any) -> list[tuple[ShapeD
             if equation.get("location"):
                 where += f" at {equation['location']}"
         elif var < len(leaves):
-            where = f"from the argument {structure_names(structure)[var]}"
+            where = f"from the argument {_argument_texts(f, len(args), structure)[var]}"
         else:
             where = f"from a value that {name} closes over"
         residuals.append((ShapeDtypeStruct(shape, dtype, weak_type=weak), where))
     return residuals
 
 
+def _argument_texts(f: Function, count: int, structure: PyTreeDef) -> list[str]:
+    """What the leaves of ``count`` positional and of keyword arguments are called: ``x``, ``params['w']``."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (ValueError, TypeError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    more = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), "args")
+    called = [*names, *(f"{more}[{i}]" for i in range(count - len(names)))]
+    texts = []
+    for path in structure.paths():  # [0][2]['w'], or [1]['params']['w']
+        first, rest = path[4:].split("]", 1)
+        texts.append(called[int(first)] + rest if path.startswith("[0]") else first.strip("'") + rest)
+    return texts
+
+
 def print_saved_residuals(f: Function, *args: Any, **kwargs: Any) -> None:
-    """Writes `saved_residuals` to standard output, a line for each."""
+    """Writes what `saved_residuals` lists to standard output, a line for each value.
+
+    Parameters
+    ----------
+    f : callable
+        A function of pytrees of arrays.
+    *args : pytrees of arrays
+        The positional arguments.
+    **kwargs : pytrees of arrays
+        The keyword arguments.
+
+    Examples
+    --------
+    >>> ct.ad_checkpoint.print_saved_residuals(lambda w, x: (w * x).sum(), np.float32([1, 2]), np.float32([3, 4]))
+    float32[2] from the argument x
+    float32[2] from the argument w
+    """
     for spec, where in saved_residuals(f, *args, **kwargs):
         shape = ",".join(str(size) for size in spec.shape)
         sys.stdout.write(f"{spec.dtype}[{shape}] {where}\n")

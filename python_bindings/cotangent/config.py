@@ -47,29 +47,41 @@ def _settle(name: str, value: Any) -> None:
 
 
 def update(name: str, value: Any) -> None:
-    """Sets an option of the process. Each also has its name in JAX, with ``jax_`` in front.
+    """Sets an option of the process.
 
-    A ``with`` block of the option's name sets it for the thread that runs the block, and there goes before what is set here.
+    Each option also has its name in JAX, with ``jax_`` in front. A ``with`` block of the option's name sets it for the
+    thread that runs the block, and there goes before what is set here.
 
-    Args:
-        name: ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits wide already
-            stay so under either setting.
-            ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``, ``"debug_infs"``: see `ct.debug_nans`, `ct.debug_infs`.
-            ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this process, and
-            more than these are never used. The environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it.
-            ``"default_device"``: see `ct.default_device`; None for the processor.
-            ``"products"``: in which order compiled programs evaluate sums of products that are larger than their factors, such as norms of
-            per-example gradients. ``"direct"``, which is set: in any, but sums are computed before they are squared. ``"gram"``: these too
-            as is fastest; a squared norm may be an inner product of Gram matrices, which loses digits where a norm is tiny next to the
-            products that it is a sum of. ``"off"``: as the program is written.
-        value: the new value.
+    Parameters
+    ----------
+    name : str
+        One of these:
 
-    Raises:
-        ValueError: for an unknown name, a number of threads below 0, or another value of an option of JAX that is settled here
-            (``"jax_platform_name"`` is ``"cpu"``, ``"jax_numpy_rank_promotion"`` is ``"allow"``, …).
-        TypeError: for a number of threads that is no integer.
+        - ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits
+          wide already stay so under either setting.
+        - ``"disable_jit"``: see `ct.disable_jit`.
+        - ``"debug_nans"``, ``"debug_infs"``: see `ct.debug_nans`, `ct.debug_infs`.
+        - ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this
+          process, and more than these are never used. The environment variable ``CT_THREADS`` sets it at the start.
+          Results do not depend on it.
+        - ``"default_device"``: see `ct.default_device`; None for the processor.
+        - ``"products"``: in which order compiled programs evaluate sums of products that are larger than their factors,
+          such as norms of per-example gradients. ``"direct"``, which is set: in any, but sums are computed before they are
+          squared. ``"gram"``: these too as is fastest; a squared norm may be an inner product of Gram matrices, which loses
+          digits where a norm is tiny next to the products that it is a sum of. ``"off"``: as the program is written.
+    value : object
+        The new value.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ValueError
+        For an unknown name, a number of threads below 0, or another value of an option of JAX that is settled here
+        (``"jax_platform_name"`` is ``"cpu"``, ``"jax_numpy_rank_promotion"`` is ``"allow"``, …).
+    TypeError
+        For a number of threads that is no integer.
+
+    Examples
+    --------
     >>> ct.config.update("threads", 1)
     >>> ct.config.read("threads")
     1
@@ -98,7 +110,31 @@ def update(name: str, value: Any) -> None:
 
 
 def read(name: str) -> Any:
-    """The value of an option."""
+    """Returns the value of an option.
+
+    Parameters
+    ----------
+    name : str
+        One of those that `update` takes.
+
+    Returns
+    -------
+    bool, int, str or Device
+        What holds in this thread.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name.
+
+    Examples
+    --------
+    >>> ct.config.read("enable_x64")
+    False
+    >>> with ct.enable_x64():
+    ...     ct.config.read("jax_enable_x64")
+    True
+    """
     plain = _name(name)
     if plain in _SETTLED:
         return _SETTLED[plain][0]
@@ -126,16 +162,50 @@ def _option(name: str, value: bool) -> Iterator[None]:
 
 
 def enable_x64(value: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Sets 64-bit defaults inside a ``with`` block."""
+    """Opens a scope in which the default dtypes are 64 bits wide.
+
+    Those of new arrays and of Python numbers: ``ct.numpy.array(1.5)`` is float64. Arrays that have 64 bits keep them
+    under either setting. It holds for the thread that runs the block; `cotangent.config.update` sets it for the
+    process.
+
+    Parameters
+    ----------
+    value : bool, default True
+        Whether they are; False asks for 32 bits.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Examples
+    --------
+    >>> with ct.enable_x64():
+    ...     ct.numpy.arange(3).dtype, ct.numpy.array(1.5).dtype
+    (dtype('int64'), dtype('float64'))
+    """
     return _option("enable_x64", value)
 
 
 def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Inside a ``with`` block jitted functions are plain Python functions, and loops and branches of `ct.lax` Python's own.
+    """Opens a scope in which nothing is compiled.
 
-    Every operation is evaluated when it is called, so prints, debuggers and error tracebacks see values and the user's own lines.
+    Jitted functions are plain Python functions there, and loops and branches of `cotangent.lax` Python's own. Every
+    operation is evaluated when it is called, so prints, debuggers and error tracebacks see values and the user's own
+    lines.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    disable : bool, default True
+        Whether they are.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Examples
+    --------
     >>> with ct.disable_jit():
     ...     value = ct.jit(lambda x: x + 1 if float(x) > 0 else x)(1.0)
     >>> float(value)
@@ -145,13 +215,29 @@ def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]
 
 
 def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Inside a ``with`` block an operation that makes a NaN raises FloatingPointError, with its name and the user's line.
+    """Opens a scope in which an operation that makes a NaN is an error, with its name and the user's line.
 
-    Operations are checked one by one, compiled programs by their results: when one holds a NaN the program is run again, operation by
-    operation, to find the first that made a NaN which reached the result. Side effects with results (`io_callback`) happen again then.
-    NaN in the padding of ragged arrays does not count.
+    Operations are checked one by one, compiled programs by their results: when one holds a NaN the program is run
+    again, operation by operation, to find the first that made a NaN which reached the result. Side effects with results
+    (`io_callback`) happen again then. NaN in the padding of ragged arrays does not count.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    value : bool, default True
+        Whether it does.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Raises
+    ------
+    FloatingPointError
+        By what is done in the scope.
+
+    Examples
+    --------
     >>> with ct.debug_nans():
     ...     ct.jit(lambda x: ct.numpy.log(x) * 2)(-1.0)
     Traceback (most recent call last):
@@ -162,9 +248,25 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def debug_infs(value: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Inside a ``with`` block an operation that makes an infinity raises FloatingPointError; as `debug_nans`.
+    """Opens a scope in which an operation that makes an infinity is an error, as one of NaN under `debug_nans`.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    value : bool, default True
+        Whether it does.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Raises
+    ------
+    FloatingPointError
+        By what is done in the scope.
+
+    Examples
+    --------
     >>> with ct.debug_infs():
     ...     ct.jit(lambda x: 1 / x)(0.0)
     Traceback (most recent call last):
@@ -176,19 +278,33 @@ def debug_infs(value: bool = True) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def default_device(new_val: Any) -> Iterator[None]:
-    """A ``with`` block in which arrays are made on a device, and programs run there that name no other.
+    """Opens a scope in which arrays are made on a device, and programs run there that name no other.
 
-    What goes before it: a device that a function is given (``jit(f, device=d)``, ``zeros(3, device=d)``), and a GPU on which an array
-    among the operands is. Arrays of the host among them are brought. ``ct.config.update("default_device", d)`` and the environment
-    variable ``CT_DEVICE`` are the same for the process.
+    What goes before it: a device that a function is given (``jit(f, device=d)``, ``zeros(3, device=d)``), and a GPU on
+    which an array among the operands is. Arrays of the host among them are brought.
+    ``ct.config.update("default_device", d)`` and the environment variable ``CT_DEVICE`` are the same for the process.
 
-    Args:
-        new_val: a device, its name, or a sharding of one device. None: that of the process.
+    Parameters
+    ----------
+    new_val : Device, str, Sharding or None
+        A device, its name, or a sharding of one device. None: that of the process.
 
-    Raises:
-        ValueError: for what is no device. `cotangent.errors.DeviceError`, by what is done in the block: it cannot be used.
+    Returns
+    -------
+    context manager
+        It gives None.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    DeviceError`, by what is done in the block
+        It cannot be used.
+    ValueError
+        For what is no device.
+    DeviceError
+        By what is done in the scope: the device cannot be used.
+
+    Examples
+    --------
     >>> with ct.default_device("cuda-emulated"):
     ...     x = ct.numpy.ones(3) * 2
     >>> str(x.device), x.tolist()
@@ -207,10 +323,28 @@ def default_device(new_val: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def default_matmul_precision(new_val: str | None) -> Iterator[None]:
-    """A ``with`` block that asks for at least this precision in products, which they always have: that of their operands.
+    """Opens a scope that asks for at least this precision in products, which they always have: that of their operands.
 
-    Raises:
-        ValueError: for a precision that JAX does not know either.
+    Parameters
+    ----------
+    new_val : str or None
+        One of JAX's names, ``"highest"`` say.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Raises
+    ------
+    ValueError
+        For a precision that JAX does not know either.
+
+    Examples
+    --------
+    >>> with ct.default_matmul_precision("bfloat16"):
+    ...     float(ct.numpy.dot(np.float32([1.0009765625]), np.float32([1])))
+    1.0009765625
     """
     _settle("default_matmul_precision", new_val)
     yield

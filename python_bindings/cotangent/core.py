@@ -19,9 +19,10 @@ class _TracerType(type):
 
 
 class Tracer(metaclass=_TracerType):
-    """``isinstance(x, ct.core.Tracer)``: whether ``x`` is an array whose value belongs to a program that is being captured.
+    """What ``isinstance`` is asked with: whether a value belongs to a program that is being captured.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> seen = []
     >>> _ = ct.jit(lambda x: seen.append(isinstance(x, ct.core.Tracer)) or x)(1.0)
     >>> seen, isinstance(ct.numpy.ones(2), ct.core.Tracer)
@@ -30,11 +31,24 @@ class Tracer(metaclass=_TracerType):
 
 
 def get_aval(x: Any) -> ShapeDtypeStruct:
-    """The shape and dtype of an array or number.
+    """Returns the shape and dtype of an array or number.
 
-    >>> import cotangent as ct
-    >>> ct.core.get_aval(1.0)
-    ShapeDtypeStruct(shape=(), dtype=float32)
+    `cotangent.typeof` also says whether the dtype yields to others.
+
+    Parameters
+    ----------
+    x : array or number
+        Anything that functions of arrays take, traced values included.
+
+    Returns
+    -------
+    ShapeDtypeStruct
+        Of the same shape and dtype.
+
+    Examples
+    --------
+    >>> ct.core.get_aval(np.zeros((2, 3), np.int8))
+    ShapeDtypeStruct(shape=(2, 3), dtype=int8)
     """
     array = _core.array(x)
     return ShapeDtypeStruct(array.shape, array.dtype)

@@ -22,15 +22,19 @@ _LARGEST_CONSTANT = 256
 
 
 class custom_vmap(CustomFunction):  # noqa: N801
-    """A function with a rule for `vmap`.
+    """Gives a function a rule of its own for `vmap`.
 
-    ``rule(axis_size, in_batched, *args) -> (output, out_batched)``: ``in_batched`` has the structure of ``args`` with a bool for each
-    array, batched ones have the batch dimension in front, and so must the outputs that ``out_batched`` says are. ``args`` holds the
-    defaults of arguments that a call leaves out; flags, integers and other objects among these arrive as they are. The rule is called
-    when a program with the function in it is batched. Forward-mode derivatives keep it; reverse mode and `mask` go into the function,
-    so that ``vmap(grad(f))`` and ``vmap(mask(f))`` do not use it, and ``grad(vmap(f))`` and ``mask(vmap(f))`` do.
+    The rule is called when a program with the function in it is batched. Forward-mode derivatives keep it; reverse mode
+    and `mask` go into the function, so that ``vmap(grad(f))`` and ``vmap(mask(f))`` do not use it, and
+    ``grad(vmap(f))`` and ``mask(vmap(f))`` do.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+
+    Examples
+    --------
     >>> @ct.custom_batching.custom_vmap
     ... def f(x):
     ...     return x + 1
@@ -48,7 +52,29 @@ class custom_vmap(CustomFunction):  # noqa: N801
         self.vmap_rule: Function | None = None
 
     def def_vmap(self, vmap_rule: Function) -> Function:
-        """Sets the rule."""
+        """Sets the rule, ``rule(axis_size, in_batched, *args) -> (output, out_batched)``.
+
+        ``in_batched`` has the structure of ``args`` with a bool for each array; batched ones have the batch dimension
+        in front, and so must the outputs that ``out_batched`` says are. ``args`` holds the defaults of arguments that a
+        call leaves out; flags, integers and other objects among these arrive as they are.
+
+        Parameters
+        ----------
+        vmap_rule : callable
+            The rule.
+
+        Returns
+        -------
+        callable
+            ``vmap_rule`` itself, so that this is a decorator.
+
+        Examples
+        --------
+        >>> f = ct.custom_batching.custom_vmap(lambda x: x.sum())
+        >>> _ = f.def_vmap(lambda axis_size, in_batched, x: (x.sum(axis=1) + 100, in_batched[0]))
+        >>> ct.vmap(f)(np.float32([[1, 2], [3, 4]])).tolist()
+        [103.0, 107.0]
+        """
         check_callable(vmap_rule, "def_vmap")
         self.vmap_rule = vmap_rule
         return vmap_rule
@@ -156,9 +182,20 @@ def _constant(x: Array, rule: _Rule) -> Callable[[], Array]:
 
 
 def sequential_vmap(f: Function) -> custom_vmap:
-    """``f``, which `vmap` maps one example after the other, as a loop.
+    """Makes `vmap` map a function one example after the other, as a loop.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    f : callable
+        A function of pytrees of arrays.
+
+    Returns
+    -------
+    custom_vmap
+        A function of the same arguments that returns what ``f`` does.
+
+    Examples
+    --------
     >>> ct.vmap(ct.custom_batching.sequential_vmap(lambda x: x * 2))(ct.numpy.arange(3)).tolist()
     [0, 2, 4]
     """

@@ -38,14 +38,48 @@ Function = Callable[..., Any]
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """What a forward rule with symbolic zeros was given, with the value in place of each `CustomVJPPrimal`."""
+    """Returns what a forward rule with symbolic zeros was given, with values in place of `CustomVJPPrimal`.
+
+    Parameters
+    ----------
+    tree : pytree of CustomVJPPrimal
+        An argument of the forward rule.
+
+    Returns
+    -------
+    pytree of arrays
+        Of the same structure.
+
+    Examples
+    --------
+    >>> def forward(x):
+    ...     x = ct.custom_derivatives.custom_vjp_primal_tree_values(x)
+    ...     return x * x, x
+    >>> f = ct.custom_vjp(lambda x: x * x)
+    >>> f.defvjp(forward, lambda x, g: (2 * x * g,), symbolic_zeros=True)
+    >>> float(ct.grad(f)(3.0))
+    6.0
+    """
     return map_every_leaf(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, tree)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangents for a tree of values: zeros like them, or of dtype float0 for integers and bools.
+    """Returns the zero tangents of a tree of values.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    val : pytree of arrays
+        The values.
+    symbolic_zeros : bool, default False
+        Whether they are `SymbolicZero` instead of arrays of zeros.
+
+    Returns
+    -------
+    pytree of arrays
+        Of the structure of ``val``: zeros like the values, of dtype float0 for integers and bools.
+
+    Examples
+    --------
     >>> float(ct.custom_derivatives.zero_from_primal({"rate": 2.0})["rate"])
     0.0
     """
@@ -78,9 +112,29 @@ register_pytree_node(
 
 
 def custom_gradient(fun: Function) -> custom_vjp:
-    """A function that returns its value and, as a second result, the function from its cotangent to those of its arguments.
+    """Gives a function a reverse-mode rule that it returns itself.
 
-    >>> import cotangent as ct
+    For rules that need what the function has computed: a closure instead of residuals. `custom_vjp` is the same with
+    two functions.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns ``(output, pull)``, where ``pull`` takes a cotangent of the output and returns a tuple with a cotangent
+        for each argument.
+
+    Returns
+    -------
+    custom_vjp
+        A function of the same arguments that returns the output.
+
+    Raises
+    ------
+    TypeError
+        By a call: ``fun`` does not return a pair with a function.
+
+    Examples
+    --------
     >>> @ct.custom_gradient
     ... def f(x):
     ...     return x * x, lambda g: (g * x,)
@@ -126,20 +180,26 @@ def custom_gradient(fun: Function) -> custom_vjp:
 
 
 def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[Array]]:
-    """``fun`` with the values of enclosing transforms that it closes over as further arguments, and these values.
+    """Makes the values of enclosing transforms that a function closes over its further arguments.
 
-    For rules of higher-order functions: what a function argument closes over must be an argument of the custom function for
-    derivatives to reach it.
+    For rules of higher-order functions: what a function argument closes over must be an argument of the custom function
+    for derivatives to reach it.
 
-    Args:
-        fun: a function of pytrees of arrays.
-        example_args: arguments of the shapes and dtypes that ``fun`` will be called with.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+    *example_args : pytrees of arrays
+        Arguments of the shapes and dtypes that ``fun`` will be called with.
 
-    Returns:
-        ``(converted, values)`` with ``converted(*args, *values) == fun(*args)``. The values are the traced ones of float or complex
-        dtype, those that a derivative could be taken with respect to.
+    Returns
+    -------
+    tuple
+        ``(converted, values)`` with ``converted(*args, *values) == fun(*args)``. The values are the traced ones of
+        float or complex dtype, those that a derivative could be taken with respect to.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> def f(y):
     ...     g, values = ct.closure_convert(lambda x: x * y, 2.0)
     ...     return g(3.0, *values)

@@ -25,14 +25,29 @@ __all__ = ["callback", "print", "slot_matrix"]
 
 
 def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
-    """Calls ``callback(*args, **kwargs)`` with the values of the arguments.
+    """Calls a Python function with values of the running program.
 
-    Args:
-        callback: takes read-only NumPy arrays in place of arrays; what it returns is ignored.
-        args: pytrees; leaves that are no arrays or numbers are passed on as they are.
-        ordered: accepted for compatibility: calls are always in the program's order.
+    It is called once for each time that the program gets there, in the program's order, also inside of `jit`, loops and
+    branches; under `vmap` once for each example, if they differ in what it is given. Derivatives pass it by.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    callback : callable
+        Takes read-only NumPy arrays in place of arrays; what it returns is ignored.
+    *args : pytrees
+        Pytrees; leaves that are no arrays or numbers are passed on as they are.
+    ordered : bool, default False
+        Accepted for compatibility: calls are always in the program's order.
+    **kwargs : pytrees
+        Keyword arguments, the same.
+
+    Raises
+    ------
+    TypeError
+        ``callback`` cannot be called.
+
+    Examples
+    --------
     >>> seen = []
     >>> @ct.jit
     ... def f(x):
@@ -93,18 +108,32 @@ def _printer(fmt: str) -> Callable[..., None]:
 def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  # noqa: A001
     """Prints values when the program runs.
 
-    Args:
-        fmt: a format as of ``str.format``: ``"x = {x}, loss = {:.3f}"``.
-        args: what ``{}`` and ``{0}`` stand for; pytrees of arrays, or any Python values.
-        ordered: accepted for compatibility: calls are always in the program's order.
-        kwargs: what ``{name}`` stands for.
+    Parameters
+    ----------
+    fmt : str
+        A format as of ``str.format``: ``"x = {x}, loss = {:.3f}"``.
+    *args : pytrees
+        What ``{}`` and ``{0}`` stand for; pytrees of arrays, or any Python values.
+    ordered : bool, default False
+        Accepted for compatibility: calls are always in the program's order.
+    **kwargs : pytrees
+        What ``{name}`` stands for.
 
-    Raises:
-        ValueError: the format does not use one of the arguments. KeyError, IndexError: it uses one that is not there.
+    Raises
+    ------
+    ValueError
+        The format does not use one of the arguments.
+    KeyError, IndexError
+        It uses one that is not there.
 
-    >>> import cotangent as ct
-    >>> _ = ct.jit(ct.grad(lambda x: (ct.debug.print("x = {}", x), x * x)[1]))(3.0)
-    x = 3.0
+    Examples
+    --------
+    >>> @ct.jit
+    ... def f(x):
+    ...     ct.debug.print("x = {x}, x² = {:.1f}", x * x, x=x)
+    ...     return x
+    >>> _ = f(3.0)
+    x = 3.0, x² = 9.0
     """
     del ordered
     _FORMATTER.vformat(fmt, [_Anything()] * len(args), dict.fromkeys(kwargs, _Anything()))

@@ -29,9 +29,29 @@ float0 = np.dtype([("float0", np.void, 0)])
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that a specification means; 64 bits stay 64 bits.
+    """Returns the dtype that a specification means; 64 bits stay 64 bits.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    dtype : dtype, type or str
+        ``float``, ``int`` and ``complex`` mean the default widths.
+    allow_extended_dtype : bool, default False
+        Whether the dtype of random keys is one.
+
+    Returns
+    -------
+    dtype
+        NumPy's.
+
+    Raises
+    ------
+    ValueError
+        It is that of random keys, and these are not allowed.
+    DTypeError
+        It is no dtype of arrays.
+
+    Examples
+    --------
     >>> ct.dtypes.canonicalize_dtype(float), ct.dtypes.canonicalize_dtype("float64")
     (dtype('float32'), dtype('float64'))
     """
@@ -42,12 +62,54 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element has."""
+    """Returns how many bits an element has.
+
+    Parameters
+    ----------
+    dtype : dtype, type or str
+        As of `canonicalize_dtype`.
+
+    Returns
+    -------
+    int
+        8 for bools, whose elements are bytes.
+
+    Raises
+    ------
+    DTypeError
+        It is no dtype of arrays.
+
+    Examples
+    --------
+    >>> ct.dtypes.itemsize_bits("bfloat16"), ct.dtypes.itemsize_bits(complex)
+    (16, 64)
+    """
     return 8 * int(_core.canonical_dtype(dtype).itemsize)
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type of the elements of an array: ``bool``, ``int``, ``float`` or ``complex``."""
+    """Returns the Python type of the elements of an array.
+
+    Parameters
+    ----------
+    x : array or number
+        Anything that functions of arrays take.
+
+    Returns
+    -------
+    type
+        ``bool``, ``int``, ``float`` or ``complex``.
+
+    Raises
+    ------
+    TypeError
+        ``x`` holds random keys.
+
+    Examples
+    --------
+    >>> ct.dtypes.scalar_type_of(np.zeros(3, np.uint8))
+    <class 'int'>
+    """
     kinds = {"bool": bool, "signed": int, "unsigned": int, "float": float, "complex": complex}
     array = _core.array(x)
     kind = _core.dtype_kind(array.dtype)

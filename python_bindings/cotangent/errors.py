@@ -38,23 +38,86 @@ __all__ = [
 
 
 class MismatchError(ShapeError, DTypeError, ValueError):
-    """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""
+    """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to.
+
+    Raised by `jvp`, and by the functions that `vjp`, `linearize` and `linear_transpose` return. Give it the structure, shapes
+    and dtypes that the message names; float0 for integers. It is a ShapeError, a DTypeError and a ValueError.
+
+    Examples
+    --------
+    >>> ct.jvp(ct.numpy.sin, (1.0,), (np.ones(2, np.float32),))
+    Traceback (most recent call last):
+        ...
+    cotangent.errors.MismatchError: ...
+    """
 
 
 class MemoryLimitError(MemoryError):
-    """A program needs more temporary memory than `jit` was told to use, however few examples it computes at a time."""
+    """A program needs more temporary memory than `jit` was told to use, however few examples it computes at a time.
+
+    Raised by calls of functions that are jitted with ``memory_limit``. Raise the limit, map with `vmap` what stands in a
+    batch, or compute intermediate results again with `checkpoint`. It is a MemoryError.
+
+    Examples
+    --------
+    >>> f = ct.jit(lambda x: ct.numpy.sort(ct.numpy.exp(x) @ x), memory_limit=16)
+    >>> f(np.ones((64, 64), np.float32))
+    Traceback (most recent call last):
+        ...
+    cotangent.errors.MemoryLimitError: ...
+    """
 
 
 class DeletedArrayError(ValueError, RuntimeError):
-    """An array that was deleted or donated is used."""
+    """An array that was deleted or donated is used.
+
+    Raised by whatever needs its elements, after ``x.delete()``, or after a call of a function with ``donate_argnums`` that has
+    written results to its memory. Use the result, or do not donate. It is a ValueError and a RuntimeError.
+
+    Examples
+    --------
+    >>> x = ct.numpy.ones(3)
+    >>> x.delete()
+    >>> x + 1
+    Traceback (most recent call last):
+        ...
+    cotangent.errors.DeletedArrayError: ...
+    """
 
 
 class DataDependentShapeError(ConcretizationError):
-    """A shape that depends on values that are not known, in a program whose shapes are: sizes are values inside of ``ct.mask``."""
+    """A shape that depends on values that are not known, in a program whose shapes are.
+
+    Raised under `linear_transpose`, and by what is captured without running, for ``nonzero(x)``, ``x[: argmax(x)]`` and the
+    like. `jit`, `vmap` and loops run such functions as `mask` does, where sizes are values. Give ``size=`` to functions that
+    have it, or compute under `ct.mask`. It is a ConcretizationError.
+
+    Examples
+    --------
+    >>> ct.linear_transpose(ct.numpy.nonzero, np.float32([0, 1]))
+    Traceback (most recent call last):
+        ...
+    cotangent.errors.DataDependentShapeError: ...
+    >>> ct.jit(ct.numpy.flatnonzero)(np.float32([0, 1, 1])).unpad().tolist()
+    [1, 2]
+    """
 
 
 class NonConcreteBooleanIndexError(DataDependentShapeError, IndexError):
-    """A bool index whose values are not known, so that neither is the shape of what it selects."""
+    """A bool index whose values are not known, so that neither is the shape of what it selects.
+
+    Raised where DataDependentShapeError is, by ``x[x > 0]``. Use the three-argument ``ct.numpy.where``, or compute under
+    `ct.mask`. It is a DataDependentShapeError and an IndexError.
+
+    Examples
+    --------
+    >>> ct.linear_transpose(lambda x: x[x > 0], np.float32([1, -2, 3]))
+    Traceback (most recent call last):
+        ...
+    cotangent.errors.NonConcreteBooleanIndexError: ...
+    >>> ct.jit(lambda x: x[x > 0])(np.float32([1, -2, 3])).unpad().tolist()
+    [1.0, 3.0]
+    """
 
 
 # JAX's names, for programs that catch them.

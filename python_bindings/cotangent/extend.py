@@ -24,7 +24,22 @@ Rule = Callable[..., Any]
 
 
 class Primitive:
-    """An operation defined by `primitive`. Calling it binds it: ``p(*arrays, **attributes)``."""
+    """An operation defined by `primitive`. Calling it binds it: ``p(*arrays, **attributes)``.
+
+    Parameters
+    ----------
+    name : str
+        Its name in programs.
+    multiple_results : bool
+        Whether calls return a list.
+    elementwise : bool, default False
+        Whether operands are broadcast against each other.
+
+    Examples
+    --------
+    >>> ct.primitive("twice", type=lambda x: x, expand=lambda x: x + x)
+    <primitive twice>
+    """
 
     def __init__(self, name: str, multiple_results: bool, elementwise: bool = False) -> None:
         self.name = name
@@ -32,7 +47,26 @@ class Primitive:
         self._elementwise = elementwise
 
     def __call__(self, /, *operands: Any, **attributes: Any) -> Any:
-        """The result (with ``multiple_results`` a list): computed, or recorded when a transform is capturing."""
+        """Binds the operation: computes it, or records it where a transform is capturing.
+
+        Parameters
+        ----------
+        *operands : arrays
+            As its rules take them.
+        **attributes : object
+            As its rules take them.
+
+        Returns
+        -------
+        array or list of array
+            A list with ``multiple_results``.
+
+        Examples
+        --------
+        >>> twice = ct.primitive("twice", type=lambda x: x, expand=lambda x: x + x)
+        >>> twice(np.float32([1, 2])).tolist()
+        [2.0, 4.0]
+        """
         if self._elementwise and len({_shape(operand) for operand in operands}) > 1:
             operands = tuple(broadcast_arrays(*operands))
         results = _core.bind(
@@ -61,39 +95,68 @@ def primitive(
 ) -> Primitive:
     """Defines an operation by its rules, each a Python function.
 
-    One of ``reference`` and ``expand`` says what it computes. ``expand`` writes it with other operations, from which every rule that is not
-    given follows, and which the compiler fuses like any others; ``reference`` computes it with NumPy, outside of compiled code (a
-    library call, say). With both, compiled programs call ``reference``, and exported libraries hold what ``expand`` says.
+    One of ``reference`` and ``expand`` says what it computes. ``expand`` writes it with other operations, from which
+    every rule that is not given follows, and which the compiler fuses like any others; ``reference`` computes it with
+    NumPy, outside of compiled code (a library call, say). With both, compiled programs call ``reference``, and exported
+    libraries hold what ``expand`` says.
 
-    Attributes, the keyword arguments of a call, are numbers, text, dtypes, tuples, lists, dictionaries, NumPy arrays, or any hashable
-    object; each rule gets them as keyword arguments, equal to what was given and of the same types. They are compared by value. Graphs with
-    others than numbers, texts, dtypes and tuples of numbers of one kind cannot be saved. Rules of transforms are run on traced arrays, once for each
-    use; what they compute must come from their arguments and from numbers.
+    Attributes, the keyword arguments of a call, are numbers, text, dtypes, tuples, lists, dictionaries, NumPy arrays,
+    or any hashable object; each rule gets them as keyword arguments, equal to what was given and of the same types.
+    They are compared by value. Graphs with others than numbers, texts, dtypes and tuples of numbers of one kind cannot
+    be saved. Rules of transforms are run on traced arrays, once for each use; what they compute must come from their
+    arguments and from numbers.
 
-    Args:
-        name: letters, digits and underscores. A later definition of the same name takes its place for calls to come.
-        type: ``type(*operands) -> result``, all things with shape and dtype (`ShapeDtypeStruct`).
-        reference: ``reference(*numpy_arrays) -> result``.
-        expand: ``expand(*arrays) -> result``.
-        jvp: ``jvp(primals, tangents) -> (result, tangent)``. A tangent of an integer is None; so is a zero tangent if
-            ``symbolic_zeros``. The rule may return None for a zero. Reverse mode follows from it.
-        transpose: ``transpose(cotangent, *operands) -> cotangents``, one an operand or None, for operations that are linear in some
-            operands: those are given as `ShapeDtypeStruct`.
-        batch: ``batch(operands, axes) -> (result, axis)``, where an axis is that of the batch, or None for values without one.
-        mask: ``mask(operands, lengths) -> (result, lengths)``, where lengths are a dict from each ragged axis to its length, an int32
-            scalar. Padding may hold anything.
-        multiple_results: every "result" above, with its tangent, cotangent, axis and lengths, is a list.
-        elementwise: operands and results have one shape and positions do not mix; ``batch`` and ``mask`` follow. Operands of a call are
-            broadcast against each other.
-        has_side_effects: it runs exactly once for each time that the program gets there, in the program's order.
+    Parameters
+    ----------
+    name : str
+        Letters, digits and underscores. A later definition of the same name takes its place for calls to come.
+    type : callable
+        ``type(*operands) -> result``, all things with shape and dtype (`ShapeDtypeStruct`).
+    reference : callable, optional
+        ``reference(*numpy_arrays) -> result``.
+    expand : callable, optional
+        ``expand(*arrays) -> result``.
+    jvp : callable, optional
+        ``jvp(primals, tangents) -> (result, tangent)``. A tangent of an integer is None; so is a zero tangent if
+        ``symbolic_zeros``. The rule may return None for a zero. Reverse mode follows from it.
+    transpose : callable, optional
+        ``transpose(cotangent, *operands) -> cotangents``, one an operand or None, for operations that are linear in
+        some operands: those are given as `ShapeDtypeStruct`.
+    batch : callable, optional
+        ``batch(operands, axes) -> (result, axis)``, where an axis is that of the batch, or None for values without one.
+    mask : callable, optional
+        ``mask(operands, lengths) -> (result, lengths)``, where lengths are a dict from each ragged axis to its length,
+        an int32 scalar. Padding may hold anything.
+    multiple_results : bool, default False
+        Every "result" above, with its tangent, cotangent, axis and lengths, is a list.
+    symbolic_zeros : bool, default False
+        Whether ``jvp`` is given None for a tangent that is zero.
+    elementwise : bool, default False
+        Operands and results have one shape and positions do not mix; ``batch`` and ``mask`` follow. Operands of a call
+        are broadcast against each other.
+    has_side_effects : bool, default False
+        It runs exactly once for each time that the program gets there, in the program's order.
 
-    Raises:
-        ValueError: the name is no identifier, or the library's own.
+    Returns
+    -------
+    Primitive
+        Called with arrays and attributes, it binds the operation: under transforms it is captured, else computed.
 
-    >>> import cotangent as ct, numpy as np
-    >>> cube = ct.primitive("cube", type=lambda x: x, reference=lambda x: x ** 3, elementwise=True,
-    ...                     jvp=lambda xs, ts: (cube(xs[0]), 3.0 * xs[0] * xs[0] * ts[0]))
-    >>> ct.jit(ct.vmap(ct.grad(cube)))(np.array([1.0, 2.0], np.float32)).tolist()
+    Raises
+    ------
+    ValueError
+        The name is no identifier, or the library's own.
+
+    Examples
+    --------
+    >>> cube = ct.primitive(
+    ...     "cube",
+    ...     type=lambda x: x,
+    ...     reference=lambda x: x**3,
+    ...     jvp=lambda xs, ts: (cube(xs[0]), 3.0 * xs[0] * xs[0] * ts[0]),
+    ...     elementwise=True,
+    ... )
+    >>> ct.jit(ct.vmap(ct.grad(cube)))(np.float32([1, 2])).tolist()
     [3.0, 12.0]
     """
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
@@ -134,17 +197,22 @@ def _with_attributes(rule: Rule) -> Rule:
 
 
 def transform(graph_pass: Callable[[Graph], Graph]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a transform of functions from a pass over graphs.
+    """Makes a transform of functions of a pass over graphs.
 
-    Args:
-        graph_pass: takes a `ct.ir.Graph` and returns one with the same inputs and as many outputs, for example made by `ct.ir.rewrite`.
-            It is run once for each different graph.
+    Parameters
+    ----------
+    graph_pass : callable
+        Takes a `ct.ir.Graph` and returns one with the same inputs and as many outputs, for example made by
+        `ct.ir.rewrite`. It is run once for each different graph.
 
-    Returns:
-        A function of functions, like `ct.grad`: the function is captured, its graph handed to the pass, and the result bound in its place,
-        so it can be jitted, differentiated, batched, and transformed again.
+    Returns
+    -------
+    callable
+        A function of functions, like `ct.grad`: the function is captured, its graph handed to the pass, and the result
+        bound in its place, so it can be jitted, differentiated, batched, and transformed again.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> @ct.transform
     ... def without_sin(graph):
     ...     return ct.ir.rewrite(graph, lambda eqn, *xs: xs[0] if eqn.primitive == "sin" else None)

@@ -16,17 +16,31 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
-    """All elements of a pytree's leaves as one vector, and the function that makes the pytree of such a vector.
+    """Returns all elements of a pytree as one vector, and the function that makes the pytree of such a vector.
 
     Of a `Ragged` it has the data, padding included; the lengths come back as they were.
 
-    The vector's dtype is the promotion of the leaves' dtypes; the way back gives each leaf its own dtype again. Where all leaves
-    have one dtype, they get that of the vector.
+    The vector's dtype is the promotion of the leaves' dtypes; the way back gives each leaf its own dtype again. Where
+    all leaves have one dtype, they get that of the vector.
 
-    Raises:
-        TypeError: the way back is given a vector of another shape or dtype.
+    Parameters
+    ----------
+    pytree : pytree of arrays
+        Any structure, with arrays and numbers as leaves.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    tuple
+        The vector, of shape ``(n,)``, and ``unravel(vector)``, which returns a pytree of the structure and shapes of
+        ``pytree``.
+
+    Raises
+    ------
+    TypeError
+        By ``unravel``: it is given a vector of another shape or dtype.
+
+    Examples
+    --------
     >>> vector, unravel = ct.flatten_util.ravel_pytree({"b": 1.0, "w": [2.0, 3.0]})
     >>> [float(x) for x in vector]
     [1.0, 2.0, 3.0]

@@ -25,37 +25,101 @@ __all__ = ["Equation", "Graph", "Interpreter", "deserialize", "equations", "pars
 
 
 def parse(text: str) -> Graph:
-    """The graph of a text made by ``Graph.text()``.
+    """Reads the graph of a text that ``Graph.text()`` made.
 
-    Raises:
-        ValueError: with line and column of what cannot be read.
+    Parameters
+    ----------
+    text : str
+        The text of one graph.
+
+    Returns
+    -------
+    Graph
+        Verified.
+
+    Raises
+    ------
+    ValueError
+        The text cannot be read: with line and column.
+
+    Examples
+    --------
+    >>> graph = ct.make_ir(lambda x: x * 2.0)(1.0)
+    >>> [float(y) for y in ct.ir.parse(graph.text()).evaluate([3.0])]
+    [6.0]
     """
     return _core.parse_graph(text)
 
 
 def deserialize(data: bytes) -> Graph:
-    """The graph of bytes made by ``Graph.serialize()``, verified.
+    """Reads the graph of bytes that ``Graph.serialize()`` made.
 
-    Raises:
-        CorruptFileError: the bytes are damaged or of another format.
+    Parameters
+    ----------
+    data : bytes
+        The bytes of one graph.
+
+    Returns
+    -------
+    Graph
+        Verified.
+
+    Raises
+    ------
+    CorruptFileError
+        The bytes are damaged or of another format.
+
+    Examples
+    --------
+    >>> graph = ct.make_ir(lambda x: x * 2.0)(1.0)
+    >>> [float(y) for y in ct.ir.deserialize(graph.serialize()).evaluate([3.0])]
+    [6.0]
     """
     return _core.deserialize_graph(data)
 
 
 def slot_matrix() -> dict[str, dict[str, str]]:
-    """Primitive -> rule -> "yes", or the reason why it has none."""
+    """Returns which rules every primitive has.
+
+    Returns
+    -------
+    dict
+        Primitive -> rule -> ``"yes"``, or the reason why it has none.
+
+    Examples
+    --------
+    >>> ct.ir.slot_matrix()["sin"]["jvp"]
+    'yes'
+    """
     return _core.slot_matrix()
 
 
 class Equation:
-    """One equation of a graph.
+    """One equation of a graph: what `equations` lists.
 
-    Attributes:
-        primitive: its name.
-        operands: numbers of the variables that it takes.
-        outputs: numbers of the variables that it defines.
-        attributes: its static parameters, by name; sub-graphs of control flow are among them.
-        location: the user's line, ``"train.py:12 (loss)"``, or empty.
+    Parameters
+    ----------
+    graph, index, parts : object
+        Where it is, and what it is made of; `equations` gives them.
+
+    Attributes
+    ----------
+    primitive : str
+        Its name.
+    operands : list of int
+        Numbers of the variables that it takes.
+    outputs : list of int
+        Numbers of the variables that it defines.
+    attributes : dict
+        Its static parameters, by name; sub-graphs of control flow are among them.
+    location : str
+        The user's line, ``"train.py:12 (loss)"``, or empty.
+
+    Examples
+    --------
+    >>> [eqn] = ct.ir.equations(ct.make_ir(lambda x: x.sum(axis=1))(np.ones((2, 3), np.float32)))
+    >>> eqn.primitive, eqn.attributes["axes"], eqn.out_types
+    ('reduce_sum', [1], [ShapeDtypeStruct(shape=(2,), dtype=float32)])
     """
 
     def __init__(self, graph: Graph, index: int, parts: dict[str, Any]) -> None:
@@ -98,14 +162,30 @@ class Equation:
         return found
 
     def bind(self, *values: Any, **changes: Any) -> list[Array]:
-        """The equation's results for other operands: computed, or recorded when a transform is capturing.
+        """Returns the results of the equation for other operands: computed, or recorded where a transform is capturing.
 
-        Args:
-            values: arrays, one an operand.
-            changes: attributes that replace the equation's own.
+        Parameters
+        ----------
+        *values : arrays
+            One for each operand.
+        **changes : object
+            Attributes that replace the equation's own.
 
-        Raises:
-            TypeError: the equation has no attribute of that name.
+        Returns
+        -------
+        list of array
+            One for each result.
+
+        Raises
+        ------
+        TypeError
+            The equation has no attribute of that name.
+
+        Examples
+        --------
+        >>> [eqn] = ct.ir.equations(ct.make_ir(lambda x: x.sum(axis=1))(np.ones((2, 3), np.float32)))
+        >>> eqn.bind(np.float32([[1, 2], [3, 4]]), axes=(0,))
+        [Array([4., 6.], dtype=float32)]
         """
         for name in changes:
             if name not in self.attributes:
@@ -116,7 +196,19 @@ class Equation:
         return self._graph.bind_equation(self._index, list(values), changes)
 
     def expand(self) -> Graph | None:
-        """What the equation is made of, as a graph of its operands; None when it is elementary."""
+        """Returns what the equation is made of, as a graph of its operands.
+
+        Returns
+        -------
+        Graph or None
+            None where it is elementary.
+
+        Examples
+        --------
+        >>> [eqn] = ct.ir.equations(ct.make_ir(ct.numpy.sin)(1.0))
+        >>> eqn.expand() is None
+        True
+        """
         return self._graph.expand_equation(self._index)
 
     def __repr__(self) -> str:
@@ -124,7 +216,23 @@ class Equation:
 
 
 def equations(graph: Graph) -> list[Equation]:
-    """The equations of a graph, in the order in which they run."""
+    """Lists the equations of a graph, in the order in which they run.
+
+    Parameters
+    ----------
+    graph : Graph
+        What `cotangent.make_ir` returns, say.
+
+    Returns
+    -------
+    list of Equation
+        Those of sub-graphs are not among them: see `Equation.subgraphs`.
+
+    Examples
+    --------
+    >>> [eqn.primitive for eqn in ct.ir.equations(ct.make_ir(lambda x: ct.numpy.exp(-x))(1.0))]
+    ['neg', 'exp']
+    """
     graph = with_lengths(graph)
     return [Equation(graph, index, parts) for index, parts in enumerate(graph.equations())]
 
@@ -132,17 +240,21 @@ def equations(graph: Graph) -> list[Equation]:
 class Interpreter:
     """Runs programs equation by equation; a subclass says what an equation means.
 
-    Override `process`. It is given the equation and what the equations before it gave for its operands (arrays, or whatever `process`
-    returns), and returns the results: one, or a list. The inherited method computes the equation itself.
+    Override `process`. It is given the equation and what the equations before it gave for its operands (arrays, or
+    whatever `process` returns), and returns the results: one, or a list. The inherited method computes the equation
+    itself.
 
-    An interpreter is applied to a function, ``MyInterpreter()(f)``, or to a graph, with `run`. While a transform is capturing, what
-    `process` computes is recorded, so interpreted functions can be differentiated, batched and compiled, and interpreters stacked.
+    An interpreter is applied to a function, ``MyInterpreter()(f)``, or to a graph, with `run`. While a transform is
+    capturing, what `process` computes is recorded, so interpreted functions can be differentiated, batched and
+    compiled, and interpreters stacked.
 
-    Loops, branches, regions and custom rules hold programs of their own. The inherited `process` interprets those, too: each is
-    interpreted once, on traced arrays, and the loop or branch runs what that recorded. In there `process` must return arrays of the
-    types that the equation has. Programs of derivatives that a custom rule gives are left as they are.
+    Loops, branches, regions and custom rules hold programs of their own. The inherited `process` interprets those, too:
+    each is interpreted once, on traced arrays, and the loop or branch runs what that recorded. In there `process` must
+    return arrays of the types that the equation has. Programs of derivatives that a custom rule gives are left as they
+    are.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> class SinIsCos(ct.Interpreter):
     ...     def process(self, eqn, *values):
     ...         return ct.numpy.cos(values[0]) if eqn.primitive == "sin" else super().process(eqn, *values)
@@ -152,13 +264,60 @@ class Interpreter:
     """
 
     def process(self, eqn: Equation, *values: Any) -> Any:
-        """The results of one equation. Calls of jitted functions are entered: their equations are processed one by one."""
+        """Returns the results of one equation.
+
+        Calls of jitted functions are entered: their equations are processed one by one.
+
+        Parameters
+        ----------
+        eqn : Equation
+            What is to be computed.
+        *values : arrays, or what `process` has returned
+            One for each operand.
+
+        Returns
+        -------
+        array or list of array
+            The results.
+
+        Examples
+        --------
+        >>> class Count(ct.Interpreter):
+        ...     number = 0
+        ...
+        ...     def process(self, eqn, *values):
+        ...         self.number += 1
+        ...         return super().process(eqn, *values)
+        >>> count = Count()
+        >>> _ = count(lambda x: ct.numpy.exp(-x))(1.0)
+        >>> count.number
+        2
+        """
         if eqn.primitive == "call":
             return self.run(eqn.attributes["graph"], *values)
         return eqn.bind(*values, **_with_programs(eqn, lambda graph: _recorded(self, graph, type(self).__name__)))
 
     def run(self, graph: Graph, *values: Any) -> list[Any]:
-        """The outputs of ``graph`` for these inputs."""
+        """Runs a graph, equation by equation.
+
+        Parameters
+        ----------
+        graph : Graph
+            The program.
+        *values : arrays
+            Its inputs.
+
+        Returns
+        -------
+        list of array
+            Its outputs.
+
+        Examples
+        --------
+        >>> graph = ct.make_ir(lambda x: x * 2.0)(1.0)
+        >>> [float(y) for y in ct.Interpreter().run(graph, 3.0)]
+        [6.0]
+        """
         if len(values) != graph.num_inputs:
             raise TypeError(f"the graph takes {graph.num_inputs} inputs; got {len(values)}")
         graph = with_lengths(graph)
@@ -177,7 +336,29 @@ class Interpreter:
         return [environment[var] for var in graph.outputs]
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, interpreted. The structure of its result is the function's own, with what `process` made as leaves."""
+        """Makes a function that runs the interpreter's meaning of a function's program.
+
+        Parameters
+        ----------
+        fun : callable
+            A function of pytrees of arrays.
+
+        Returns
+        -------
+        callable
+            A function of the same arguments. The structure of its result is that of the function's own, with what
+            `process` made as leaves.
+
+        Raises
+        ------
+        TypeError
+            ``fun`` cannot be called.
+
+        Examples
+        --------
+        >>> float(ct.Interpreter()(lambda x: x * 2)(3.0))
+        6.0
+        """
         check_callable(fun, type(self).__name__)
 
         @wraps(fun)
@@ -233,16 +414,27 @@ def _recorded(interpreter: Interpreter, graph: Graph, what: str) -> Graph:
 
 
 def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
-    """A new graph with the same inputs: what most passes are.
+    """Makes a new graph with the same inputs, equation by equation: what most passes are.
 
-    Args:
-        graph: the graph, whose sub-graphs are rewritten too.
-        visit: ``visit(eqn, *values)`` returns what replaces the equation's results (one array or a list), or None to keep it.
+    Parameters
+    ----------
+    graph : Graph
+        The graph, whose sub-graphs are rewritten too.
+    visit : callable
+        ``visit(eqn, *values)`` returns what replaces the equation's results (one array or a list), or None to keep it.
 
-    Raises:
-        ValueError: ``visit`` brings in an array from outside; numbers are fine.
+    Returns
+    -------
+    Graph
+        With as many outputs.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ValueError
+        ``visit`` brings in an array from outside; numbers are fine.
+
+    Examples
+    --------
     >>> graph = ct.make_ir(lambda x: ct.numpy.sin(x) * 2.0)(1.0)
     >>> new = ct.ir.rewrite(graph, lambda eqn, *xs: ct.numpy.cos(xs[0]) if eqn.primitive == "sin" else None)
     >>> [eqn.primitive for eqn in ct.ir.equations(new)]

@@ -12,11 +12,20 @@ __all__ = ["Sharding", "SingleDeviceSharding"]
 class SingleDeviceSharding(Sharding):
     """The placement of whole arrays on one device.
 
-    Args:
-        device: one of `ct.devices`.
-        memory_kind: None.
+    Parameters
+    ----------
+    device : Device or str
+        One of `cotangent.devices`, or its name.
+    memory_kind : str, optional
+        Only None: there is one kind of memory.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ValueError
+        ``device`` is none, or ``memory_kind`` is not None.
+
+    Examples
+    --------
     >>> ct.device_put(1.0, ct.sharding.SingleDeviceSharding(ct.devices()[0])).tolist()
     1.0
     """

@@ -67,18 +67,45 @@ def check_grads(
     rtol: float | Mapping[Any, float] | None = None,
     eps: float | None = None,
 ) -> None:
-    """Checks derivatives of ``f`` at ``args`` up to ``order``, by what is floating or complex of them.
+    """Checks the derivatives of a function at a point.
 
-    Forward mode is compared with central differences in a random direction; reverse mode with forward mode (with the differences where
-    ``modes`` has no ``"fwd"``) by the inner-product identity <cotangent, J tangent> = <Jᵀ cotangent, tangent>. Higher orders check the
-    derivative functions in the same way.
+    Forward mode is compared with central differences in a random direction; reverse mode with forward mode (with the
+    differences where ``modes`` has no ``"fwd"``) by the inner-product identity <cotangent, J tangent> = <Jᵀ cotangent,
+    tangent>. Higher orders check the derivative functions in the same way. Arguments of integers and bools are held
+    fixed.
 
-    Args:
-        atol: one number, or one for each of some dtypes of arguments; the others have a tolerance that suits their precision.
-        rtol: likewise.
+    Parameters
+    ----------
+    f : callable
+        A function of pytrees of arrays.
+    args : sequence of pytrees of arrays
+        The point: the positional arguments.
+    order : int
+        Up to which order derivatives are checked.
+    modes : sequence of str, default ("fwd", "rev")
+        ``"fwd"`` for forward mode, ``"rev"`` for reverse mode.
+    atol : float or dict from dtypes to float, optional
+        One number, or one for each of some dtypes of arguments; the others have a tolerance that suits their precision.
+    rtol : float or dict from dtypes to float, optional
+        Likewise.
+    eps : float, optional
+        The step of the differences; by default one that suits the precision.
 
-    Raises:
-        AssertionError: naming mode, order and both numbers.
+    Raises
+    ------
+    AssertionError
+        A derivative is wrong: with mode, order and both numbers.
+
+    Examples
+    --------
+    >>> from cotangent.test_util import check_grads
+    >>> check_grads(lambda x: ct.numpy.sin(x) * x, (0.5,), order=2)
+    >>> wrong = ct.custom_jvp(lambda x: x * x)
+    >>> _ = wrong.defjvp(lambda xs, ts: (xs[0] * xs[0], 3 * xs[0] * ts[0]))
+    >>> check_grads(wrong, (1.0,), order=1)
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
     """
     leaves, structure = tree_util.tree_flatten(tuple(args))
     leaves = [_core.array(leaf) for leaf in leaves]

@@ -30,24 +30,40 @@ def assert_allclose(
     same_dtype: bool = False,
     shown: int = 5,
 ) -> None:
-    """Raises an `AssertionError` unless two trees of arrays are of one structure and have elements that are close.
+    """Raises an AssertionError unless two trees of arrays are of one structure and have elements that are close.
 
-    Elements are close where ``abs(actual - desired) <= atol + rtol * abs(desired)``; infinities, integers, bools and random keys where they are equal.
+    Elements are close where ``abs(actual - desired) <= atol + rtol * abs(desired)``; infinities, integers, bools and
+    random keys where they are equal.
 
-    Args:
-        actual: what was computed: an array, a number, a `Ragged`, or a pytree of these.
-        desired: what it should be; a number is compared with every element.
-        rtol: by default 0.75 powers of the distance from 1 to the next number of the dtypes' coarser one: 6e-6 for float32, 2e-12 for float64,
-            3e-2 for bfloat16. Integers are then compared exactly.
-        atol: of all elements, whatever their size.
-        equal_nan: whether NaN is close to NaN.
-        same_dtype: whether dtypes must be equal.
-        shown: how many of the elements that differ are shown, the largest differences first.
+    The error has the paths of leaves, and for each how many elements differ. Of those that differ most it has the
+    indices, both values, the difference, how many times the tolerance it is, and how many numbers of the dtype lie
+    between (ulps).
 
-    The error has the paths of leaves, and for each how many elements differ. Of those that differ most it has the indices, both values, the
-    difference, how many times the tolerance it is, and how many numbers of the dtype lie between (ulps).
+    Parameters
+    ----------
+    actual : pytree of arrays
+        What was computed: an array, a number, a `Ragged`, or a pytree of these.
+    desired : pytree of arrays
+        What it should be; a number is compared with every element.
+    rtol : float, optional
+        By default 0.75 powers of the distance from 1 to the next number of the dtypes' coarser one: 6e-6 for float32,
+        2e-12 for float64, 3e-2 for bfloat16. Integers are then compared exactly.
+    atol : float, default 0.0
+        Of all elements, whatever their size.
+    equal_nan : bool, default True
+        Whether NaN is close to NaN.
+    same_dtype : bool, default False
+        Whether dtypes must be equal.
+    shown : int, default 5
+        How many of the elements that differ are shown, the largest differences first.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    AssertionError
+        They are not.
+
+    Examples
+    --------
     >>> from cotangent.testing import assert_allclose
     >>> assert_allclose({"w": ct.numpy.ones(3)}, {"w": 1.0})
     >>> assert_allclose(ct.numpy.asarray([1.0, 2.0, 4.0]), [1.0, 2.0, 3.0])

@@ -47,12 +47,15 @@ def checked(function: types.FunctionType) -> Any:
     return _core.checked(outer, positional.rstrip(_ANY), by_name)
 
 
-def adopt_members(namespace: dict[str, Any]) -> None:
-    """Says of the public members of a package that they are the package's, and not of a file within: pickles, `help` and messages do."""
+def adopt_members(namespace: dict[str, Any], within: str = "") -> None:
+    """Says of the public members of a package that they are the package's, and not of a file within: pickles, `help` and messages do.
+
+    Of a module whose members are defined elsewhere, ``within`` is the package where they are.
+    """
     package = namespace["__name__"]
     for name in namespace["__all__"]:
         member = namespace[name]
-        if callable(member) and getattr(member, "__module__", "").startswith(f"{package}."):
+        if callable(member) and getattr(member, "__module__", "").startswith(f"{within or package}."):
             member.__module__ = package
 
 

@@ -174,31 +174,52 @@ def pure_callback(
 ) -> Any:
     """Calls a Python function without side effects, also from inside of compiled programs.
 
-    Args:
-        callback: a function of pytrees of read-only NumPy arrays. It may be called any number of times, or never when nothing uses
-            its results.
-        result_shape_dtypes: a pytree of `ShapeDtypeStruct` (or arrays, or numbers): what it returns. Widths are converted (float64 to
-            float32, say); shapes and kinds of dtype must be these.
-        args: positional arguments, pytrees of arrays.
-        sharding: only None: there is one device.
-        vmap_method: what ``vmap`` does. ``"sequential"`` calls once for each example. The others call once for all, with a batch axis
-            in front of every batched argument and expect one in front of every result: arguments that are not batched get an axis of
-            size 1 (``"expand_dims"``), are repeated (``"broadcast_all"``) or stay as they are (``"legacy_vectorized"``). None: an
-            error under ``vmap``.
-        kwargs: keyword arguments, the same.
-
-    Returns:
-        Arrays in the structure of ``result_shape_dtypes``.
-
-    Raises:
-        NotDifferentiableError: differentiated; wrap the call in a `custom_jvp` or `custom_vjp` function.
-
     An exception of the callback ends the program and is raised where the program was called.
 
-    >>> import cotangent as ct, numpy as np
+    Parameters
+    ----------
+    callback : callable
+        A function of pytrees of read-only NumPy arrays. It may be called any number of times, or never when nothing
+        uses its results.
+    result_shape_dtypes : pytree of ShapeDtypeStruct
+        A pytree of `ShapeDtypeStruct` (or arrays, or numbers): what it returns. Widths are converted (float64 to
+        float32, say); shapes and kinds of dtype must be these.
+    *args : pytrees of arrays
+        Positional arguments, pytrees of arrays.
+    sharding : None
+        Only None: there is one device.
+    vmap_method : str, optional
+        What ``vmap`` does. ``"sequential"`` calls once for each example. The others call once for all, with a batch
+        axis in front of every batched argument and expect one in front of every result: arguments that are not batched
+        get an axis of size 1 (``"expand_dims"``), are repeated (``"broadcast_all"``) or stay as they are
+        (``"legacy_vectorized"``). None: an error under ``vmap``.
+    **kwargs : pytrees of arrays
+        Keyword arguments, the same.
+
+    Returns
+    -------
+    pytree of arrays
+        Arrays in the structure of ``result_shape_dtypes``.
+
+    Raises
+    ------
+    ShapeError, DTypeError, TypeError
+        The callback returns something else than ``result_shape_dtypes`` says: of another shape, kind of dtype, or
+        structure.
+    ValueError
+        ``vmap_method`` is none of these.
+    NotImplementedError
+        It is mapped with `vmap`, and ``vmap_method`` is None.
+    NotDifferentiableError
+        It is differentiated; wrap the call in a `custom_jvp` or `custom_vjp` function.
+
+    Examples
+    --------
     >>> f = ct.jit(lambda x: ct.pure_callback(np.sinh, x, x, vmap_method="broadcast_all") + 1)
     >>> float(f(0.0))
     1.0
+    >>> ct.vmap(f)(np.zeros(3, np.float32)).tolist()
+    [1.0, 1.0, 1.0]
     """
     if sharding is not None:
         raise ValueError("pure_callback: sharding must be None: there is one device")
@@ -219,10 +240,36 @@ def io_callback(
 ) -> Any:
     """Calls a Python function with side effects, exactly once wherever the program gets there, in program order.
 
-    The arguments are those of `pure_callback`. ``ordered`` changes nothing: calls are always in the program's order. Under ``vmap`` the
-    function is called once for each example, from the first to the last.
+    Under `vmap` the function is called once for each example, from the first to the last. It cannot be differentiated.
 
-    >>> import cotangent as ct, numpy as np
+    Parameters
+    ----------
+    callback : callable
+        A function of pytrees of read-only NumPy arrays.
+    result_shape_dtypes : pytree of ShapeDtypeStruct
+        What it returns; arrays and numbers say it, too.
+    *args : pytrees of arrays
+        Positional arguments.
+    sharding : None
+        Only None: there is one device.
+    ordered : bool, default False
+        Accepted for compatibility: calls are always in the program's order.
+    **kwargs : pytrees of arrays
+        Keyword arguments.
+
+    Returns
+    -------
+    pytree of arrays
+        In the structure of ``result_shape_dtypes``.
+
+    Raises
+    ------
+    ShapeError, DTypeError, TypeError
+        The callback returns something else than ``result_shape_dtypes`` says: of another shape, kind of dtype, or
+        structure.
+
+    Examples
+    --------
     >>> log = []
     >>> def take(x):
     ...     log.append(float(x))
@@ -238,7 +285,16 @@ def io_callback(
 
 
 def effects_barrier() -> None:
-    """Returns when all side effects have happened: at once, because programs run to their end before they return."""
+    """Waits until all side effects of programs have happened.
+
+    That is at once, because programs run to their end before they return.
+
+    Examples
+    --------
+    >>> ct.jit(lambda x: ct.debug.print("x = {}", x))(1)
+    x = 1
+    >>> ct.effects_barrier()
+    """
 
 
 check_arguments(globals())

@@ -29,9 +29,33 @@ RAGGED_NAMES: Scoped[Mapping[str, Array]] = Scoped(__name__, "RAGGED_NAMES", typ
 
 
 class ShapeDtypeStruct:
-    """The shape and dtype of an array that is not there: an argument of `make_ir`, `eval_shape`, `jit.lower` and `export.compile`.
+    """The shape and dtype of an array that is not there.
 
-    ``weak_type`` says whether the dtype yields to others, as those of Python scalars do. ``sharding`` may be one of one device.
+    It stands for an argument where nothing is computed: of `make_ir`, `eval_shape`, ``jit(f).lower`` and
+    `export.compile`. Two of equal parts are equal, and can be keys.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        The size of each axis.
+    dtype : dtype
+        The dtype of the elements. ``float`` and ``int`` mean the default widths.
+    sharding : Sharding, optional
+        Of one device; it is not kept.
+    weak_type : bool, default False
+        Whether the dtype yields to others, as those of Python scalars do.
+
+    Raises
+    ------
+    ValueError
+        ``dtype`` is None, or ``sharding`` is of several devices.
+
+    Examples
+    --------
+    >>> ct.ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    >>> ct.jit(lambda x: x @ x.T).eval_shape(ct.ShapeDtypeStruct((2, 3), "float32")).shape
+    (2, 2)
     """
 
     __slots__ = ("dtype", "shape", "weak_type")
@@ -46,24 +70,59 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
     def sharding(self) -> None:
+        """None: there is one device."""
         return None
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
-        """The shape and dtype of an array, or of what becomes one."""
+        """Returns the shape and dtype of an array, or of what becomes one.
+
+        Parameters
+        ----------
+        x : array or number
+            Anything that functions of arrays take.
+
+        Returns
+        -------
+        ShapeDtypeStruct
+            See `cotangent.typeof`.
+
+        Examples
+        --------
+        >>> ct.ShapeDtypeStruct.like(np.zeros((2, 3), np.int8))
+        ShapeDtypeStruct(shape=(2, 3), dtype=int8)
+        """
         array = _core.array(x)
         return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """The same with other values of some of the arguments."""
+        """Returns the same with other values of some of the arguments.
+
+        Parameters
+        ----------
+        **changes : object
+            ``shape``, ``dtype``, ``weak_type`` or ``sharding``.
+
+        Returns
+        -------
+        ShapeDtypeStruct
+            A new one.
+
+        Examples
+        --------
+        >>> ct.ShapeDtypeStruct((2, 3), "float32").update(shape=(5,))
+        ShapeDtypeStruct(shape=(5,), dtype=float32)
+        """
         given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
         return ShapeDtypeStruct(**{**given, **changes})
 
@@ -136,6 +195,16 @@ class SymbolicZero:
     """A tangent or cotangent that is known to be zero, given to and taken from rules that ask for it.
 
     ``aval`` is the shape and dtype of the zero: a `ShapeDtypeStruct`, an array, or anything else that has both.
+
+    Parameters
+    ----------
+    aval : ShapeDtypeStruct
+        The shape and dtype of the zero: also an array, or anything else that has both.
+
+    Examples
+    --------
+    >>> ct.custom_derivatives.SymbolicZero(np.zeros(3, np.float32))
+    SymbolicZero(float32[3])
     """
 
     def __init__(self, aval: Any) -> None:
@@ -143,24 +212,44 @@ class SymbolicZero:
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero tangent of a value: of dtype float0 if it is of integers or bools."""
+        """Returns the zero tangent of a value.
+
+        Parameters
+        ----------
+        val : array or number
+            The value.
+
+        Returns
+        -------
+        SymbolicZero
+            Of its shape; of dtype float0 if it is of integers or bools.
+
+        Examples
+        --------
+        >>> ct.custom_derivatives.SymbolicZero.from_primal_value(np.zeros(2, np.float32))
+        SymbolicZero(float32[2])
+        """
         array = val if isinstance(val, Array) else _core.array(val)
         return SymbolicZero(ShapeDtypeStruct(array._bound_shape, tangent_dtype(array.dtype)))
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The dtype of the zeros."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     def __repr__(self) -> str:

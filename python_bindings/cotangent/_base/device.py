@@ -34,7 +34,25 @@ Placement = Any
 
 
 class Device:
-    """A place that computes with arrays."""
+    """A place that computes with arrays: the processor, or a GPU.
+
+    `devices` lists those that there are. Two of the same platform and number are equal.
+
+    Parameters
+    ----------
+    platform : str
+        The kind of processor: ``"cpu"`` or ``"cuda"``.
+    id : int
+        Its number among those of its kind.
+    kind : str, optional
+        What the device calls itself; by default the platform.
+
+    Examples
+    --------
+    >>> device = ct.devices("cpu")[0]
+    >>> device.platform, device.id, str(device)
+    ('cpu', 0, 'cpu:0')
+    """
 
     def __init__(self, platform: str, id: int, kind: str | None = None) -> None:
         self._key = (platform, id)
@@ -67,11 +85,19 @@ class Device:
         return 0
 
     def memory_stats(self) -> dict[str, int] | None:
-        """Bytes of a GPU's memory, by JAX's names; None for the processor, whose arrays are the process's.
+        """Returns how many bytes of a GPU's memory are in use.
 
-        ``bytes_in_use`` by this process's arrays and running programs, and their peak, ``peak_bytes_in_use``; ``bytes_reserved``: these and what
-        is kept for the next arrays; ``bytes_limit``: what the GPU has; ``num_allocs``: how many blocks were asked for so far.
+        By JAX's names: ``bytes_in_use`` by this process's arrays and running programs, and their peak,
+        ``peak_bytes_in_use``; ``bytes_reserved``: these and what is kept for the next arrays; ``bytes_limit``: what the
+        GPU has; ``num_allocs``: how many blocks were asked for so far.
 
+        Returns
+        -------
+        dict or None
+            None for the processor, whose arrays are in the memory of the process.
+
+        Examples
+        --------
         >>> ct.devices("cpu")[0].memory_stats() is None
         True
         """
@@ -93,13 +119,32 @@ _BACKENDS = {"cpu": "llvm", "gpu": "cuda", "cuda": "cuda", "cuda-emulated": "cud
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of a platform: ``"cpu"``, ``"cuda"`` (also called ``"gpu"``), or None for those of all platforms, the processor first.
+    """Lists the devices of a platform.
 
-    GPUs are looked for by each call of this that does not name the processor, and by programs that are compiled for one; by nothing else.
-    Those that cannot be used are left out.
+    GPUs are looked for by each call of this that does not name the processor, and by programs that are compiled for
+    one; by nothing else. Those that cannot be used are left out.
 
-    Raises:
-        RuntimeError: there is no such platform. `cotangent.errors.DeviceError`: there is no GPU, or none that can be used; it says why.
+    Parameters
+    ----------
+    backend : str, optional
+        ``"cpu"``, ``"cuda"`` (also called ``"gpu"``), or None for all platforms.
+
+    Returns
+    -------
+    list of Device
+        The processor first.
+
+    Raises
+    ------
+    RuntimeError
+        There is no such platform.
+    DeviceError
+        There is no GPU, or none that can be used; it says why.
+
+    Examples
+    --------
+    >>> ct.devices("cpu")
+    [CpuDevice(id=0)]
     """
     if backend == "cpu":
         return [CPU]
@@ -173,10 +218,31 @@ def put_beside(array: Any, others: Iterable[Any]) -> Any:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process, which is the only one: `devices`.
+    """Lists the devices of this process, which is the only one.
 
-    Raises:
-        ValueError: another process is asked about.
+    Parameters
+    ----------
+    process_index : int, optional
+        0 or None.
+    backend : str, optional
+        As of `devices`.
+    host_id : int, optional
+        Another name of ``process_index``.
+
+    Returns
+    -------
+    list of Device
+        What `devices` returns.
+
+    Raises
+    ------
+    ValueError
+        Another process is asked about.
+
+    Examples
+    --------
+    >>> ct.local_devices(backend="cpu")
+    [CpuDevice(id=0)]
     """
     for number in (process_index, host_id):
         if number not in (None, CPU.process_index):
@@ -185,28 +251,104 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices there are."""
+    """Returns how many devices there are.
+
+    Parameters
+    ----------
+    backend : str, optional
+        As of `devices`.
+
+    Returns
+    -------
+    int
+        The length of what `devices` returns.
+
+    Examples
+    --------
+    >>> ct.device_count("cpu")
+    1
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices this process has."""
+    """Returns how many devices this process has.
+
+    Parameters
+    ----------
+    backend : str, optional
+        As of `devices`.
+
+    Returns
+    -------
+    int
+        The length of what `local_devices` returns.
+
+    Examples
+    --------
+    >>> ct.local_device_count("cpu")
+    1
+    """
     return len(devices(backend))
 
 
 def default_backend() -> str:
-    """The platform that programs run on which name none."""
+    """Returns the platform of programs that name none.
+
+    Returns
+    -------
+    str
+        ``"cpu"``, or what `cotangent.default_device` or the environment variable ``CT_DEVICE`` says.
+
+    Examples
+    --------
+    >>> with ct.default_device("cpu"):
+    ...     ct.default_backend()
+    'cpu'
+    """
     backend = _core.default_backend()
     return CPU.platform if backend == "llvm" else platform_and_number(backend)[0]
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among those that work together."""
+    """Returns the number of this process among those that work together.
+
+    Parameters
+    ----------
+    backend : str, optional
+        Of no effect.
+
+    Returns
+    -------
+    int
+        0: there is one process.
+
+    Examples
+    --------
+    >>> ct.process_index()
+    0
+    """
     return CPU.process_index if backend is None else devices(backend)[0].process_index
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes work together: one."""
+    """Returns how many processes work together.
+
+    Parameters
+    ----------
+    backend : str, optional
+        Of no effect.
+
+    Returns
+    -------
+    int
+        1.
+
+    Examples
+    --------
+    >>> ct.process_count()
+    1
+    """
     return len({device.process_index for device in devices(backend or CPU.platform)})
 
 
@@ -223,7 +365,13 @@ def check_device(device: Any, name: str) -> None:
 
 
 class Sharding:
-    """A placement of arrays; see `cotangent.sharding`."""
+    """A placement of arrays: the base of the classes in `cotangent.sharding`.
+
+    Examples
+    --------
+    >>> isinstance(ct.sharding.SingleDeviceSharding(ct.devices("cpu")[0]), ct.sharding.Sharding)
+    True
+    """
 
 
 def _is_sharding(placement: Any) -> bool:

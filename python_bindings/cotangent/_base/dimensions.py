@@ -475,14 +475,9 @@ def is_scalar_integer(value: Any) -> bool:
 def as_dimension(
     value: Array, what: str, most: int | None = None, bounded: str = "ct.dimension(value, bound=...)"
 ) -> Dim:
-    """An integer scalar that the program computes, as a size.
+    """An integer scalar that the program computes, as a size of ``most`` at most; ``bounded``: how the user says that.
 
-    Args:
-        most: beyond it, it counts as that.
-        bounded: how the user says how large it can be.
-
-    Raises:
-        DataDependentShapeError: outside of masks, where shapes are known. ConcretizationError: nothing says how large it can be.
+    Raises DataDependentShapeError outside of masks, and ConcretizationError where nothing says how large it can be.
     """
     if not _core.in_mask():
         raise DataDependentShapeError(
@@ -526,20 +521,29 @@ require_within: Callable[[Any, int], None] | None = None
 
 
 def dimension(value: Any, bound: int) -> Any:
-    """A size that the program computes, with a bound: for shapes inside of ``mask``, and under ``jit``.
+    """Makes a size for shapes of an integer that the program computes: inside of `mask`, and under `jit`.
 
-    Args:
-        value: an integer scalar, from 0 to ``bound``; one that a program computes is held to that, and `checkify` with ``index_checks``
-            reports it.
-        bound: the most that it can be: what results are padded to.
+    Parameters
+    ----------
+    value : int or integer scalar array
+        From 0 to ``bound``. One that a program computes is held to that, and `checkify` with ``index_checks`` reports it.
+    bound : int
+        The most that it can be: what results are padded to.
 
-    Returns:
+    Returns
+    -------
+    int or Dim
         ``value`` as an int where it is known. Else a size, whose arithmetic gives sizes.
 
-    Raises:
-        TypeError: it is no integer scalar. ValueError: it is known, and outside of ``0 … bound``; or the bound is negative.
+    Raises
+    ------
+    TypeError
+        It is no integer scalar.
+    ValueError
+        It is known, and outside of ``0 … bound``; or the bound is negative.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> ct.jit(lambda n: ct.numpy.arange(ct.dimension(n, bound=5)))(3)
     Ragged([0, 1, 2], lengths={0: 3}, dtype=int32)
     """
@@ -569,9 +573,6 @@ def dimension(value: Any, bound: int) -> Any:
         require_within(value, most)
         return smallest(largest(computed, 0), most)
     return dimension(known, bound)
-
-
-# ---- Shapes ------------------------------------------------------------------------------------------------------------
 
 
 def _symbolic_shape(array: Array, axes: list[int]) -> tuple[Any, ...]:

@@ -8,11 +8,25 @@ __all__ = ["KEY_DTYPE", "KeyDType", "extended", "prng_key"]
 
 
 class extended:  # noqa: N801 (dtypes have lower-case names)
-    """The kind of dtypes that are not numbers; random keys are the only ones."""
+    """The kind of dtypes that are not numbers; random keys are the only ones.
+
+    Examples
+    --------
+    >>> ct.dtypes.issubdtype(ct.random.key(0).dtype, ct.dtypes.extended)
+    True
+    """
 
 
 class prng_key(extended):  # noqa: N801
-    """The kind of the dtypes of random keys: ``ct.dtypes.issubdtype(x.dtype, ct.dtypes.prng_key)``."""
+    """The kind of the dtypes of random keys.
+
+    Examples
+    --------
+    >>> ct.dtypes.issubdtype(ct.random.key(0).dtype, ct.dtypes.prng_key)
+    True
+    >>> ct.dtypes.issubdtype(ct.numpy.float32, ct.dtypes.prng_key)
+    False
+    """
 
 
 class KeyDType:

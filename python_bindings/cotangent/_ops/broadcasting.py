@@ -21,6 +21,7 @@ from cotangent._ops.sizes import (
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to"]
 
 
+@own
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Placement = None) -> Array:
     """An array stretched to a shape: axes of size 1 are repeated, new ones come first.
 

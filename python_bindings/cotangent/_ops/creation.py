@@ -203,7 +203,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return apart(_core.array(a), a)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Placement = None) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Placement = None) -> Array:
     """The elements converted to another dtype.
 
     Floating numbers become integers by rounding toward zero; complex ones become real by their real part.
@@ -214,8 +214,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Placement = Non
         Numbers of any dtype.
     dtype : dtype
         Of the result.
-    copy : bool, default False
-        Whether the result is an array of its own where ``x`` has the dtype; else that is returned.
+    copy : bool, default True
+        Whether the result is an array of its own where ``x`` has the dtype; else that is returned. The memory is shared in either case.
     device : Device, str or sharding, optional
         Where the result is made. None: where ``x`` is.
 

@@ -27,21 +27,37 @@ _STEP = 8  # bounds of groups are multiples of it, so that batches of other leng
 
 
 def pack(fun: Callable[..., Any], in_axes: Any = 0, *, groups: int = 4) -> Callable[..., Any]:
-    """``vmap(mask(fun))`` of a ragged batch, in groups of rows of similar length.
+    """Maps a function of one row over a ragged batch, in groups of rows of similar length.
 
-    Rows are sorted by length and divided so that the least padding is computed with; each group is padded to its longest row, rounded up
-    to a multiple of 8. Results are those of ``ct.vmap(ct.mask(fun), in_axes)``, in the order of the rows. Where lengths are traced, under
-    ``jit``, groups are of equal size and keep the bound; what follows the data in a group (loops over rows) ends with its longest row.
+    Rows are sorted by length and divided so that the least padding is computed with; each group is padded to its
+    longest row, rounded up to a multiple of 8. Results are those of ``ct.vmap(ct.mask(fun), in_axes)``, in the order of
+    the rows. Where lengths are traced, under ``jit``, groups are of equal size and keep the bound; what follows the
+    data in a group (loops over rows) ends with its longest row.
 
-    Args:
-        fun: a function of one row, written for exact arrays.
-        in_axes: 0 for what has an entry for each row, None for what all rows share: for all arguments, or as a pytree prefix of them.
-        groups: into how many groups rows are divided at most.
+    Parameters
+    ----------
+    fun : callable
+        A function of one row, written for exact arrays.
+    in_axes : 0, None, or a pytree of them, default 0
+        0 for what has an entry for each row, None for what all rows share: for all arguments, or as a pytree prefix of
+        them.
+    groups : int, default 4
+        Into how many groups rows are divided at most.
 
-    Raises:
-        ValueError: ``groups`` is not positive, or an axis is neither 0 nor None. TypeError: no argument is a batch of ragged rows.
+    Returns
+    -------
+    callable
+        A function of the same arguments that returns what ``ct.vmap(ct.mask(fun), in_axes)`` does.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ValueError
+        ``groups`` is not positive, or an axis is neither 0 nor None.
+    TypeError
+        No argument is a batch of ragged rows.
+
+    Examples
+    --------
     >>> rows = ct.ragged([[1.0, 2.0, 3.0], [4.0], [5.0, 6.0]])
     >>> ct.pack(lambda x: x.sum())(rows).tolist()
     [6.0, 4.0, 11.0]

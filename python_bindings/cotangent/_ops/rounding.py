@@ -270,6 +270,7 @@ def _within(bound: Any, x: Array) -> Any:
     return builtins.min(builtins.max(bound, int(limits.min)), int(limits.max))
 
 
+@own
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Array:

@@ -115,6 +115,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 @entrance("reshape", primitives.reshape)
+@own
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Placement = None) -> Array:
     """The elements of an array under another shape.
 
@@ -202,6 +203,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
 
 
 @entrance("transpose", primitives.transpose)
+@own
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The axes of an array in reverse order, or in another one.
 

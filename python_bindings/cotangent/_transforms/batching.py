@@ -58,27 +58,64 @@ def vmap(
     spmd_axis_name: Any = None,
     chunk_size: int | None = None,
 ) -> Callable[P, R]:
-    """Maps a function of one example over a batch.
+    """Maps a function of one example over a batch, as one program.
 
-    Args:
-        fun: the function of one example.
-        in_axes: the axis of each argument that is the batch: an int (negative counts from the end) or None (the same for all examples),
-            for all arguments or as a pytree prefix of the positional arguments. What has None may be any
-            object, and Python numbers stay such.
-        out_axes: where the batch axis goes in the outputs: an int, None (the output must not depend on the example) or a prefix.
-        axis_name: a name for the batch axis, by which collectives (`lax.psum` and its like) in ``fun`` know it.
-        axis_size: the size of the batch, needed only when nothing is batched.
-        spmd_axis_name: accepted for compatibility; arrays are not spread over devices.
-        chunk_size: how many examples are computed at a time, by default all of them: memory is that of so many. The rest of a division
-            comes last. Derivatives need what each chunk leaves behind; with ``ct.checkpoint(fun)`` it is computed again instead.
+    The function is captured once, on one example, and the program is rewritten so that every operation works on the
+    whole batch: it costs one call, not one per example. ``fun`` sees arrays without the batch axis, so it must not look
+    at values (``if x > 0``); `cotangent.lax.cond`, `cotangent.numpy.where` and loops of `cotangent.lax` do that.
 
-    Raises:
-        ValueError: batch sizes differ, or an axis does not exist; ``chunk_size`` is not positive, is given together with ``axis_name``, as
-            a collective needs all examples at once, or for an axis that is ragged.
+    It nests in any order with `jit`, `grad`, `mask` and itself: ``vmap(vmap(f))`` has two batch axes, ``vmap(grad(f))``
+    the gradient of every example. Results are those of a Python loop over the examples, but for the rounding of sums
+    that are done in another order.
 
-    >>> import cotangent as ct
-    >>> ct.vmap(ct.numpy.dot)(ct.numpy.ones((5, 3)), ct.numpy.ones((5, 3))).shape
-    (5,)
+    Parameters
+    ----------
+    fun : callable
+        The function of one example.
+    in_axes : int, None, or a pytree of them, default 0
+        The axis of each argument that is the batch: an int (negative counts from the end) or None (the same for all
+        examples), for all arguments or as a pytree prefix of the positional arguments. Keyword arguments are mapped
+        along axis 0. What has None may be any object, and Python numbers stay such.
+    out_axes : int, None, or a pytree of them, default 0
+        Where the batch axis goes in the outputs: an int, None (the output must not depend on the example) or a prefix.
+    axis_name : hashable, optional
+        A name for the batch axis, by which collectives (`lax.psum` and its like) in ``fun`` know it.
+    axis_size : int, optional
+        The size of the batch, needed only when nothing is batched.
+    spmd_axis_name : object, optional
+        Accepted for compatibility; arrays are not spread over devices.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all of them: memory is that of so many. The rest of a
+        division comes last. Derivatives need what each chunk leaves behind; with ``ct.checkpoint(fun)`` it is computed
+        again instead.
+
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun``, each with one axis more where ``in_axes`` says so. It returns what
+        ``fun`` does, the same pytree, whose arrays have the batch as a further axis.
+
+    Raises
+    ------
+    ValueError
+        Batch sizes differ, or an axis does not exist; ``chunk_size`` is not positive, is given together with
+        ``axis_name``, as a collective needs all examples at once, or for an axis that is ragged.
+    TypeError
+        ``fun`` cannot be called, or ``in_axes`` or ``out_axes`` hold something else than ints and None.
+    ConcretizationError
+        ``fun`` asks for the value of an array of one example.
+
+    References
+    ----------
+    R. Frostig, M. J. Johnson, C. Leary, "Compiling machine learning programs via high-level tracing", SysML 2018.
+
+    Examples
+    --------
+    >>> dot = ct.vmap(ct.numpy.dot)
+    >>> dot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 1.0], [0.0, 2.0]])).tolist()
+    [3.0, 8.0]
+    >>> ct.vmap(lambda w, x: w * x.sum(), in_axes=(None, 1))(10, np.array([[1, 2, 3], [4, 5, 6]])).tolist()
+    [50, 70, 90]
     >>> ct.vmap(lambda x: x * x, chunk_size=2)(ct.numpy.arange(5)).tolist()
     [0, 1, 4, 9, 16]
     """

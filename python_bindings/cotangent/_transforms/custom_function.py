@@ -236,10 +236,10 @@ _rules = _Rules()
 
 
 def rules_of(call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
-    """See `CustomFunction.capture_rules`."""
+    """See `CustomFunction._capture_rules`."""
     _rules.depth += 1
     try:
-        return call.function.capture_rules(call, moving)
+        return call.function._capture_rules(call, moving)
     finally:
         _rules.depth -= 1
 
@@ -370,11 +370,11 @@ class CustomFunction:
     def _check_rules(self) -> None:
         """Raises when the function has no rules yet."""
 
-    def rule_functions(self) -> list[Any]:
+    def _rule_functions(self) -> list[Any]:
         """The functions that a derivative runs."""
         raise NotImplementedError
 
-    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+    def _capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
         """Runs the rules on traced values; a graph and the values that it closes over.
 
         Its inputs are the leaves of the call and those values, then tangents of the inexact ones of all these; its outputs are the
@@ -402,7 +402,7 @@ class CustomFunction:
                 error = raised
             else:
                 return self._bind_captured(call, rule, closure, moving)
-        closure = [*call.primal.closure, *reachable_values([*self.rule_functions(), *call.static, *call.objects])]
+        closure = [*call.primal.closure, *reachable_values([*self._rule_functions(), *call.static, *call.objects])]
         operands = call.leaves + closure
         count = len(call.leaves) + len(call.primal.closure)
         graph = call.primal.graph
@@ -417,7 +417,7 @@ class CustomFunction:
         closure = primal.closure + rule_closure
         n, p, q = len(leaves), len(primal.closure), len(rule_closure)
         reachable = (
-            reachable_values([*self.rule_functions(), *call.static, *call.objects]) if self.symbolic_zeros else []
+            reachable_values([*self._rule_functions(), *call.static, *call.objects]) if self.symbolic_zeros else []
         )
         operands = leaves + closure + reachable
         inexact = [i for i, x in enumerate(operands) if is_inexact_dtype(x.dtype)]

@@ -65,22 +65,33 @@ def _capture_rule(
 
 
 class custom_jvp(CustomFunction):  # noqa: N801
-    """A function with a forward-mode rule of its own.
+    """Gives a function a forward-mode rule of its own.
 
-    Args:
-        fun: the function.
-        nondiff_argnums: positions of arguments that are plain Python values; they come first in the rule.
-        nondiff_argnames: the same by name.
+    A call is one operation, and its rule survives every transform: ``grad(vmap(f))`` uses it, too. Reverse mode
+    transposes the rule, so the output tangent must be linear in the tangents. The rule is run where a derivative is
+    taken, and nowhere else. Without a rule, calls raise
+    AttributeError.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays, and of Python values where these are named.
+    nondiff_argnums : int or sequence of int, default ()
+        Positions of arguments that are plain Python values; they come first in the rule.
+    nondiff_argnames : str or sequence of str, default ()
+        The same by name.
+
+    Examples
+    --------
     >>> @ct.custom_jvp
-    ... def f(x):
-    ...     return x * x
-    >>> @f.defjvp
-    ... def f_jvp(primals, tangents):
-    ...     return f(*primals), 10.0 * tangents[0]
-    >>> float(ct.grad(f)(1.0))
-    10.0
+    ... def log1pexp(x):
+    ...     return ct.numpy.log(1 + ct.numpy.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t / (1 + ct.numpy.exp(-x))
+    >>> float(ct.grad(log1pexp)(100.0))
+    1.0
     """
 
     def __init__(
@@ -91,17 +102,54 @@ class custom_jvp(CustomFunction):  # noqa: N801
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
-        """Sets the rule: ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``.
+        """Sets the rule, ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``.
 
-        With ``symbolic_zeros`` the tangents of arguments that are not differentiated are `SymbolicZero` instead of zeros (float0 ones
-        for integers), and the rule may return `SymbolicZero` tangents.
+        It may be used as a decorator. Tangents have the structure of the arguments.
+
+        Parameters
+        ----------
+        jvp : callable
+            The rule. Its second result has the structure, shapes and dtypes of the first.
+        symbolic_zeros : bool, default False
+            Tangents of arguments that are not differentiated are `SymbolicZero` instead of zeros (float0 ones for
+            integers), and the rule may return `SymbolicZero` tangents.
+
+        Returns
+        -------
+        callable
+            ``jvp`` itself.
+
+        Examples
+        --------
+        >>> f = ct.custom_jvp(lambda x: x * x)
+        >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), 10.0 * tangents[0]))
+        >>> float(ct.grad(f)(1.0))
+        10.0
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Function | None) -> None:
-        """Sets one rule an argument: ``jvps[i](tangent, output, *primals) -> output tangent``; None is zero."""
+        """Sets one rule for each argument, whose results are added.
+
+        Parameters
+        ----------
+        *jvps : callable or None
+            ``jvps[i](tangent, output, *primals) -> output tangent`` for argument ``i``; None is zero.
+
+        Raises
+        ------
+        TypeError
+            The function has arguments that are not differentiated: use `defjvp`.
+
+        Examples
+        --------
+        >>> f = ct.custom_jvp(lambda x, y: x * y)
+        >>> f.defjvps(lambda t, out, x, y: 100.0 * t, None)
+        >>> [float(g) for g in ct.grad(f, argnums=(0, 1))(2.0, 3.0)]
+        [100.0, 0.0]
+        """
         if self.nondiff_argnums:
             raise TypeError("defjvps does not support nondiff_argnums: use defjvp")
 
@@ -121,11 +169,11 @@ class custom_jvp(CustomFunction):  # noqa: N801
                 f"{self.__name__} is a custom_jvp function without a rule\n  give one with @{self.__name__}.defjvp"  # type: ignore[attr-defined]
             )
 
-    def rule_functions(self) -> list[Any]:
+    def _rule_functions(self) -> list[Any]:
         """See `CustomFunction`."""
         return [self.jvp]
 
-    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+    def _capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
         """See `CustomFunction`."""
         inexact = [leaf for leaf in call.leaves if is_inexact_dtype(leaf.dtype)]
         rule, closure = self._capture_jvp(call, inexact, moving)
@@ -186,10 +234,28 @@ def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
 
 
 class CustomVJPPrimal:
-    """What a forward rule with symbolic zeros gets for each array: its ``value``, and whether it is ``perturbed`` (differentiated).
+    """What a forward rule with symbolic zeros gets for each array.
 
-    Where it was called in an eager gradient and a derivative in Python control flow is not known, an argument may count as perturbed
-    whose tangent turns out to be zero.
+    Where it was called in an eager gradient and a derivative in Python control flow is not known, an argument may count
+    as perturbed whose tangent turns out to be zero.
+
+    Parameters
+    ----------
+    value : array
+        The argument.
+    perturbed : bool
+        Whether it is differentiated.
+
+    Examples
+    --------
+    >>> def forward(x, y):
+    ...     seen.append((x.perturbed, y.perturbed))
+    ...     return x.value * y.value, (x.value, y.value)
+    >>> seen = []
+    >>> f = ct.custom_vjp(lambda x, y: x * y)
+    >>> f.defvjp(forward, lambda saved, g: (g * saved[1], g * saved[0]), symbolic_zeros=True)
+    >>> float(ct.grad(f)(2.0, 3.0)), seen
+    (3.0, [(True, False)])
     """
 
     def __init__(self, value: Any, perturbed: bool) -> None:
@@ -198,14 +264,23 @@ class CustomVJPPrimal:
 
 
 class custom_vjp(CustomFunction):  # noqa: N801
-    """A function with a reverse-mode rule of its own.
+    """Gives a function a reverse-mode rule of its own.
 
-    Args:
-        fun: the function.
-        nondiff_argnums: positions of arguments that are plain Python values; the backward rule gets them first.
-        nondiff_argnames: the same by name.
+    A call is one operation, and its rule survives every transform. The backward rule need not be linear: it may clip or
+    round. Forward mode (`jvp`, `jacfwd`) through it is an error, as there is no rule for it; over reverse mode
+    (`hessian`) it differentiates the rules.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays, and of Python values where these are named.
+    nondiff_argnums : int or sequence of int, default ()
+        Positions of arguments that are plain Python values; the backward rule gets them first.
+    nondiff_argnames : str or sequence of str, default ()
+        The same by name.
+
+    Examples
+    --------
     >>> @ct.custom_vjp
     ... def clip_gradient(x):
     ...     return x
@@ -223,13 +298,28 @@ class custom_vjp(CustomFunction):  # noqa: N801
         self.symbolic_zeros = False
 
     def defvjp(self, fwd: Function, bwd: Function, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
-        """Sets the rules: ``fwd(*args) -> (output, residuals)`` and ``bwd(*nondiff, residuals, cotangent) -> argument cotangents``.
+        """Sets the forward and the backward rule.
 
-        Args:
-            fwd: takes the arguments of the function; with ``symbolic_zeros`` its arrays come as `CustomVJPPrimal`.
-            bwd: returns a tuple with a cotangent for each argument; None, and `SymbolicZero`, stand for zeros.
-            symbolic_zeros: see ``fwd``; cotangents of outputs that have none (integers) are `SymbolicZero` then.
-            optimize_remat: accepted for compatibility: what a derivative does not need of ``fwd`` is never computed.
+        ``fwd(*args) -> (output, residuals)`` and ``bwd(*nondiff, residuals, cotangent) -> cotangents``, one an
+        argument.
+
+        Parameters
+        ----------
+        fwd : callable
+            Takes the arguments of the function; with ``symbolic_zeros`` its arrays come as `CustomVJPPrimal`.
+        bwd : callable
+            Returns a tuple with a cotangent for each argument; None, and `SymbolicZero`, stand for zeros.
+        symbolic_zeros : bool, default False
+            See ``fwd``; cotangents of outputs that have none (integers) are `SymbolicZero` then.
+        optimize_remat : bool, default False
+            Accepted for compatibility: what a derivative does not need of ``fwd`` is never computed.
+
+        Examples
+        --------
+        >>> f = ct.custom_vjp(lambda x: ct.numpy.sin(x))
+        >>> f.defvjp(lambda x: (ct.numpy.sin(x), ct.numpy.cos(x)), lambda c, g: (c * g,))
+        >>> float(ct.grad(f)(0.0))
+        1.0
         """
         del optimize_remat
         self.fwd = fwd
@@ -243,11 +333,11 @@ class custom_vjp(CustomFunction):  # noqa: N801
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
             )
 
-    def rule_functions(self) -> list[Any]:
+    def _rule_functions(self) -> list[Any]:
         """See `CustomFunction`."""
         return [self.fwd, self.bwd]
 
-    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+    def _capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
         """See `CustomFunction`."""
         leaves, primal = call.leaves, call.primal
         forward = self._capture_forward(call, moving)

@@ -82,18 +82,52 @@ def _fill_tangents(values: list[Array], outputs: Sequence[Array], structure: PyT
 
 
 def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
-    """The value of ``fun`` and its directional derivative.
+    """Returns the value of a function and its derivative in a direction.
 
-    Args:
-        fun: any function of pytrees of arrays.
-        primals: its positional arguments.
-        tangents: the direction, of the same structure, shapes and dtypes.
-        has_aux: ``fun`` returns ``(output, aux)``; the result is ``(output, output tangent, aux)``.
+    Forward mode: one pass, about two to three times the cost of the value, whatever the number of outputs. `jvp` nests
+    in itself for higher derivatives, and in `vmap`, which then computes many directions (`jacfwd`). At kinks the
+    derivative is that of the branch that was taken; where `maximum`, ``max`` or ``sort`` have a tie, it is shared
+    between the equal elements.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+    primals : tuple or list
+        The positional arguments: the point.
+    tangents : tuple or list
+        The direction: of the same structure, shapes and dtypes as ``primals``. Leaves of integers and bools have
+        tangents of dtype float0, ``np.zeros(shape, ct.float0)``.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``, where ``aux`` is not differentiated.
+
+    Returns
+    -------
+    tuple
+        ``(output, tangent)``, with ``has_aux`` ``(output, tangent, aux)``. ``tangent`` has the structure, shapes and
+        dtypes of ``output``, and float0 where that is of integers or bools.
+
+    Raises
+    ------
+    MismatchError
+        ``tangents`` has not the structure, shapes or dtypes of ``primals``.
+    TypeError
+        ``primals`` or ``tangents`` is no tuple or list, or a leaf is no array.
+    NotDifferentiableError
+        An operation on the way has no derivative, a `pure_callback` say.
+
+    References
+    ----------
+    R. E. Wengert, "A simple automatic derivative evaluation program", Communications of the ACM 7 (8), 1964.
+
+    Examples
+    --------
     >>> y, dy = ct.jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(y), float(dy)
+    (9.0, 6.0)
+    >>> _, dy = ct.jvp(lambda p: p["a"] * p["b"], ({"a": 2.0, "b": 5.0},), ({"a": 1.0, "b": 0.0},))
     >>> float(dy)
-    6.0
+    5.0
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp: primals and tangents must be tuples or lists of arguments")
@@ -127,12 +161,45 @@ def _linearized(fun: Function, primals: Sequence[Any], transform: str, has_aux: 
 
 
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """The value of ``fun`` and the linear function of tangents at that point, which can be applied many times.
+    """Returns the value of a function and the linear function of tangents at that point.
 
-    >>> import cotangent as ct
+    The work that does not depend on the direction is done once; each call of the linear function then costs what is
+    left. It is linear, so `linear_transpose` and `vmap` take it; it is a pytree, so `jit` takes and returns it.
+
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+    *primals : pytrees of arrays
+        The positional arguments: the point.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``, where ``aux`` is not differentiated.
+
+    Returns
+    -------
+    tuple
+        ``(output, f_jvp)``, with ``has_aux`` ``(output, f_jvp, aux)``. ``f_jvp(*tangents)`` takes a tangent for each of
+        ``primals``, of its structure, shapes and dtypes, and returns one like ``output``: what `jvp` would.
+
+    Raises
+    ------
+    MismatchError
+        ``f_jvp`` is given tangents of another structure, shape or dtype.
+    NotDifferentiableError
+        An operation on the way has no derivative.
+
+    References
+    ----------
+    A. Radul, A. Paszke, R. Frostig, M. J. Johnson, D. Maclaurin, "You only linearize once: tangents transpose to
+    gradients", Proceedings of the ACM on Programming Languages 7 (POPL), 2023.
+
+    Examples
+    --------
     >>> y, f_jvp = ct.linearize(ct.numpy.sin, 0.0)
-    >>> float(f_jvp(2.0))
-    2.0
+    >>> float(y), float(f_jvp(2.0))
+    (0.0, 2.0)
+    >>> ct.vmap(f_jvp)(np.array([1.0, 3.0], np.float32)).tolist()
+    [1.0, 3.0]
     """
     leaves, _, captured, outputs, residuals, tangent = _linearized(fun, primals, "linearize", has_aux)
     out_count = captured.structure.num_leaves

@@ -208,11 +208,44 @@ def _unstacked(x: Array, axis: int, shape: Sequence[int]) -> Array:
 def jacfwd(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """The Jacobian by forward mode: one pass for each input element. Blocks have shape ``output.shape + input.shape``.
+    """Makes a function that returns the Jacobian, by forward mode.
 
-    >>> import cotangent as ct
-    >>> ct.jacfwd(lambda x: x * x)(ct.numpy.array([1.0, 2.0])).tolist()
+    One pass for each element of the differentiated arguments, all of them as one batch: for functions with more outputs
+    than inputs. The memory is that of the batch; where it is too large, compute parts of it with `jvp` under
+    ``vmap(chunk_size=…)``.
+
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays that returns a pytree of floating arrays (with ``has_aux``, a pair of it and any
+        pytree).
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate, each a pytree of floating arrays.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
+    holomorphic : bool, default False
+        Inputs and outputs are complex, and ``fun`` is holomorphic.
+
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` that returns a tree of the structure of the output, whose leaves are
+        trees of the structure of the differentiated argument (or tuples of these): blocks of shape ``output.shape +
+        input.shape``.
+
+    Raises
+    ------
+    DTypeError
+        An output or an argument has a dtype without derivatives, or arguments are complex without ``holomorphic``.
+    TypeError
+        The output is a `Ragged`.
+
+    Examples
+    --------
+    >>> ct.jacfwd(lambda x: x * x)(np.float32([1, 2])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
+    >>> ct.jacfwd(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
+    (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     return _jacobian(fun, argnums, has_aux, holomorphic, False, forward=True)
 
@@ -224,9 +257,43 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian by reverse mode: one pass for each output element. Blocks have shape ``output.shape + input.shape``.
+    """Makes a function that returns the Jacobian, by reverse mode.
 
-    With ``allow_int`` the blocks of integer and bool arguments are float0 zeros.
+    One pass for each element of the output, all of them as one batch: for functions with more inputs than outputs.
+    `jacobian` is another name of it.
+
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays that returns a pytree of floating arrays (with ``has_aux``, a pair of it and any
+        pytree).
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate, each a pytree of floating arrays.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
+    holomorphic : bool, default False
+        Inputs and outputs are complex, and ``fun`` is holomorphic.
+    allow_int : bool, default False
+        The blocks of integer and bool arguments are float0 zeros, instead of an error.
+
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` that returns a tree of the structure of the output, whose leaves are
+        trees of the structure of the differentiated argument (or tuples of these): blocks of shape ``output.shape +
+        input.shape``.
+
+    Raises
+    ------
+    DTypeError
+        An output or an argument has a dtype without derivatives, or outputs are complex without ``holomorphic``.
+    TypeError
+        The output is a `Ragged`.
+
+    Examples
+    --------
+    >>> ct.jacrev(lambda x: ct.numpy.stack([x.sum(), (x * x).sum()]))(np.float32([1, 2, 3])).tolist()
+    [[1.0, 1.0, 1.0], [2.0, 4.0, 6.0]]
     """
     return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, forward=False)
 
@@ -237,10 +304,40 @@ jacobian = jacrev
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """The Hessian: forward mode over reverse mode. Blocks have shape ``output.shape + input.shape + input.shape``.
+    """Makes a function that returns the Hessian: forward mode over reverse mode.
 
-    Raises:
-        TypeError: it is taken with respect to a `Ragged`.
+    ``jacfwd(jacrev(fun))``: as many passes as the argument has elements. For products with it `hvp` needs one.
+
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays that returns a pytree of floating arrays (with ``has_aux``, a pair of it and any
+        pytree).
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate, each a pytree of floating arrays.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``; the result is then ``(hessian, aux)``.
+    holomorphic : bool, default False
+        Inputs and outputs are complex, and ``fun`` is holomorphic.
+
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` that returns a tree of the structure of the output, whose leaves are
+        trees of trees of the structure of the differentiated argument (with tuples where ``argnums`` is a sequence):
+        blocks of shape ``output.shape + input.shape + input.shape``.
+
+    Raises
+    ------
+    TypeError
+        It is taken with respect to a `Ragged`.
+    DTypeError
+        An output or an argument has a dtype without derivatives.
+
+    Examples
+    --------
+    >>> ct.hessian(lambda x: x[0] ** 2 * x[1])(np.float32([3, 5])).tolist()
+    [[10.0, 6.0], [6.0, 0.0]]
     """
     name = function_name(fun)
     twice = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
@@ -260,7 +357,41 @@ def hessian(
 
 
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of ``fun``'s Hessian at ``primals`` with ``tangents``: the derivative of the gradient in a direction."""
+    """Returns the product of the Hessian of a function with a vector, without the Hessian.
+
+    The derivative of the gradient in a direction: forward mode over reverse mode, at a small multiple of the cost of a
+    gradient.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns a real floating scalar.
+    primals : tuple or list
+        The positional arguments: the point.
+    tangents : tuple or list
+        The vector: of the same structure, shapes and dtypes as ``primals``.
+
+    Returns
+    -------
+    pytree of arrays
+        Of the structure of ``primals[0]`` if there is one argument, else a tuple of as many as ``primals``.
+
+    Raises
+    ------
+    MismatchError
+        ``tangents`` has not the structure, shapes or dtypes of ``primals``.
+    ShapeError
+        The value of ``fun`` is not a scalar.
+
+    References
+    ----------
+    B. A. Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6 (1), 1994.
+
+    Examples
+    --------
+    >>> ct.hvp(lambda x: x[0] ** 2 * x[1], (np.float32([3, 5]),), (np.float32([1, 0]),)).tolist()
+    [10.0, 6.0]
+    """
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(fun, argnums=argnums), primals, tangents)[1]
 

@@ -18,22 +18,49 @@ __all__ = ["mask"]
 
 
 def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs a function written for exact-size arrays on padded ones.
+    """Makes of a function of exact-size arrays one of padded arrays, `Ragged`, whose padding reaches no result.
 
-    Args:
-        fun: a function of pytrees of arrays; inside, `Ragged` arguments are plain arrays whose ragged axes have a symbolic size.
+    The law: for every length and every padding, NaN and infinity included, ``unpad(mask(f)(pad(x))) == f(x)``;
+    gradients agree on the valid elements and are exactly 0 on padding. Where the length is 0 and NumPy has an error,
+    results are those of no elements: ``max`` is the least value of the dtype (-inf), ``min`` the largest, and
+    ``argmax`` and ``argmin`` a position that is outside of every array.
 
-    Returns:
-        A function of the same arguments, any of them `Ragged`; outputs whose shape depends on a length come back as `Ragged`.
+    Inside, a `Ragged` argument is a plain array, and ``x.shape[0]`` a size that only the data knows: it can be computed
+    with, and be used in shapes, but Python's ``if`` and ``range`` cannot have its value. ``vmap(mask(f))`` maps over a
+    batch of rows of different lengths; `jit` outside compiles one program for all lengths; `grad` may stand inside or
+    outside.
 
-    The law: for every length and every padding, NaN and infinity included, ``unpad(mask(f)(pad(x))) == f(x)``; gradients agree on the valid
-    elements and are exactly 0 on padding. Where the length is 0 and NumPy has an error, results are those of no elements: ``max`` is the
-    least value of the dtype (-inf), ``min`` the largest, and ``argmax`` and ``argmin`` a position that is outside of every array.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays; inside, `Ragged` arguments are plain arrays whose ragged axes have a symbolic
+        size.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    callable
+        A function of the same arguments, any of them `Ragged`; outputs whose shape depends on a length come back as
+        `Ragged`, all others as arrays.
+
+    Raises
+    ------
+    ShapeError
+        A length has an entry for each of several examples (use ``vmap(mask(f))``), axes of one name have different
+        lengths, or an operation needs two lengths to be equal that are not.
+    ConcretizationError
+        ``fun`` asks for the value of a length or of an element.
+    NotImplementedError
+        An operation has no rule for ragged axes; the message names it and the line.
+
+    Examples
+    --------
     >>> x = ct.Ragged(ct.numpy.array([3.0, 4.0, ct.numpy.nan]), {0: 2})
     >>> float(ct.mask(ct.numpy.mean)(x))
     3.5
+    >>> ct.mask(lambda x: x * 2)(x)
+    Ragged([6., 8.], lengths={0: 2}, dtype=float32)
+    >>> ct.vmap(ct.mask(lambda row: row.max()))(ct.ragged([[1.0, 5.0], [2.0]])).tolist()
+    [5.0, 2.0]
     """
     check_callable(fun, "mask")
     name = function_name(fun)

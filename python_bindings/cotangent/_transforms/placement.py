@@ -18,24 +18,40 @@ from cotangent._core import Array
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """Arrays of a pytree's leaves, in the memory of a device.
+    """Returns the arrays of a pytree, in the memory of a device.
 
-    Jitted functions that name no backend run where the arrays among their arguments are. Everything else may be done with an array
-    of a GPU, too: it comes to the host, once, when that asks for its elements.
+    Jitted functions that name no backend run where the arrays among their arguments are. Everything else may be done
+    with an array of a GPU, too: it comes to the host, once, when that asks for its elements.
 
-    Args:
-        x: a pytree.
-        device: a device, its name, or a sharding of one device; or a pytree of them, a prefix of ``x``. None: where the arrays are, and of what is
-            no array the default device.
-        src, donate: of no effect.
-        may_alias: False copies arrays, which are otherwise returned as they are.
+    Parameters
+    ----------
+    x : pytree of arrays
+        Arrays, NumPy's too, and numbers.
+    device : Device, str, Sharding, or a pytree of them, optional
+        A device, its name, or a sharding of one device; or a pytree of them, a prefix of ``x``. None: where the arrays
+        are, and of what is no array the default device.
+    src, donate : object
+        Of no effect.
+    may_alias : bool, optional
+        False copies arrays, which are otherwise returned as they are where they are on the device.
 
-    Raises:
-        ValueError: it asks for several devices. `cotangent.errors.DeviceError`: there is no GPU, or none that can be used.
+    Returns
+    -------
+    pytree of arrays
+        Of the structure of ``x``.
 
-    >>> import cotangent as ct
-    >>> ct.device_put([1.0, 2.0], ct.devices()[0])
-    [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
+    Raises
+    ------
+    ValueError
+        ``device`` asks for several devices, or is none.
+    DeviceError
+        There is no GPU, or none that can be used; it says why.
+
+    Examples
+    --------
+    >>> placed = ct.device_put({"w": np.float32([1, 2])}, ct.devices("cpu")[0])
+    >>> placed["w"], str(placed["w"].device)
+    (Array([1., 2.], dtype=float32), 'cpu:0')
     """
     del src, donate
     if type(device) in (dict, list, tuple):
@@ -59,9 +75,25 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def device_get(x: Any) -> Any:
-    """The leaves of a pytree as NumPy arrays; leaves that are no arrays are left as they are.
+    """Returns the arrays of a pytree as NumPy arrays.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    x : pytree
+        Leaves that are no arrays are left as they are.
+
+    Returns
+    -------
+    pytree
+        Of the structure of ``x``. A NumPy array shares the memory of an array of the host, and is read-only.
+
+    Raises
+    ------
+    ConcretizationError
+        An array is traced.
+
+    Examples
+    --------
     >>> ct.device_get({"a": ct.numpy.arange(3)})["a"]
     array([0, 1, 2], dtype=int32)
     """
@@ -70,10 +102,29 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Returns ``x``, once the elements of its arrays are there: those of the host always are.
+    """Waits until the elements of all arrays of a pytree are computed.
 
-    Raises:
-        `cotangent.errors.DeviceError`: what failed on a GPU until then.
+    Those of the host always are: programs run to their end before they return. Programs for GPUs return at once.
+
+    Parameters
+    ----------
+    x : pytree
+        Leaves that are no arrays are passed over.
+
+    Returns
+    -------
+    pytree
+        ``x`` itself.
+
+    Raises
+    ------
+    DeviceError
+        What failed on a GPU until then.
+
+    Examples
+    --------
+    >>> ct.block_until_ready({"a": ct.numpy.arange(3)})
+    {'a': Array([0, 1, 2], dtype=int32)}
     """
     for leaf in _core.tree_flatten(x, None)[0]:
         _core.wait_for(leaf)

@@ -18,24 +18,46 @@ from cotangent._base.capture import (
 )
 from cotangent._transforms.jit_arguments import numbers_of
 from cotangent._transforms.sized import capture_sized
-from cotangent._transforms.staging import captured_program, specs
+from cotangent._transforms.stages import captured_program, specs
 
 Function = Callable[..., Any]
 
 
 def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shape: bool = False) -> Callable[..., Any]:
-    """A function of arguments (arrays or `ShapeDtypeStruct`) that returns the captured graph of ``fun``.
+    """Makes a function that returns the captured program of a function, without running it.
 
-    Printing it shows every operation with shape, dtype, bytes and the user's line.
+    Printing the graph shows every operation with shape, dtype, bytes and the user's line. `make_jaxpr` is another name
+    of it. `cotangent.ir` reads and rewrites graphs. Under ``jit`` and other transforms it captures what they would.
 
-    Args:
-        fun: a function of pytrees of arrays.
-        static_argnums: positions of arguments that are plain Python values.
-        return_shape: whether to return ``(graph, shapes)``, where the shapes are `ShapeDtypeStruct` in the structure of the output.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+    static_argnums : int or sequence of int, default ()
+        Positions of arguments that are plain Python values.
+    return_shape : bool, default False
+        Whether to return ``(graph, shapes)``, where the shapes are `ShapeDtypeStruct` in the structure of the output.
 
-    >>> import cotangent as ct
-    >>> print(ct.make_ir(lambda x: x * 2.0)(1.0).text())  # doctest: +ELLIPSIS
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` (arrays or `ShapeDtypeStruct`) that returns its `Graph`, or with
+        ``return_shape`` ``(graph, shapes)``.
+
+    Raises
+    ------
+    ValueError
+        ``static_argnums`` names an argument that there is not.
+    ConcretizationError
+        ``fun`` asks for the value of an array.
+
+    Examples
+    --------
+    >>> graph = ct.make_ir(lambda x: ct.numpy.sin(x) * 2.0)(ct.ShapeDtypeStruct((3,), "float32"))
+    >>> graph
     graph (...
+    >>> [equation.primitive for equation in ct.ir.equations(graph)]
+    ['sin', 'full', 'mul']
     """
     check_callable(fun, "make_ir")
     static = numbers_of(static_argnums, "static_argnums")
@@ -67,11 +89,34 @@ make_jaxpr = make_ir
 
 
 def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of ``fun``'s outputs, as `ShapeDtypeStruct` leaves, without computing anything.
+    """Returns the shapes and dtypes of what a function would return, without computing anything.
 
-    >>> import cotangent as ct
-    >>> ct.eval_shape(ct.numpy.outer, ct.ShapeDtypeStruct((2,), "float32"), ct.ShapeDtypeStruct((3,), "float32")).shape
-    (2, 3)
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+    *args : pytrees of arrays or ShapeDtypeStruct
+        The positional arguments; only their shapes and dtypes matter.
+    **kwargs : pytrees of arrays or ShapeDtypeStruct
+        The keyword arguments.
+
+    Returns
+    -------
+    pytree of ShapeDtypeStruct
+        Of the structure of the output. A size that only the data knows is its bound.
+
+    Raises
+    ------
+    TypeError
+        ``fun`` cannot be called, or a leaf is no array.
+    ConcretizationError
+        ``fun`` asks for the value of an array.
+
+    Examples
+    --------
+    >>> x, y = ct.ShapeDtypeStruct((2,), "float32"), ct.ShapeDtypeStruct((3,), "float32")
+    >>> ct.eval_shape(lambda x, y: {"outer": ct.numpy.outer(x, y)}, x, y)
+    {'outer': ShapeDtypeStruct(shape=(2, 3), dtype=float32)}
     """
     check_callable(fun, "eval_shape")
     name = function_name(fun)
@@ -97,11 +142,29 @@ def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
 
 
 def typeof(x: Any) -> ShapeDtypeStruct:
-    """The shape and dtype of an array, or of what becomes one, traced values included.
+    """Returns the shape and dtype of an array, or of what becomes one, traced values included.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    x : array or number
+        Anything that functions of arrays take.
+
+    Returns
+    -------
+    ShapeDtypeStruct
+        Its ``weak_type`` says whether the dtype yields to others, as that of a Python number does.
+
+    Raises
+    ------
+    TypeError
+        ``x`` cannot become an array.
+
+    Examples
+    --------
     >>> ct.typeof(1.0)
     ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+    >>> ct.typeof(np.zeros((2, 3), np.int8))
+    ShapeDtypeStruct(shape=(2, 3), dtype=int8)
     """
     array = _core.array(x)
     return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)

@@ -19,13 +19,12 @@ from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.carriers import Carrier, note_opened, register_carrier
-from cotangent._base.device import put_beside
 from cotangent._core import Array
 from cotangent._transforms.lengths import are_lengths, check_equal, checked_batch, checked_length
 from cotangent._transforms.ragged_interface import Interface
 from cotangent.errors import ConcretizationError, ShapeError
 
-__all__ = ["Ragged", "ragged"]
+__all__ = ["Ragged"]
 
 _Aux = tuple[tuple[int, ...], tuple[str, ...]]  # axes from the end in ascending order, and their names
 
@@ -33,20 +32,35 @@ _Aux = tuple[tuple[int, ...], tuple[str, ...]]  # axes from the end in ascending
 class Ragged(Interface):
     """An array padded to a bound, with the real length of each ragged axis.
 
-    Args:
-        data: the padded array.
-        lengths: axis -> length, a Python int or an integer scalar array (an integer vector when a leading batch axis was stacked in front).
-        names: axis -> name; axes of one name have one length.
+    For transforms it is a pytree of data and lengths. `mask` gives a function of exact arrays the real elements;
+    methods and operators do so by themselves, and those of a batch (`ragged`) count along the rows:
+    ``rows.sum(axis=1)``. It does not change.
 
-    Raises:
-        ShapeError: an axis the data does not have, an axis given twice, a concrete length outside ``0 … bound``, lengths that are not one
-            an example, a name for an axis that is not ragged, or one name for different lengths.
-        DTypeError: a length that is not an integer.
+    Parameters
+    ----------
+    data : array, shape (..., bound, ...)
+        The padded array; padding may hold anything.
+    lengths : dict from int to int or integer array
+        Axis -> length: an int or an integer scalar array; or an integer vector, one length for each example, where a
+        batch axis stands in front.
+    names : dict from int to str, optional
+        Axis -> name; axes of one name have one length.
 
-    >>> import cotangent as ct
-    >>> x = ct.Ragged(ct.numpy.array([1.0, 2.0, 9.0]), {0: 2})
-    >>> x.unpad().tolist()
-    [1.0, 2.0]
+    Raises
+    ------
+    ShapeError
+        An axis the data does not have, an axis given twice, a concrete length outside ``0 … bound``, lengths that are
+        not one an example, a name for an axis that is not ragged, or one name for different lengths.
+    DTypeError
+        A length that is not an integer.
+
+    Examples
+    --------
+    >>> x = ct.Ragged(np.float32([1, 2, 9]), {0: 2})
+    >>> x, float(x.sum())
+    (Ragged([1., 2.], lengths={0: 2}, dtype=float32), 3.0)
+    >>> (x * 10).unpad().tolist()
+    [10.0, 20.0]
     """
 
     __slots__ = ("_kept", "_parts")
@@ -148,7 +162,25 @@ class Ragged(Interface):
         return tuple(sizes)
 
     def unpad(self) -> Array:
-        """The exact-size array; lengths must be concrete scalars."""
+        """Returns the exact-size array.
+
+        Returns
+        -------
+        array
+            Without padding; a copy.
+
+        Raises
+        ------
+        ShapeError
+            The lengths are of a batch: use `to_list`.
+        ConcretizationError
+            The values are traced.
+
+        Examples
+        --------
+        >>> ct.Ragged(np.float32([1, 2, 9]), {0: 2}).unpad()
+        Array([1., 2.], dtype=float32)
+        """
         array = _core.array(self.data)
         limit = list(array._bound_shape)
         for axis, length in self.lengths.items():
@@ -159,25 +191,42 @@ class Ragged(Interface):
         return primitives.slice(array, start=[0] * len(limit), limit=limit, stride=[1] * len(limit))
 
     def to_list(self) -> list[Array]:
-        """The exact-size arrays of a batch stacked along axis 0, with per-example lengths.
+        """Lists the exact-size arrays of a batch.
 
-        Raises:
-            ShapeError: there is no batch: axis 0 is ragged, or there is none.
-            ConcretizationError: the values are traced.
+        Returns
+        -------
+        list of array
+            One for each position along axis 0.
 
-        >>> import cotangent as ct
+        Raises
+        ------
+        ShapeError
+            There is no batch: axis 0 is ragged, or there is none.
+        ConcretizationError
+            The values are traced.
+
+        Examples
+        --------
         >>> [row.tolist() for row in ct.ragged([[1.0, 2.0], [], [3.0]]).to_list()]
         [[1.0, 2.0], [], [3.0]]
         """
         return [_core.array(np.ascontiguousarray(row)) for row in numpy_rows(self, "to_list")]
 
     def tolist(self) -> list[Any]:
-        """The elements as nested lists of Python numbers, without padding.
+        """Returns the elements as nested lists of Python numbers, without padding.
 
-        Raises:
-            ConcretizationError: the values are traced.
+        Returns
+        -------
+        list
+            As deep as there are axes.
 
-        >>> import cotangent as ct
+        Raises
+        ------
+        ConcretizationError
+            The values are traced.
+
+        Examples
+        --------
         >>> ct.ragged([[1.0, 2.0], []]).tolist()
         [[1.0, 2.0], []]
         """
@@ -424,103 +473,7 @@ def _shape_of(value: Any) -> Sequence[int]:
 tree_util.register_pytree_node(Ragged, _flatten_ragged, _unflatten_ragged, _flatten_with_keys)
 register_carrier(Ragged, Carrier(tree_util.GetAttrKey("data"), lambda node: node.data, _with_data))
 
-
-# ---- batches -----------------------------------------------------------------------------------------------------------
-
-
-def ragged(
-    arrays: Sequence[Any],
-    bound: int | Sequence[int] | None = None,
-    names: Mapping[int, str] | None = None,
-    buckets: Sequence[int] | None = None,
-) -> Ragged:
-    """A batch of arrays whose sizes differ, padded with zeros and stacked along a new axis 0.
-
-    Args:
-        arrays: arrays of one rank; their dtypes are promoted. Axes whose sizes differ become ragged; all axes that differ from ``bound`` too.
-        bound: what ragged axes are padded to: for all, or an entry an axis (None: the largest size); default the largest size.
-        names: axis of one example -> name; axes of one name have one length.
-        buckets: sizes of which bounds are the least that is large enough, so that few programs are compiled.
-
-    Returns:
-        A `Ragged` for ``vmap``: its lengths are vectors along the batch axis, and its axes those of one example.
-
-    Raises:
-        ValueError: no arrays.
-        ShapeError: ranks that differ or are 0, an array larger than its bound or than all buckets, or names of axes that differ in an array.
-        TypeError: arrays of dtypes that are not promoted to a common one.
-
-    >>> import cotangent as ct
-    >>> rows = ct.ragged([[1.0, 2.0, 3.0], [4.0]])
-    >>> ct.vmap(ct.mask(ct.numpy.sum))(rows).tolist()
-    [6.0, 4.0]
-    >>> ct.ragged([[1.0, 2.0, 3.0], [4.0]], buckets=[4, 8]).data.shape
-    (2, 4)
-    """
-    given = [_core.array(a) for a in arrays]
-    if not given:
-        raise ValueError("ragged needs at least one array")
-    dtype = _core.promote_types([(x.dtype, x.weak_type) for x in given])[0]
-    items = [_core.to_numpy(_core.convert(x, dtype)) for x in given]
-    rank = items[0].ndim
-    if rank == 0 or any(item.ndim != rank for item in items):
-        raise ShapeError(
-            f"ragged: arrays must have one rank of at least 1; got ranks {sorted({item.ndim for item in items})}"
-        )
-    largest = [max(item.shape[axis] for item in items) for axis in range(rank)]
-    varies = [len({item.shape[axis] for item in items}) > 1 for axis in range(rank)]
-    if not any(varies) and not isinstance(bound, (tuple, list)):
-        varies[0] = True
-    shape = _bounds(largest, varies, bound, buckets)
-    padded = np.zeros((len(items), *shape), dtype=items[0].dtype)
-    for index, item in enumerate(items):
-        padded[(index, *(slice(0, size) for size in item.shape))] = item  # type: ignore[index]
-    axes = [axis for axis in range(rank) if varies[axis] or shape[axis] != largest[axis]]
-    lengths = {
-        axis - rank: put_beside(_core.array(np.array([item.shape[axis] for item in items], dtype=np.int32)), given)
-        for axis in axes
-    }
-    return Ragged._make(
-        put_beside(_core.array(padded), given), lengths, _names_from_end(names, lengths, shape, "ragged")
-    )
-
-
-def _bounds(
-    largest: Sequence[int], varies: Sequence[bool], bound: Any, buckets: Sequence[int] | None, name: str = "ragged"
-) -> list[int]:
-    """What the axes of examples are padded to: ``bound``, or the largest size rounded up to one of ``buckets``."""
-    rank = len(largest)
-    wanted = list(bound) if isinstance(bound, (tuple, list)) else [bound if v else None for v in varies]
-    if len(wanted) != rank:
-        raise ShapeError(f"{name}: bound has {len(wanted)} entries for arrays with {rank} axes")
-    if buckets is not None and bound is not None:
-        raise ValueError(f"{name}: give bound or buckets, not both")
-    sizes = []
-    for axis, size in enumerate(largest):
-        limit: Any = wanted[axis]
-        if buckets is not None and varies[axis]:
-            limit = _bucket(size, axis, buckets, name)
-        if limit is None:
-            sizes.append(size)
-            continue
-        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
-            raise TypeError(f"{name}: the bound of axis {axis} must be an integer; got {limit!r}")
-        if size > limit:
-            raise ShapeError(f"{name}: an array has size {size} in axis {axis}, above the bound {limit}")
-        sizes.append(int(limit))
-    return sizes
-
-
-def _bucket(size: int, axis: int, buckets: Sequence[int], name: str) -> int:
-    for bucket in buckets:
-        if isinstance(bucket, bool) or not isinstance(bucket, (int, np.integer)) or bucket < 0:
-            raise TypeError(f"{name}: buckets must be integers from 0 on; got {bucket!r}")
-    large_enough = [int(bucket) for bucket in buckets if bucket >= size]
-    if not large_enough:
-        raise ShapeError(
-            f"{name}: an array has size {size} in axis {axis}, above all buckets {sorted(buckets)}\n  add a larger one"
-        )
-    return min(large_enough)
+# ---- results -----------------------------------------------------------------------------------------------------------
 
 
 def held_results(result: Any, arguments: Any) -> Any:

@@ -7,9 +7,7 @@ are asked for; none is needed otherwise.
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Mapping, Sequence
-from errno import EINVAL
 from types import ModuleType
 from typing import Any
 
@@ -17,8 +15,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._transforms.ragged import Ragged, _bounds, numpy_rows, ragged
-from cotangent.errors import CorruptFileError, DTypeError, ShapeError
+from cotangent._transforms.ragged import Ragged, numpy_rows
+from cotangent._transforms.ragged_batches import _bounds, ragged
+from cotangent.errors import DTypeError, ShapeError
 
 Names = Mapping[int, str] | None
 
@@ -68,18 +67,28 @@ def _indices(offsets: np.ndarray[Any, Any], dtype: Any, function: str) -> np.nda
 
 
 def to_offsets(self: Ragged, dtype: Any = "int32") -> tuple[Array, np.ndarray[Any, Any]]:
-    """The elements of all rows after each other, and where each begins.
+    """Returns the elements of all rows after each other, and where each begins.
 
-    Args:
-        dtype: of the offsets, int32 or int64.
+    Parameters
+    ----------
+    dtype : dtype, default "int32"
+        Of the offsets, int32 or int64.
 
-    Returns:
-        values of shape (total, ...), and a NumPy array of offsets of shape (rows + 1,): row ``i`` is ``values[offsets[i] : offsets[i + 1]]``.
+    Returns
+    -------
+    tuple
+        Values, an array of shape (total, ...), and offsets, a NumPy array of shape (rows + 1,): row ``i`` is
+        ``values[offsets[i] : offsets[i + 1]]``.
 
-    Raises:
-        ShapeError: axis 1 is not the one ragged axis. ConcretizationError: the values are traced.
+    Raises
+    ------
+    ShapeError
+        Axis 1 is not the one ragged axis.
+    ConcretizationError
+        The values are traced.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> values, offsets = ct.ragged([[1.0, 2.0], [], [3.0]]).to_offsets()
     >>> values.tolist(), offsets.tolist()
     ([1.0, 2.0, 3.0], [0, 2, 2, 3])
@@ -98,20 +107,37 @@ def from_offsets(
     buckets: Sequence[int] | None = None,
     function: str = "from_offsets",
 ) -> Ragged:
-    """A batch of the rows ``values[offsets[i] : offsets[i + 1]]``.
+    """Makes a batch of the rows ``values[offsets[i] : offsets[i + 1]]``.
 
-    Args:
-        values: the elements of all rows after each other: shape (total, ...).
-        offsets: where each row begins, and where the last one ends: integers of shape (rows + 1,) that do not decrease.
-        bound: what rows are padded to; default the longest row.
-        names: axis of one row -> name.
-        buckets: sizes of which the bound is the least that is large enough.
+    Parameters
+    ----------
+    values : array, shape (total, ...)
+        The elements of all rows after each other.
+    offsets : array of integers, shape (rows + 1,)
+        Where each row begins, and where the last one ends: they do not decrease.
+    bound : int, optional
+        What rows are padded to; default the longest row.
+    names : dict from int to str, optional
+        Axis of one row -> name.
+    buckets : sequence of int, optional
+        Sizes of which the bound is the least that is large enough.
+    function : str, default "from_offsets"
+        How errors name this function.
 
-    Raises:
-        DTypeError: offsets that are not integers.
-        ShapeError: offsets that decrease, or are outside of the values; a row above the bound.
+    Returns
+    -------
+    Ragged
+        With axis 1 ragged.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    DTypeError
+        Offsets that are not integers.
+    ShapeError
+        Offsets that decrease, or are outside of the values; a row above the bound.
+
+    Examples
+    --------
     >>> ct.Ragged.from_offsets([1.0, 2.0, 3.0], [0, 2, 2, 3], bound=4)
     Ragged([[1., 2.], [], [3.]], lengths={1: [2, 0, 1]}, dtype=float32)
     """
@@ -181,10 +207,25 @@ def _from_nested(
 
 
 def to_torch(self: Ragged) -> Any:
-    """The rows as a nested tensor of torch, of the jagged layout.
+    """Returns the rows as a nested tensor of torch, of the jagged layout.
 
-    Raises:
-        ImportError: torch is not installed. ShapeError: axis 1 is not the one ragged axis.
+    Returns
+    -------
+    torch.Tensor
+        With a copy of the elements.
+
+    Raises
+    ------
+    ImportError
+        torch is not installed.
+    ShapeError
+        Axis 1 is not the one ragged axis.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ct.ragged([[1.0, 2.0], [3.0]]).to_torch().offsets().tolist()
+    [0, 2, 3]
     """
     torch = _library("torch", "torch", "to_torch")
     values, offsets = to_offsets(self, "int64")
@@ -198,10 +239,36 @@ def to_torch(self: Ragged) -> Any:
 def from_torch(
     nested: Any, bound: int | None = None, names: Names = None, buckets: Sequence[int] | None = None
 ) -> Ragged:
-    """A batch of the rows of a nested tensor of torch, of the jagged layout. Arguments are `from_offsets`'.
+    """Makes a batch of the rows of a nested tensor of torch.
 
-    Raises:
-        ImportError: torch is not installed. TypeError: no nested tensor of the jagged layout.
+    Parameters
+    ----------
+    nested : torch.Tensor
+        Of the jagged layout.
+    bound : int, optional
+        What rows are padded to; default the longest row.
+    names : dict from int to str, optional
+        Axis of one row -> name.
+    buckets : sequence of int, optional
+        Sizes of which the bound is the least that is large enough.
+
+    Returns
+    -------
+    Ragged
+        With axis 1 ragged.
+
+    Raises
+    ------
+    ImportError
+        torch is not installed.
+    TypeError
+        No nested tensor of the jagged layout.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ct.Ragged.from_torch(ct.ragged([[1.0, 2.0], [3.0]]).to_torch())
+    Ragged([[1., 2.], [3.]], lengths={1: [2, 1]}, dtype=float32)
     """
     torch = _library("torch", "torch", "from_torch")
     if not getattr(nested, "is_nested", False) or nested.layout != torch.jagged:
@@ -222,10 +289,32 @@ def from_torch(
 
 
 def to_arrow(self: Ragged, dtype: Any = "int32") -> Any:
-    """The rows as a list array of pyarrow, of large lists if the offsets' ``dtype`` is int64; exact axes are lists of fixed size.
+    """Returns the rows as a list array of pyarrow.
 
-    Raises:
-        ImportError: pyarrow is not installed. DTypeError: a dtype that Arrow does not have.
+    Exact axes behind the ragged one are lists of fixed size.
+
+    Parameters
+    ----------
+    dtype : dtype, default "int32"
+        Of the offsets: int64 makes large lists.
+
+    Returns
+    -------
+    pyarrow.ListArray or pyarrow.LargeListArray
+        With a list for each row.
+
+    Raises
+    ------
+    ImportError
+        pyarrow is not installed.
+    DTypeError
+        A dtype that Arrow does not have.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> ct.ragged([[1.0, 2.0], [3.0]]).to_arrow().to_pylist()
+    [[1.0, 2.0], [3.0]]
     """
     arrow = _library("pyarrow", "pyarrow", "to_arrow")
     _to_arrow_type("to_arrow", self.dtype)
@@ -246,12 +335,40 @@ def to_arrow(self: Ragged, dtype: Any = "int32") -> Any:
 def from_arrow(
     array: Any, bound: int | Sequence[int] | None = None, names: Names = None, buckets: Sequence[int] | None = None
 ) -> Ragged:
-    """A batch of the lists in a list array of pyarrow, chunked or not. Arguments are `from_offsets`'.
+    """Makes a batch of the lists in a list array of pyarrow.
 
     Lists in lists are matrices: those within one list have one length.
 
-    Raises:
-        ImportError: pyarrow is not installed. TypeError: no list array, or elements that are no numbers. ValueError: nulls.
+    Parameters
+    ----------
+    array : pyarrow.ListArray or the like
+        Chunked or not.
+    bound : int or sequence of int, optional
+        What ragged axes are padded to; default the largest size.
+    names : dict from int to str, optional
+        Axis of one row -> name.
+    buckets : sequence of int, optional
+        Sizes of which bounds are the least that is large enough.
+
+    Returns
+    -------
+    Ragged
+        With a row for each list.
+
+    Raises
+    ------
+    ImportError
+        pyarrow is not installed.
+    TypeError
+        No list array, or elements that are no numbers.
+    ValueError
+        Nulls.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> ct.Ragged.from_arrow(pyarrow.array([[1.5, 2.0], [], [3.0]])).tolist()
+    [[1.5, 2.0], [], [3.0]]
     """
     arrow = _library("pyarrow", "pyarrow", "from_arrow")
     if isinstance(array, arrow.ChunkedArray):
@@ -284,10 +401,23 @@ def from_arrow(
 
 
 def to_awkward(self: Ragged) -> Any:
-    """The rows as an array of Awkward Array.
+    """Returns the rows as an array of Awkward Array.
 
-    Raises:
-        ImportError: awkward is not installed.
+    Returns
+    -------
+    awkward.Array
+        With a list for each row.
+
+    Raises
+    ------
+    ImportError
+        awkward is not installed.
+
+    Examples
+    --------
+    >>> import awkward
+    >>> ct.ragged([[1.0, 2.0], [3.0]]).to_awkward().tolist()
+    [[1.0, 2.0], [3.0]]
     """
     awkward = _library("awkward", "awkward", "to_awkward")
     _to_arrow_type("to_awkward", self.dtype)
@@ -301,10 +431,38 @@ def to_awkward(self: Ragged) -> Any:
 def from_awkward(
     array: Any, bound: int | Sequence[int] | None = None, names: Names = None, buckets: Sequence[int] | None = None
 ) -> Ragged:
-    """A batch of the lists of an Awkward Array. Arguments are `from_offsets`'.
+    """Makes a batch of the lists of an Awkward Array.
 
-    Raises:
-        ImportError: awkward is not installed. TypeError: no lists of numbers. ValueError: missing values.
+    Parameters
+    ----------
+    array : awkward.Array
+        Lists of numbers, of any depth.
+    bound : int or sequence of int, optional
+        What ragged axes are padded to; default the largest size.
+    names : dict from int to str, optional
+        Axis of one row -> name.
+    buckets : sequence of int, optional
+        Sizes of which bounds are the least that is large enough.
+
+    Returns
+    -------
+    Ragged
+        With a row for each list.
+
+    Raises
+    ------
+    ImportError
+        awkward is not installed.
+    TypeError
+        No lists of numbers.
+    ValueError
+        Missing values.
+
+    Examples
+    --------
+    >>> import awkward
+    >>> ct.Ragged.from_awkward(awkward.Array([[1.5, 2.0], [], [3.0]])).tolist()
+    [[1.5, 2.0], [], [3.0]]
     """
     awkward = _library("awkward", "awkward", "from_awkward")
     layout = awkward.to_layout(array)
@@ -334,14 +492,34 @@ def from_awkward(
 
 
 def to_csr(self: Ragged, columns: Ragged, shape: Sequence[int] | None = None) -> Any:
-    """A sparse matrix of scipy, in CSR format: row ``i`` has the elements ``self[i]`` in the columns ``columns[i]``.
+    """Returns a sparse matrix of scipy whose row ``i`` has the elements ``self[i]`` in the columns ``columns[i]``.
 
-    Args:
-        columns: a batch of rows of integers, of the lengths of these rows.
-        shape: of the matrix; default as many columns as are needed.
+    Parameters
+    ----------
+    columns : Ragged
+        A batch of rows of integers, of the lengths of these rows.
+    shape : sequence of int, optional
+        Of the matrix; default as many columns as are needed.
 
-    Raises:
-        ImportError: scipy is not installed. ShapeError: lengths differ, or rows are not vectors. ValueError: a column outside of the shape.
+    Returns
+    -------
+    scipy.sparse.csr_array
+        In CSR format; elements of one place are kept apart.
+
+    Raises
+    ------
+    ImportError
+        scipy is not installed.
+    ShapeError
+        Lengths differ, or rows are not vectors.
+    ValueError
+        A column outside of the shape.
+
+    Examples
+    --------
+    >>> columns, elements = ct.ragged([[1], [0, 1]]), ct.ragged([[5.0], [6.0, 7.0]])
+    >>> elements.to_csr(columns).toarray().tolist()
+    [[0.0, 5.0], [6.0, 7.0]]
     """
     sparse = _library("scipy.sparse", "scipy", "to_csr")
     _to_arrow_type("to_csr", self.dtype)
@@ -361,14 +539,35 @@ def to_csr(self: Ragged, columns: Ragged, shape: Sequence[int] | None = None) ->
 def from_csr(
     matrix: Any, bound: int | None = None, names: Names = None, buckets: Sequence[int] | None = None
 ) -> tuple[Ragged, Ragged]:
-    """The columns and the elements that each row of a sparse matrix of scipy has: two batches that share their lengths.
+    """Returns the columns and the elements that each row of a sparse matrix of scipy has.
 
     Other formats are converted to CSR. Arguments are `from_offsets`'.
 
-    Raises:
-        ImportError: scipy is not installed. TypeError: no sparse matrix.
+    Parameters
+    ----------
+    matrix : scipy.sparse matrix or array
+        Other formats are converted to CSR.
+    bound : int, optional
+        What rows are padded to; default the longest row.
+    names : dict from int to str, optional
+        Axis of one row -> name.
+    buckets : sequence of int, optional
+        Sizes of which the bound is the least that is large enough.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    tuple of two Ragged
+        Columns and elements, which share their lengths.
+
+    Raises
+    ------
+    ImportError
+        scipy is not installed.
+    TypeError
+        No sparse matrix.
+
+    Examples
+    --------
     >>> import scipy.sparse
     >>> columns, elements = ct.Ragged.from_csr(scipy.sparse.csr_array([[0.0, 5.0], [0.0, 0.0], [6.0, 7.0]]))
     >>> columns.shape[0], [row.tolist() for row in columns.to_list()], [row.tolist() for row in elements.to_list()]
@@ -383,107 +582,8 @@ def from_csr(
     return columns, Ragged._make(elements.data, columns._lengths, elements._names)
 
 
-# ---- files -------------------------------------------------------------------------------------------------------------
-
-
-def to_arrays(self: Ragged) -> dict[str, np.ndarray[Any, Any]]:
-    """NumPy arrays by name that say everything, to be written to a file by whatever writes arrays: see `from_arrays`.
-
-    Padding is 0 in them.
-
-    >>> import cotangent as ct
-    >>> sorted(ct.ragged([[1.0, 2.0], [3.0]]).to_arrays())
-    ['data', 'description', 'length_1']
-    """
-    import json  # whose import takes a while
-
-    data = np.array(_core.to_numpy(_core.array(self.data), "to_arrays"))
-    lengths = {axis: np.array(_core.to_numpy(length)) for axis, length in self.lengths.items()}
-    for axis, length in lengths.items():
-        place = np.arange(data.shape[axis]).reshape(-1, *[1] * (data.ndim - axis - 1))
-        data[np.broadcast_to(place >= length.reshape(*length.shape, *[1] * (data.ndim - length.ndim)), data.shape)] = 0
-    description = {"dtype": data.dtype.name, "names": {str(axis): name for axis, name in self.names.items()}}
-    if data.dtype.name not in np.sctypeDict:  # of ml_dtypes, which NumPy writes as bytes without a name
-        data = data.view(f"uint{8 * data.dtype.itemsize}")
-    text = np.frombuffer(json.dumps(description).encode(), np.uint8)
-    return {"data": data, "description": text} | {f"length_{axis}": length for axis, length in lengths.items()}
-
-
-def from_arrays(arrays: Mapping[str, Any]) -> Ragged:
-    """The Ragged that `to_arrays` made these of.
-
-    Raises:
-        CorruptFileError: something is missing or does not fit.
-    """
-    import json
-
-    try:
-        description = json.loads(bytes(np.asarray(arrays["description"])))
-        data = np.asarray(arrays["data"])
-        names = {int(axis): name for axis, name in description["names"].items()}
-        lengths = {int(key[7:]): np.asarray(arrays[key]) for key in arrays if key.startswith("length_")}
-        dtype = description["dtype"]
-        if dtype != data.dtype.name:
-            data = data.view(_core.canonical_dtype(dtype))
-        return Ragged(_core.array(data), lengths, names)
-    except (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise CorruptFileError(f"Ragged.from_arrays: these arrays are not those of a Ragged: {error}") from None
-
-
-def _is_safetensors(file: Any, function: str) -> bool:
-    if not isinstance(file, (str, os.PathLike)):
-        return False
-    suffix = os.path.splitext(file)[1]  # noqa: PTH122 (pathlib costs import time)
-    if suffix not in (".npz", ".safetensors"):
-        raise ValueError(f"Ragged.{function}: the file's name must end in .npz or .safetensors; got {str(file)!r}")
-    return suffix == ".safetensors"
-
-
-def save(self: Ragged, file: Any) -> None:
-    """Writes the Ragged to a file, ``.npz`` or ``.safetensors`` by its name; an open file is written as ``.npz``.
-
-    Raises:
-        ImportError: safetensors is not installed. ValueError: another name.
-    """
-    if _is_safetensors(file, "save"):
-        _library("safetensors.numpy", "safetensors", "save").save_file(to_arrays(self), file)
-    else:
-        np.savez(file, **to_arrays(self))  # type: ignore[arg-type]
-
-
-def load(file: Any) -> Ragged:
-    """The Ragged that `save` wrote.
-
-    Raises:
-        ImportError: safetensors is not installed. CorruptFileError: the file is not one of a Ragged.
-    """
-    if _is_safetensors(file, "load"):
-        read = _library("safetensors.numpy", "safetensors", "load").load_file
-    else:
-        read = _read_npz
-    try:
-        arrays = read(file)
-    except Exception as error:
-        # Readers raise whatever they trip over. That the file is not there, or cannot be read, is said as it is.
-        unread = (CorruptFileError, MemoryError, FileNotFoundError, PermissionError, IsADirectoryError)
-        if isinstance(error, unread) or (isinstance(error, OSError) and error.errno not in (None, EINVAL)):
-            raise
-        raise CorruptFileError(
-            f"Ragged.load: {file} is not a file that Ragged.save wrote, or is damaged: {type(error).__name__}"
-        ) from None
-    return from_arrays(arrays)
-
-
-def _read_npz(file: Any) -> dict[str, np.ndarray[Any, Any]]:
-    found = np.load(file, allow_pickle=False)
-    if isinstance(found, np.ndarray):
-        raise CorruptFileError("Ragged.load: the file has one array, and not those of a Ragged")
-    with found as arrays:
-        return dict(arrays)
-
-
-METHODS = (to_offsets, to_torch, to_arrow, to_awkward, to_csr, to_arrays, save)
-CONSTRUCTORS = (from_offsets, from_torch, from_arrow, from_awkward, from_csr, from_arrays, load)
+METHODS = (to_offsets, to_torch, to_arrow, to_awkward, to_csr)
+CONSTRUCTORS = (from_offsets, from_torch, from_arrow, from_awkward, from_csr)
 
 
 def attach() -> None:

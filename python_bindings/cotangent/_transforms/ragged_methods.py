@@ -20,6 +20,7 @@ from cotangent._transforms.batching import vmap
 from cotangent._transforms.lengths import check_equal, check_position
 from cotangent._transforms.masking import mask
 from cotangent._transforms.ragged import Ragged, keeping_lengths
+from cotangent._transforms.ragged_documentation import docstring
 from cotangent._transforms.ragged_text import ragged_repr
 from cotangent.errors import ConcretizationError, ShapeError
 
@@ -390,7 +391,6 @@ def _element_wise_method(name: str) -> Function:
 
 
 def _clip(self: Ragged, *args: Any, **options: Any) -> Any:
-    """The elements held between two bounds, each a number, an array or a Ragged, aligned as operands of operators are."""
     arrays = _as_operands({**dict(enumerate(args)), **options})
 
     def of_row(x: Any, *more: Any) -> Any:
@@ -401,6 +401,14 @@ def _clip(self: Ragged, *args: Any, **options: Any) -> Any:
     return element_wise(of_row, (self, *arrays.values()), "clip")
 
 
+_ATTRIBUTES = {
+    "T": "The array with its axes reversed; of a batch it is an error that says how to map it over the rows.",
+    "mT": "The matrices of the last two axes transposed.",
+    "real": "The real parts of the elements.",
+    "imag": "The imaginary parts of the elements.",
+}
+
+
 def _attribute(name: str, of_elements: bool) -> property:
     def get(self: Ragged) -> Any:
         if of_elements or (name == "mT" and self.ndim - len(self._batch) >= 2):
@@ -409,11 +417,10 @@ def _attribute(name: str, of_elements: bool) -> property:
             raise _of_a_batch(name, "it would move the axes of the batch", f"x.{name}")
         return masked(lambda x: getattr(x, name), (self,), name)
 
-    return property(get)
+    return property(get, doc=_ATTRIBUTES[name])
 
 
 def _reshape(self: Ragged, *shape: Any, order: str = "C") -> Any:
-    """The elements under another shape; that of a batch begins with the shape of the batch."""
     wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     depth = len(self._batch)
     if wanted[:depth] != self._batch:
@@ -558,10 +565,10 @@ def attach() -> None:
 
 
 def give_members(members: Mapping[str, Any]) -> None:
-    """Sets members of `Ragged`, with the names and docstrings that methods of an array have."""
+    """Sets members of `Ragged`, with the names that methods of an array have, and docstrings."""
     for name, member in members.items():
         if callable(member):
             member.__name__, member.__qualname__ = name, f"Ragged.{name}"
             model = getattr(Array, name, None)
-            member.__doc__ = member.__doc__ or getattr(model, "__doc__", None)
+            member.__doc__ = docstring(name) or getattr(model, "__doc__", None)
         setattr(Ragged, name, member)

@@ -58,24 +58,67 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, tuple[R, Any]]:
-    """A function that returns ``fun``'s value and its gradient.
+    """Makes a function that returns the value of a function and its gradient.
 
-    Args:
-        fun: returns a real floating scalar (with ``has_aux``, a pair of it and any pytree).
-        argnums: the positional arguments to differentiate, one or several; each may be a pytree of floating arrays. The other arguments
-            may also hold other objects, which ``fun`` gets as they are, as it gets Python numbers.
-        has_aux: whether ``fun`` returns ``(value, aux)``; the result is then ``((value, aux), gradient)``.
-        holomorphic: inputs and output are complex, and ``fun`` is holomorphic.
-        allow_int: integer and bool leaves get zero gradients (float0) instead of an error.
-        reduce_axes: accepted for compatibility: must be empty.
+    Reverse mode: the gradient in all parameters for a small multiple of the cost of the value, whatever their number.
+    It keeps intermediate results from the forward pass; `checkpoint` computes them again instead. The function is
+    linearized, and the linear part transposed. Values may be looked at (``if x > 0``, ``print``) where no `jit`, `vmap`
+    or `mask` stands around it.
 
-    Raises:
-        ShapeError: the value is not a scalar. DTypeError: the value or an argument has no derivative.
+    Nests in any order with `jit`, `vmap`, `mask` and itself. Of complex parameters of a real loss the gradient is the
+    conjugate of the direction of steepest ascent, as in JAX. At kinks (``abs`` at 0, ``relu`` at 0) it is the
+    derivative of one side or the mean of both, the same as that of `jvp`.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        Returns a real floating scalar (with ``has_aux``, a pair of it and any pytree).
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate, one or several; each may be a pytree of floating arrays. The other
+        arguments may also hold other objects, which ``fun`` gets as they are, as it gets Python numbers.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(value, aux)``; the result is then ``((value, aux), gradient)``.
+    holomorphic : bool, default False
+        Inputs and output are complex, and ``fun`` is holomorphic: the gradient is its complex derivative.
+    allow_int : bool, default False
+        Integer and bool leaves get zero gradients (float0) instead of an error.
+    reduce_axes : sequence, default ()
+        Accepted for compatibility: must be empty.
+
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` that returns ``(value, gradient)``, with ``has_aux`` ``((value, aux),
+        gradient)``. The gradient has the structure, shapes and dtypes of the differentiated argument; it is a tuple of
+        such if ``argnums`` is a sequence.
+
+    Raises
+    ------
+    ShapeError
+        The value is not a scalar.
+    DTypeError
+        The value or an argument has a dtype without derivatives.
+    TypeError
+        ``fun`` returns something else than one array, or ``argnums`` names an argument that there is not.
+    NotDifferentiableError
+        An operation on the way has no derivative, a `pure_callback` say.
+
+    References
+    ----------
+    S. Linnainmaa, "Taylor expansion of the accumulated rounding error", BIT Numerical Mathematics 16, 1976.
+
+    A. Radul, A. Paszke, R. Frostig, M. J. Johnson, D. Maclaurin, "You only linearize once: tangents transpose to
+    gradients", Proceedings of the ACM on Programming Languages 7 (POPL), 2023.
+
+    Examples
+    --------
     >>> value, gradient = ct.value_and_grad(lambda x: x * x)(3.0)
     >>> float(value), float(gradient)
     (9.0, 6.0)
+    >>> loss = lambda params, x: (params["w"] * x + params["b"]) ** 2
+    >>> value, gradient = ct.value_and_grad(loss)({"w": 2.0, "b": 1.0}, 3.0)
+    >>> float(value), float(gradient["w"]), float(gradient["b"])
+    (49.0, 42.0, 14.0)
     """
     check_callable(fun, "value_and_grad")
     _check_reduce_axes(reduce_axes, "grad")
@@ -165,11 +208,51 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, Any]:
-    """A function that returns the gradient of ``fun``; the arguments are those of `value_and_grad`.
+    """Makes a function that returns the gradient of a function.
 
-    >>> import cotangent as ct
-    >>> float(ct.grad(ct.numpy.sin)(0.0))
-    1.0
+    What `value_and_grad` returns, without the value: see there for what is computed, and how it nests.
+    ``grad(grad(f))`` is the second derivative of a function of a scalar; `hessian` and `hvp` are for more.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns a real floating scalar (with ``has_aux``, a pair of it and any pytree).
+    argnums : int or sequence of int, default 0
+        The positional arguments to differentiate, one or several; each may be a pytree of floating arrays.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(value, aux)``; the result is then ``(gradient, aux)``.
+    holomorphic : bool, default False
+        Inputs and output are complex, and ``fun`` is holomorphic: the gradient is its complex derivative.
+    allow_int : bool, default False
+        Integer and bool leaves get zero gradients (float0) instead of an error.
+    reduce_axes : sequence, default ()
+        Accepted for compatibility: must be empty.
+
+    Returns
+    -------
+    callable
+        A function of the arguments of ``fun`` that returns the gradient, with ``has_aux`` ``(gradient, aux)``: of the
+        structure, shapes and dtypes of the differentiated argument, or a tuple of such if ``argnums`` is a sequence.
+
+    Raises
+    ------
+    ShapeError
+        The value is not a scalar.
+    DTypeError
+        The value or an argument has a dtype without derivatives.
+    TypeError
+        ``fun`` returns something else than one array, or ``argnums`` names an argument that there is not.
+    NotDifferentiableError
+        An operation on the way has no derivative, a `pure_callback` say.
+
+    Examples
+    --------
+    >>> float(ct.grad(lambda x: x ** 3)(2.0))
+    12.0
+    >>> ct.grad(lambda w, x: (w * x).sum(), argnums=(0, 1))(np.float32([1, 2]), np.float32([3, 4]))
+    (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
+    >>> ct.jit(ct.vmap(ct.grad(ct.grad(lambda x: x ** 3))))(np.float32([1, 2])).tolist()
+    [6.0, 12.0]
     """
     check_callable(fun, "grad")
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
@@ -183,16 +266,42 @@ def grad(
 
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
-    """The value of ``fun`` and the function that pulls cotangents of its output back to its arguments.
+    """Returns the value of a function and the function that pulls a cotangent of the output back to the arguments.
 
-    Returns:
-        ``(output, vjp_fun)`` or, with ``has_aux``, ``(output, vjp_fun, aux)``; ``vjp_fun(cotangent)`` is a tuple with one
-        cotangent an argument.
+    The product of a vector with the Jacobian, from the left: what `grad` does, for outputs of any structure. The
+    forward pass is done once; ``vjp_fun`` may be called any number of times, mapped with `vmap`, and is a pytree that
+    `jit` takes and returns.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays.
+    *primals : pytrees of arrays
+        The positional arguments: the point.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``, where ``aux`` is not differentiated.
+    reduce_axes : sequence, default ()
+        Accepted for compatibility: must be empty.
+
+    Returns
+    -------
+    tuple
+        ``(output, vjp_fun)`` or, with ``has_aux``, ``(output, vjp_fun, aux)``; ``vjp_fun(cotangent)`` takes a cotangent
+        of the structure, shapes and dtypes of ``output`` and returns a tuple with one cotangent for each of
+        ``primals``, like it, float0 for integers and bools.
+
+    Raises
+    ------
+    MismatchError
+        ``vjp_fun`` is given a cotangent of another structure, shape or dtype than the output.
+    NotDifferentiableError
+        An operation on the way has no derivative.
+
+    Examples
+    --------
     >>> y, pull = ct.vjp(lambda x, y: x * y, 2.0, 3.0)
-    >>> [float(c) for c in pull(1.0)]
-    [3.0, 2.0]
+    >>> float(y), [float(c) for c in pull(1.0)]
+    (6.0, [3.0, 2.0])
     """
     _check_reduce_axes(reduce_axes, "vjp")
     leaves, wrt, captured, outputs, residuals, tangent = _linearized(fun, primals, "vjp", has_aux)
@@ -274,18 +383,39 @@ class _Pullback:
 
 
 def linear_transpose(fun: Function, *primals: Any) -> Function:
-    """The transpose of a function that is linear in its arguments, whose shapes and dtypes ``primals`` give.
+    """Returns the transpose of a function that is linear in its arguments.
 
-    Args:
-        fun: a linear function of pytrees of floating or complex arrays. What it closes over is constant.
-        primals: arrays or `ShapeDtypeStruct`; only their types matter.
+    Where ``fun`` is ``x -> A x``, the result is ``y -> Aᵀ y``, without ``A`` ever being made. Complex arguments are not
+    conjugated. Only types of the arguments are needed, and ``fun`` is not run.
 
-    Returns:
-        a function of a cotangent of the output to a tuple with one cotangent an argument.
+    Parameters
+    ----------
+    fun : callable
+        A linear function of pytrees of floating or complex arrays. What it closes over is constant.
+    *primals : pytrees of arrays or ShapeDtypeStruct
+        The arguments; only their shapes and dtypes matter.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    callable
+        A function of a cotangent, of the structure, shapes and dtypes of the output, that returns a tuple with one
+        cotangent for each of ``primals``.
+
+    Raises
+    ------
+    MismatchError
+        The cotangent has not the structure, shape or dtype of the output.
+    NotDifferentiableError
+        ``fun`` is not linear: it uses an operation that has no transpose.
+
+    Examples
+    --------
     >>> [float(c) for c in ct.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)]
     [6.0]
+    >>> a = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], np.float32)
+    >>> (c,) = ct.linear_transpose(lambda x: a @ x, ct.ShapeDtypeStruct((3,), "float32"))(np.float32([1, 10]))
+    >>> c.tolist()
+    [41.0, 52.0, 63.0]
     """
     check_callable(fun, "linear_transpose")
     leaves, structure = flatten_arguments((tuple(primals), {}), function_name(fun), described=True)
@@ -328,19 +458,36 @@ class _Transposed:
 def fwd_and_bwd(
     fun: Function, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Function, Function]:
-    """Reverse mode as two functions, so that each is compiled once.
+    """Makes of a function its two passes of reverse mode, so that each is compiled once.
 
-    Args:
-        fun: any function of pytrees of arrays.
-        argnums: the arguments to differentiate.
-        has_aux: ``fun`` returns ``(output, aux)``.
-        jitted: whether both functions are jitted.
+    `vjp` returns a function that holds the intermediate results; here these are a value, ``residuals``, that is handed
+    from one compiled function to the other.
 
-    Returns:
-        ``fwd(*args)`` gives ``(output, residuals)``, with ``has_aux`` ``(output, aux, residuals)``; ``bwd(residuals, cotangent)`` gives
-        the cotangents of the arguments, a tuple when ``argnums`` is one. ``residuals`` is a pytree of arrays.
+    Parameters
+    ----------
+    fun : callable
+        Any function of pytrees of arrays.
+    argnums : int or sequence of int
+        The positional arguments to differentiate.
+    has_aux : bool, default False
+        Whether ``fun`` returns ``(output, aux)``, where ``aux`` is not differentiated.
+    jitted : bool, default True
+        Whether both functions are jitted.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    tuple of two callables
+        ``fwd(*args)`` gives ``(output, residuals)``, with ``has_aux`` ``(output, aux, residuals)``; ``bwd(residuals,
+        cotangent)`` gives the cotangents of the differentiated arguments: a tuple if ``argnums`` is a sequence, else
+        that of the one. ``residuals`` is a pytree of arrays.
+
+    Raises
+    ------
+    TypeError
+        ``fun`` cannot be called, or ``argnums`` names an argument that there is not.
+
+    Examples
+    --------
     >>> fwd, bwd = ct.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
     >>> output, residuals = fwd(2.0, 3.0)
     >>> [float(c) for c in bwd(residuals, 1.0)]

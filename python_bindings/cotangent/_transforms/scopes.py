@@ -14,9 +14,29 @@ Function = Callable[..., Any]
 
 
 def named_call(fun: Function, *, name: Any = None) -> Function:
-    """``fun`` in a `named_scope`, by default of its own name. Arguments and results may be any objects.
+    """Makes a function whose calls stand in a `named_scope`.
 
-    >>> import cotangent as ct
+    Arguments and results may be any objects.
+
+    Parameters
+    ----------
+    fun : callable
+        Any function.
+    name : str, optional
+        Of the scope; by default the function's own.
+
+    Returns
+    -------
+    callable
+        A function of the same arguments that returns what ``fun`` does.
+
+    Raises
+    ------
+    TypeError
+        ``fun`` cannot be called.
+
+    Examples
+    --------
     >>> f = ct.named_call(lambda x, how: x + 1 if how == "up" else x - 1, name="step")
     >>> float(ct.jit(lambda x: f(x, "up"))(1.0))
     2.0
@@ -34,7 +54,34 @@ def named_call(fun: Function, *, name: Any = None) -> Function:
 
 @contextlib.contextmanager
 def named_scope(name: str) -> Iterator[None]:
-    """A scope with a name, also usable as a decorator. Operations already carry the line that made them; the name changes nothing."""
+    """Opens a scope with a name, as a ``with`` block or a decorator.
+
+    For programs that have it: operations already carry the line that made them, and the name changes nothing.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Raises
+    ------
+    TypeError
+        ``name`` is no str.
+
+    Examples
+    --------
+    >>> @ct.jit
+    ... def f(x):
+    ...     with ct.named_scope("double"):
+    ...         return 2 * x
+    >>> int(f(3))
+    6
+    """
     if not isinstance(name, str):
         raise TypeError(f"named_scope: the name must be a str; got {type(name).__name__}")
     yield
@@ -42,11 +89,17 @@ def named_scope(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """A scope in which operations on known values are evaluated at once, also while a function is being captured.
+    """Opens a scope in which operations on known values are evaluated at once, also while a function is being captured.
 
     Operations on traced values are captured, as outside of the scope.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Examples
+    --------
     >>> @ct.jit
     ... def f(x):
     ...     with ct.ensure_compile_time_eval():

@@ -11,232 +11,29 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
-import numpy as np
-
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import (
-    Captured,
     ShapeDtypeStruct,
     aval_of,
-    capture,
     check_callable,
     flatten_arguments,
     function_name,
-    keep_recipe,
     structure_names,
     wraps,
 )
 from cotangent._base.device import backend_for, backend_of, backend_of_arrays, backends_for, one_backend
-from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
+from cotangent._core import Array, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
-from cotangent._transforms.lengths import Comparison, collect_comparisons, compare
+from cotangent._transforms.lengths import Comparison, collect_comparisons
 from cotangent._transforms.memory_limits import within_limit
 from cotangent._transforms.ragged import held_results
 from cotangent._transforms.sized import capture_sized
+from cotangent._transforms.stages import Lowered, Traced, _Call, captured_program
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
 R = TypeVar("R")
-
-# ---- stages --------------------------------------------------------------------------------------------------------
-
-
-def specs(structure: PyTreeDef, avals: Iterable[Any]) -> Any:
-    return structure.unflatten([ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in avals])
-
-
-def _check_dialect(dialect: str | None, method: str) -> None:
-    if dialect not in (None, "cotangent"):
-        raise ValueError(
-            f"lower().{method}(dialect={dialect!r}): there is no such text; programs are compiled from cotangent's own form by LLVM, "
-            f"not by XLA\n  lower().{method}() is the program, lower().compile().as_text() the loops that are compiled"
-        )
-
-
-def _bytes(avals: Iterable[Any]) -> int:
-    return sum(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype, _ in avals)
-
-
-class _Call:
-    """One signature of a function: the program, and how its arguments and results are made of arrays."""
-
-    def __init__(
-        self, name: str, captured: Captured, in_tree: PyTreeDef, backend: str, compared: Sequence[Comparison]
-    ) -> None:
-        self.name = name
-        self.captured = captured
-        self.in_tree = in_tree  # of (the arguments that are not static, keyword arguments)
-        self.backend = backend
-        self.compared = compared
-
-
-class _Stage:
-    """What all stages of a call know."""
-
-    def __init__(self, call: _Call) -> None:
-        self._call = call
-
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of ``(arguments, keyword arguments)``, without the static ones."""
-        return self._call.in_tree
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the output."""
-        return self._call.captured.structure
-
-    @property
-    def args_info(self) -> Any:
-        """Shapes and dtypes of ``(arguments, keyword arguments)``."""
-        avals = self._call.captured.graph.in_avals
-        return specs(self.in_tree, avals[: self.in_tree.num_leaves])
-
-    @property
-    def in_avals(self) -> Any:
-        """The same under another name."""
-        return self.args_info
-
-    @property
-    def out_info(self) -> Any:
-        """Shapes and dtypes of the output."""
-        return specs(self.out_tree, self._call.captured.graph.out_avals)
-
-    @property
-    def fun_name(self) -> str:
-        """The name of the function."""
-        return self._call.name
-
-
-class Traced(_Stage):
-    """A function captured for arguments of certain types: ``jit(f).trace(*args)``."""
-
-    @property
-    def ir(self) -> Graph:
-        """The program."""
-        return self._call.captured.graph
-
-    @property
-    def jaxpr(self) -> Graph:
-        """The program, under the name that JAX has for it."""
-        return self._call.captured.graph
-
-    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
-        """The next stage.
-
-        Raises:
-            ValueError: ``lowering_platforms`` names another platform than the one that programs are compiled for here, ``"cpu"``.
-        """
-        if lowering_platforms is not None and tuple(lowering_platforms) != ("cpu",):
-            raise ValueError(
-                f"lower: lowering_platforms={tuple(lowering_platforms)}; programs are compiled for ('cpu',)\n"
-                "  ct.export writes programs for other processors"
-            )
-        return Lowered(self._call)
-
-
-class Lowered(_Stage):
-    """A program that is ready to be compiled: ``jit(f).lower(*args)``."""
-
-    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text.
-
-        Args:
-            dialect: None or ``"cotangent"``: the form that `ct.ir.parse` reads; ``"ptx"``, or with another architecture than the
-                oldest ``"ptx:sm_90"``: the kernels that are made of it for GPUs.
-
-        Raises:
-            ValueError: for any other ``dialect``: programs are not translated to those of other compilers.
-            NotImplementedError: no kernel can be made of the program: it calls the host.
-        """
-        del debug_info
-        if dialect is not None and dialect.partition(":")[0] == "ptx":
-            return _core.ptx(self._call.captured.graph, dialect.partition(":")[2] or "sm_80")
-        _check_dialect(dialect, "as_text")
-        return self._call.captured.graph.text()
-
-    def compiler_ir(self, dialect: str | None = None) -> Graph:
-        """The program; ``dialect`` as for `as_text`."""
-        _check_dialect(dialect, "compiler_ir")
-        return self._call.captured.graph
-
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compiles it. There are no options: anything but None and an empty dict is a ``ValueError``."""
-        if compiler_options:
-            raise ValueError(f"lower().compile() takes no compiler options; got {sorted(compiler_options)}")
-        return Compiled(self._call, _core.compile_graph(self._call.captured.graph, self._call.backend))
-
-
-class Compiled(_Stage):
-    """A compiled program: called with the arguments that are not static, of the very types it was made for."""
-
-    def __init__(self, call: _Call, executable: Executable) -> None:
-        super().__init__(call)
-        self._executable = executable
-
-    def __reduce__(self) -> Any:
-        return _compiled_again, (self._call,)  # for the machine that reads it
-
-    def as_text(self) -> str:
-        """The loops that were compiled."""
-        return self._executable.loop_text()
-
-    def memory_analysis(self) -> dict[str, int]:
-        """Bytes of arguments, results and temporary memory."""
-        graph = self._call.captured.graph
-        return {
-            "argument_size_in_bytes": _bytes(graph.in_avals),
-            "output_size_in_bytes": _bytes(graph.out_avals),
-            "temp_size_in_bytes": self._executable.arena_bytes,
-        }
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the program. ``TypeError`` when the arguments are not those that it was compiled for."""
-        call = self._call
-        leaves, structure = flatten_arguments((args, kwargs), call.name)
-        if structure != call.in_tree:
-            raise TypeError(
-                f"{call.name} was compiled for arguments of the structure {call.in_tree}; got {structure}\n"
-                "  leave static arguments out: their values are part of the program"
-            )
-        for index, (leaf, expected) in enumerate(zip(leaves, call.captured.graph.in_avals, strict=False)):
-            if _core.is_traced(leaf):
-                raise TypeError(
-                    f"{call.name} is compiled, so no transform can look into it: transform the function, then compile"
-                )
-            shape, dtype, _ = aval_of(leaf)
-            if (shape, dtype) != (tuple(expected[0]), expected[1]):
-                raise TypeError(
-                    f"{call.name} was compiled for {expected[1]}{list(expected[0])} at {structure.paths()[index][1:]};"
-                    f" got {dtype}{list(shape)}\n  call the jitted function, which compiles for every type"
-                )
-        compare(call.compared, leaves)
-        return call.captured.structure.unflatten(self._executable(leaves + call.captured.closure))
-
-
-def _compiled_again(call: _Call) -> Compiled:
-    return Lowered(call).compile()
-
-
-def captured_program(
-    run: Function, leaves: Sequence[Any], structure: PyTreeDef, name: str, names: Sequence[str] | None = None
-) -> Captured:
-    """The program of a function, for a user to hold."""
-
-    def captured_with(function: Function) -> Captured:
-        return capture(function, leaves, structure, "jit", name=name, names=names)
-
-    captured = capture_sized(captured_with, run)
-    types = [ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in map(aval_of, leaves)]
-
-    def capture_again() -> Graph:
-        return capture_sized(
-            lambda function: capture(function, types, structure, "jit", name=name, names=names), run
-        ).graph
-
-    keep_recipe(captured.graph, capture_again)
-    return captured
 
 
 class Options(NamedTuple):
@@ -331,17 +128,71 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
 
 
 def _trace(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Traced:
-    """The program for arguments like these (arrays or `ShapeDtypeStruct`), which are not computed with."""
+    """Captures the function for arguments like these, without computing anything.
+
+    Parameters
+    ----------
+    *args : pytrees of arrays or ShapeDtypeStruct
+        The positional arguments.
+    **kwargs : pytrees of arrays or ShapeDtypeStruct
+        The keyword arguments.
+
+    Returns
+    -------
+    Traced
+        The first stage: its ``ir`` is the program.
+
+    Examples
+    --------
+    >>> ct.jit(lambda x: x + 1).trace(ct.ShapeDtypeStruct((3,), "float32")).out_info
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
     return trace_call(self, args, kwargs)[0]
 
 
 def _lower(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Lowered:
-    """``trace(*args).lower()``."""
+    """Captures the function for arguments like these, and hands the program to the compiler: ``trace(*args).lower()``.
+
+    Parameters
+    ----------
+    *args : pytrees of arrays or ShapeDtypeStruct
+        The positional arguments.
+    **kwargs : pytrees of arrays or ShapeDtypeStruct
+        The keyword arguments.
+
+    Returns
+    -------
+    Lowered
+        Not compiled yet: ``compile()`` does that.
+
+    Examples
+    --------
+    >>> float(ct.jit(lambda x: x + 1).lower(1.0).compile()(2.0))
+    3.0
+    """
     return _trace(self, *args, **kwargs).lower()
 
 
 def _eval_shape(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Shapes and dtypes of the output for arguments like these."""
+    """Returns the shapes and dtypes of the output for arguments like these.
+
+    Parameters
+    ----------
+    *args : pytrees of arrays or ShapeDtypeStruct
+        The positional arguments.
+    **kwargs : pytrees of arrays or ShapeDtypeStruct
+        The keyword arguments.
+
+    Returns
+    -------
+    pytree of ShapeDtypeStruct
+        Of the structure of the output.
+
+    Examples
+    --------
+    >>> ct.jit(lambda x: x.sum(axis=0)).eval_shape(np.ones((2, 3), np.float32))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
     return _trace(self, *args, **kwargs).out_info
 
 
@@ -349,7 +200,23 @@ _clear_entries = JitFunction.clear_cache
 
 
 def _clear_cache(self: JitFunction[..., Any]) -> None:
-    """Forgets every signature."""
+    """Forgets every signature, so that the next call captures the function again.
+
+    Returns
+    -------
+    None
+        What was compiled is found again where the program is the same.
+
+    Examples
+    --------
+    >>> scale = 2.0
+    >>> f = ct.jit(lambda x: scale * x)
+    >>> _ = f(1.0)
+    >>> scale = 3.0
+    >>> f.clear_cache()
+    >>> float(f(1.0))
+    3.0
+    """
     _clear_entries(self)
     self._signatures.clear()
 
@@ -402,15 +269,32 @@ def _trace_jit(
 
         return _core.capture(run, sources, structure_names(structure), "jit", name)
 
-    graph, closure, _ = within_limit(
-        lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
-    )
+    try:
+        graph, closure, _ = within_limit(
+            lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
+        )
+    except RecursionError as error:
+        _note_recursion(error, fun)
+        raise
     assert out_structure is not None
     avals = [source if isinstance(source, tuple) else aval_of(source) for source in sources]
     types = [ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak, *_ in avals]
     signatures.append(Signature(structure, types, static_args, static_kwargs))
     placeholders = out_structure.unflatten([0] * out_structure.num_leaves)
     return graph, closure, placeholders, compared
+
+
+def _note_recursion(error: RecursionError, fun: Function) -> None:
+    """Says of a jitted function that its own capture has called it again, if it has."""
+    captures, place = 0, error.__traceback__
+    while place is not None:
+        frame, place = place.tb_frame, place.tb_next
+        captures += frame.f_code is _trace_jit.__code__ and frame.f_locals["fun"] is fun
+    if captures > 1 and not hasattr(error, "__notes__"):
+        error.add_note(
+            f"  jit of {function_name(fun)}: it calls itself while it is captured, in a branch that is a part of the program, too\n"
+            "  use ct.lax.while_loop or ct.lax.fori_loop, or make what ends the recursion a static argument"
+        )
 
 
 def _platform(backend: str | None, device: Any) -> str:
@@ -482,41 +366,90 @@ def jit(
 ) -> Any:
     """Compiles a function, once for every combination of argument structure, shapes, dtypes and static arguments.
 
-    Args:
-        fun: a pure function of pytrees of arrays; without it a decorator is returned.
-        static_argnums: positions of arguments that are Python values, not arrays: part of the key, and hashable.
-        static_argnames: the same by name.
-        donate_argnums: positions of arguments whose memory results may be written to. An array that was written over cannot be used
-            again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
-        donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
-        keep_unused: whether unused arguments are part of the compiled program; unused arguments cost nothing.
-        device: one of `cotangent.devices`, for its backend.
-        backend: where the program runs, wherever its arguments are; without it, on the device where these are. ``"llvm"`` (also called
-            ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, where results stay
-            (`device_put`), ``"cuda:1"`` and so on: those on the further ones; or ``"cuda-emulated"``: these kernels, run on the host for
-            tests. The environment variable ``CT_DEVICE`` names the one of functions that name none.
-        inline: whether calls of it are inlined; calls are always inlined before compiling.
-        in_shardings: None, or devices and shardings in any tree, of one device: the program runs there. The same for ``out_shardings``.
-        compiler_options: must be empty.
-        threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results
-            have the same bits for any number.
-        memory_limit: how many bytes of temporary memory a call may use, arguments and results not counted. Every `vmap` in ``fun`` without a
-            ``chunk_size`` of its own is then computed in as few equal chunks as that takes, 1, 2, 4, …; so are the batches of
-            `ct.per_example`. What is inside of a `vmap` is divided where single examples of the outer one are still too large. Each number
-            of chunks is compiled until one fits. Reverse mode through chunks computes them again. Functions that are jitted are divided
-            with what calls them, and the limit of the outermost one counts; a transform of the jitted function takes its chunks over,
-            and may need more, so limit what is called: ``jit(grad(f), memory_limit=n)``.
+    The first call of each combination captures the function, which runs its Python code once, on traced arrays, and
+    compiles the program; later ones run the machine code. So the function must be pure: what it prints or appends
+    happens at the first call, and what it reads from outside is what it was then. Values of traced arrays cannot steer
+    Python (``if``, ``range``, ``int``): `lax.cond`, `lax.while_loop`, `numpy.where` and static arguments do. Results whose
+    size only the data knows, as of ``x[x > 0]``, are `Ragged`.
 
-    Raises:
-        MemoryLimitError: a call needs more temporary memory than ``memory_limit``, even one example at a time.
-        ValueError: an option asks for what there is not, or names an argument that the function has not; ``memory_limit`` is negative.
+    It nests in any order with `grad`, `vmap`, `mask` and itself; a jitted function inside of another becomes part of
+    it. Besides being called, the result has ``trace``, ``lower`` and ``eval_shape``, which take the same arguments or
+    `ShapeDtypeStruct`, ``clear_cache``, and the function itself as ``__wrapped__``.
 
-    Besides being called, the result has ``trace``, ``lower`` and ``eval_shape``, which take the same arguments or `ShapeDtypeStruct`,
-    ``clear_cache``, and the function itself as ``__wrapped__``.
+    Parameters
+    ----------
+    fun : callable, optional
+        A pure function of pytrees of arrays; without it a decorator is returned.
+    static_argnums : int or sequence of int, optional
+        Positions of arguments that are Python values, not arrays: part of the key, and hashable.
+    static_argnames : str or iterable of str, optional
+        The same by name.
+    donate_argnums : int or sequence of int, optional
+        Positions of arguments whose memory results may be written to. An array that was written over cannot be used
+        again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
+    donate_argnames : str or iterable of str, optional
+        The same by name. Where one of the two is given, an argument is donated by position and by keyword.
+    keep_unused : bool, default False
+        Accepted for compatibility: unused arguments cost nothing.
+    device : Device, str or Sharding, optional
+        One of `cotangent.devices`, for its backend.
+    backend : str, optional
+        Where the program runs, wherever its arguments are; without it, on the device where these are. ``"llvm"`` (also
+        called ``"cpu"``), ``"interpreter"``, ``"cuda"`` (also called ``"gpu"``): kernels on NVIDIA's first GPU, where
+        results stay (`device_put`), ``"cuda:1"`` and so on: those on the further ones; or ``"cuda-emulated"``: these
+        kernels, run on the host for tests. The environment variable ``CT_DEVICE`` names the one of functions that name
+        none.
+    inline : bool, default False
+        Accepted for compatibility: calls are always inlined before compiling.
+    in_shardings, out_shardings : pytree of Device and Sharding, optional
+        All of one device: the program runs there.
+    compiler_options : dict, optional
+        Must be empty.
+    threads : int, default 0
+        Calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``.
+        Results have the same bits for any number.
+    memory_limit : int, optional
+        How many bytes of temporary memory a call may use, arguments and results not counted. Every `vmap` in ``fun``
+        without a ``chunk_size`` of its own is then computed in as few equal chunks as that takes, 1, 2, 4, …; so are
+        the batches of `ct.per_example`. What is inside of a `vmap` is divided where single examples of the outer one
+        are still too large. Each number of chunks is compiled until one fits. Reverse mode through chunks computes them
+        again. Functions that are jitted are divided with what calls them, and the limit of the outermost one counts; a
+        transform of the jitted function takes its chunks over, and may need more, so limit what is called:
+        ``jit(grad(f), memory_limit=n)``.
 
-    >>> import cotangent as ct
-    >>> float(ct.jit(lambda x: x + 1)(2.0))
-    3.0
+    Returns
+    -------
+    JitFunction
+        A callable of the arguments of ``fun`` that returns what it does: the same pytree, arrays in place of its
+        leaves. Without ``fun``, a decorator.
+
+    Raises
+    ------
+    ConcretizationError
+        By a call: the function asks for the value of a traced array.
+    MemoryLimitError
+        By a call: it needs more temporary memory than ``memory_limit``, even one example at a time.
+    ValueError
+        An option asks for what there is not, or names an argument that the function has not; ``memory_limit`` or
+        ``threads`` is negative. By a call: a static argument is not hashable.
+    TypeError
+        ``fun`` cannot be called, or is a generator function. By a call: an argument or a result is no array.
+    DeviceError
+        By a call: the GPU that it is compiled for is not there, or cannot be used.
+
+    Examples
+    --------
+    >>> f = ct.jit(lambda x, y: {"sum": x + y, "product": x * y})
+    >>> f(2.0, np.float32([1, 2]))
+    {'product': Array([2., 4.], dtype=float32), 'sum': Array([3., 4.], dtype=float32)}
+    >>> @ct.jit(static_argnames="n")
+    ... def power(x, n):
+    ...     result = x
+    ...     for _ in range(n - 1):
+    ...         result = result * x
+    ...     return result
+    >>> float(power(2.0, n=3))
+    8.0
     """
     del inline, keep_unused
     placed = backends_for(in_shardings, "jit: in_shardings") | backends_for(out_shardings, "jit: out_shardings")

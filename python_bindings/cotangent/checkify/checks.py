@@ -53,7 +53,18 @@ length_checks: Checks = frozenset({"length"})
 
 
 class CheckError(ValueError):
-    """A check that failed."""
+    """A check failed: its message says which, and where it stands.
+
+    Raised by `check` where the value is known or the program runs, and by `Error.throw`. What the program was given is
+    not what it is made for: look at the line, or call it through `checkify` to get the error as a value.
+
+    Examples
+    --------
+    >>> ct.checkify.check(False, "the rate is negative")
+    Traceback (most recent call last):
+        ...
+    cotangent.checkify.CheckError: the rate is negative
+    """
 
 
 JaxRuntimeError = CheckError
@@ -119,19 +130,29 @@ def _bind_check(what: _Check, pred: Array, values: Sequence[Any]) -> None:
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Checks that ``pred`` holds.
+    """Checks that a condition holds, where the program runs.
 
-    Args:
-        pred: a bool scalar.
-        msg: what is wrong if not, a format as of ``str.format``.
-        fmt_args, fmt_kwargs: what its fields stand for: arrays, or any Python values.
-        debug: whether the check counts only in functions given to `checkify`.
+    Parameters
+    ----------
+    pred : bool scalar array
+        Whether it holds.
+    msg : str
+        What is wrong if not, a format as of ``str.format``.
+    *fmt_args : arrays or objects
+        What the fields of ``msg`` stand for.
+    debug : bool, default False
+        Whether the check counts only in functions given to `checkify`.
+    **fmt_kwargs : arrays or objects
+        The same by name.
 
-    Raises:
-        CheckError: it does not hold; when the value is known, and else when the compiled program runs. Inside of `checkify` the
-            error is returned instead.
+    Raises
+    ------
+    CheckError
+        It does not hold; when the value is known, and else when the compiled program runs. Inside of `checkify` the
+        error is returned instead.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> def f(x):
     ...     ct.checkify.check(x > 0, "x must be positive, got {x}", x=x)
     ...     return ct.numpy.log(x)
@@ -163,15 +184,53 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """A `check` that does nothing except in functions given to `checkify`."""
+    """Checks that a condition holds, in functions given to `checkify` only.
+
+    Parameters
+    ----------
+    pred : bool scalar array
+        Whether it holds.
+    msg : str
+        What is wrong if not, a format as of ``str.format``.
+    *fmt_args : arrays or objects
+        What the fields of ``msg`` stand for.
+    **fmt_kwargs : arrays or objects
+        The same by name.
+
+    Examples
+    --------
+    >>> def f(x):
+    ...     ct.checkify.debug_check(x > 0, "x must be positive")
+    ...     return 2 * x
+    >>> float(f(-1.0))
+    -2.0
+    >>> err, _ = ct.checkify.checkify(f)(-1.0)
+    >>> err.get().splitlines()[0]
+    'x must be positive (`check` failed)'
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 def check_error(error: Error) -> None:
-    """Checks that ``error`` holds none: raises it, or hands it on to an enclosing `checkify`.
+    """Raises an error that a checkified function found, or hands it on to an enclosing `checkify`.
 
-    Raises:
-        CheckError: as `check`.
+    Parameters
+    ----------
+    error : Error
+        What `checkify` functions return first; one that holds none does nothing.
+
+    Raises
+    ------
+    CheckError
+        It holds one; when the value is known, and else when the compiled program runs.
+
+    Examples
+    --------
+    >>> err, _ = ct.checkify.checkify(lambda x: ct.checkify.check(x > 0, "x must be positive"))(-1.0)
+    >>> ct.checkify.check_error(err)
+    Traceback (most recent call last):
+        ...
+    cotangent.checkify.CheckError: x must be positive (`check` failed)...
     """
     if not isinstance(error, Error):
         raise TypeError(f"check_error: expected an Error, got {type(error).__name__}")
@@ -244,7 +303,25 @@ def _triples(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 class Error:
-    """What a checkified function found: nothing, or the first check that failed. A pytree of arrays; under ``vmap`` one an example."""
+    """What a checkified function found: nothing, or the first check that failed.
+
+    A pytree of arrays; under ``vmap`` it is a batch of them, one for each example.
+
+    Parameters
+    ----------
+    code : integer array
+        Which check failed first; 0: none.
+    payload : sequence of arrays
+        The values that messages show.
+    records : tuple
+        The checks of the program.
+
+    Examples
+    --------
+    >>> err, _ = ct.checkify.checkify(lambda x: ct.numpy.log(x), errors=ct.checkify.nan_checks)(-1.0)
+    >>> err.get().splitlines()[0]
+    'nan generated by primitive: log.'
+    """
 
     def __init__(self, code: Any, payload: Sequence[Any], records: tuple[_Record, ...]) -> None:
         self._code = code
@@ -252,10 +329,23 @@ class Error:
         self._records = records
 
     def get(self) -> str | None:
-        """The message of the check that failed, None if none did; for a batch a line for each example that failed.
+        """Returns the message of the check that failed.
 
-        Raises:
-            ConcretizationError: while a transform is capturing there is no value yet; use `check_error`.
+        Returns
+        -------
+        str or None
+            None if none did; for a batch a line for each example that failed.
+
+        Raises
+        ------
+        ConcretizationError
+            While a transform is capturing there is no value yet; use `check_error`.
+
+        Examples
+        --------
+        >>> err, _ = ct.checkify.checkify(lambda x: 1 / x, errors=ct.checkify.div_checks)(2.0)
+        >>> err.get() is None
+        True
         """
         code = np.asarray(self._code)
         payload = [np.asarray(x) for x in self._payload]
@@ -269,7 +359,21 @@ class Error:
         return "\n".join(lines) or None
 
     def throw(self) -> None:
-        """Raises CheckError if a check failed; inside of `checkify` or a compiled program as `check_error`."""
+        """Raises CheckError if a check failed; inside of `checkify` or a compiled program as `check_error`.
+
+        Raises
+        ------
+        CheckError
+            A check failed.
+
+        Examples
+        --------
+        >>> err, _ = ct.checkify.checkify(lambda x: 1 / x, errors=ct.checkify.div_checks)(0.0)
+        >>> err.throw()
+        Traceback (most recent call last):
+            ...
+        cotangent.checkify.CheckError: division by zero...
+        """
         check_error(self)
 
     def __repr__(self) -> str:

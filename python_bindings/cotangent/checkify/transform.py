@@ -36,18 +36,36 @@ __all__ = [
 
 
 def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..., tuple[Error, Any]]:
-    """A function that returns an `Error` and what ``f`` returns, instead of raising.
+    """Makes a function that returns an `Error` and what a function returns, instead of raising.
 
-    Args:
-        f: any function of pytrees of arrays. Checks count wherever they are: in loops, branches, jitted and mapped functions.
-        errors: which checks: ``user_checks`` (`check`), ``nan_checks`` (an operation made a NaN of its operands), ``div_checks`` (a division by zero),
-            ``index_checks`` (an index, or the length of a ragged axis, out of bounds; lengths that differ where they must not),
-            their unions ``float_checks``, ``automatic_checks``, ``all_checks``, or any union made with ``|``.
+    The error is the first in the order of the program; the function goes on after it. It can be jitted, mapped and
+    differentiated (pass ``has_aux`` or take the gradient inside). Inside of `ct.mask` elements are checked; padding may
+    hold anything.
 
-    The error is the first in the order of the program; the function goes on after it. It can be jitted, mapped and differentiated (pass
-    ``has_aux`` or take the gradient inside). Inside of `ct.mask` elements are checked; padding may hold anything.
+    Parameters
+    ----------
+    f : callable
+        Any function of pytrees of arrays. Checks count wherever they are: in loops, branches, jitted and mapped
+        functions.
+    errors : set of checks, default user_checks
+        Which checks: ``user_checks`` (`check`), ``nan_checks`` (an operation made a NaN of its operands),
+        ``div_checks`` (a division by zero), ``index_checks`` (an index, or the length of a ragged axis, out of bounds;
+        lengths that differ where they must not), their unions ``float_checks``, ``automatic_checks``, ``all_checks``,
+        or any union made with ``|``.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    callable
+        A function of the same arguments that returns ``(error, output)``. ``error`` is a pytree of arrays;
+        ``error.get()`` is its message and ``error.throw()`` raises it. ``output`` is what ``f`` returns.
+
+    Raises
+    ------
+    TypeError
+        ``f`` cannot be called.
+
+    Examples
+    --------
     >>> err, _ = ct.checkify.checkify(lambda x: ct.numpy.sin(x) / x, errors=ct.checkify.float_checks)(0.0)
     >>> print(err.get().splitlines()[0])
     division by zero

@@ -210,32 +210,58 @@ def odeint(
     mxstep: float = math.inf,
     hmax: float = math.inf,
 ) -> Any:
-    """Solves ``dy/dt = func(y, t, *args)`` from ``y0`` at ``t[0]``.
+    """Solves an ordinary differential equation, ``dy/dt = func(y, t, *args)``, from ``y0`` at ``t[0]``.
 
-    The step is chosen so that the local error stays within ``atol + rtol * |y|`` (Dormand-Prince, orders 5 and 4); outputs between
-    steps are interpolated to order 4. Gradients with respect to ``y0``, ``t``, ``args`` and whatever ``func`` closes over solve the
-    adjoint equation backwards, so their memory does not grow with the number of steps.
+    The step is chosen so that the local error stays within ``atol + rtol * |y|`` (Dormand-Prince, orders 5 and 4);
+    outputs between steps are interpolated to order 4. Gradients with respect to ``y0``, ``t``, ``args`` and whatever
+    ``func`` closes over solve the adjoint equation backwards, so their memory does not grow with the number of steps.
 
-    Args:
-        func: (state, time, *args) -> derivative, a pytree like the state, or of as many elements in the same order.
-        y0: pytree of floating arrays.
-        t: increasing times, of shape (n,).
-        args: pytrees of floating arrays.
-        rtol: relative tolerance. In float32, values below about 1e-6 ask for more than the numbers can hold and cost many steps.
-        atol: absolute tolerance.
-        mxstep: the most steps between two outputs.
-        hmax: the longest step.
+    Parameters
+    ----------
+    func : callable
+        ``func(state, time, *args)`` returns the derivative, a pytree like the state, or of as many elements in the same
+        order.
+    y0 : pytree of floating arrays
+        The state at ``t[0]``.
+    t : array, shape (n,)
+        Increasing times.
+    *args : pytrees of floating arrays
+        Further arguments of ``func``.
+    rtol : float, default 1.4e-8
+        Relative tolerance. In float32, values below about 1e-6 ask for more than the numbers can hold and cost many
+        steps.
+    atol : float, default 1.4e-8
+        Absolute tolerance.
+    mxstep : float, default inf
+        The most steps between two outputs.
+    hmax : float, default inf
+        The longest step.
 
-    Returns:
-        A pytree like ``y0`` whose leaves have a leading axis for the times.
+    Returns
+    -------
+    pytree of arrays
+        Like ``y0``, with a leading axis for the times.
 
-    Raises:
-        TypeError: an argument is not floating. ShapeError: ``func`` gives other shapes than the state's.
+    Raises
+    ------
+    TypeError
+        An argument is not floating.
+    ShapeError
+        ``func`` gives other shapes than the state's.
 
-    >>> import cotangent as ct
+    References
+    ----------
+    J. R. Dormand, P. J. Prince, "A family of embedded Runge-Kutta formulae", Journal of Computational and Applied
+    Mathematics 6 (1), 1980.
+
+    L. F. Shampine, "Some practical Runge-Kutta formulas", Mathematics of Computation 46 (173), 1986.
+
+    R. T. Q. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, "Neural ordinary differential equations", NeurIPS 2018.
+
+    Examples
+    --------
     >>> from cotangent.experimental.ode import odeint
-    >>> times = ct.numpy.array([0.0, 1.0])
-    >>> y = odeint(lambda y, t, rate: -rate * y, 1.0, times, 0.5, rtol=1e-5, atol=1e-5)
+    >>> y = odeint(lambda y, t, rate: -rate * y, 1.0, np.float32([0, 1]), 0.5, rtol=1e-5, atol=1e-5)
     >>> round(float(y[-1]), 4)
     0.6065
     """

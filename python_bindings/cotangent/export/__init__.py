@@ -40,29 +40,43 @@ def library(
     numerics: str = "fast",
     checks: bool = True,
 ) -> Exported:
-    """One C library of several functions, which share structures.
+    """Makes one C library of several functions, which share structures.
 
-    Args:
-        name: what files are called, and what everything in C begins with.
-        functions: by the names that they get in C, behind the library's: ``{"step": …}`` of ``"mlp"`` is ``mlp_step``.
-        target: ``"x86-64"``, the default on such machines, has code for three levels of these processors (x86-64-v2, -v3, -v4) and takes the
-            best that it finds itself on; ``"x86-64-v2"``, ``"x86-64-v3"``, ``"x86-64-v4"`` have one of them; ``"aarch64"``;
-            ``"native"`` is for processors that have what this one has. Libraries for these refuse other processors by an error code.
-            ``"riscv64"`` (rv64gc) and ``"riscv64-v"`` (with vectors of at least 128 bits); ``"armv7"`` (VFPv4, hard floats);
-            ``"cortex-m4f"``, ``"cortex-m7"``, ``"cortex-m33"``, without an operating system: a static library; and ``"wasm32"``, a WebAssembly
-            module (with SIMD) that imports nothing.
-        numerics: ``"fast"`` uses what each target has. With ``"portable"``, programs compute the same bits on all of them, but for the sign
-            and payload of NaN: vectors of 128 bits, each multiplication and addition rounded.
-        checks: whether C functions look at pointers (NULL, alignment, overlaps) and at the workspace; some 10 ns a call. Lengths of ragged arrays
-            are looked at in any case.
+    The files need no Python. An operation that runs in this process only (a Python callback, say) is a
+    NotImplementedError where the library is compiled: in `Exported.header`, `Exported.describe` and `Exported.save`.
 
-    Raises:
-        ValueError: a name that is no C identifier, or one that C, C++ or their libraries use; a target that is none.
+    Parameters
+    ----------
+    name : str
+        What files are called, and what everything in C begins with.
+    functions : dict from str to Function
+        By the names that they get in C, behind the library's: ``{"step": …}`` of ``"mlp"`` is ``mlp_step``.
+    target : str, optional
+        ``"x86-64"``, the default on such machines, has code for three levels of these processors (x86-64-v2, -v3, -v4)
+        and takes the best that it finds itself on; ``"x86-64-v2"``, ``"x86-64-v3"``, ``"x86-64-v4"`` have one of them;
+        ``"aarch64"``; ``"native"`` is for processors that have what this one has. Libraries for these refuse other
+        processors by an error code. ``"riscv64"`` (rv64gc) and ``"riscv64-v"`` (with vectors of at least 128 bits);
+        ``"armv7"`` (VFPv4, hard floats); ``"cortex-m4f"``, ``"cortex-m7"``, ``"cortex-m33"``, without an operating
+        system: a static library; and ``"wasm32"``, a WebAssembly module (with SIMD) that imports nothing.
+    numerics : str, default "fast"
+        ``"fast"`` uses what each target has. With ``"portable"``, programs compute the same bits on all of them, but
+        for the sign and payload of NaN: vectors of 128 bits, each multiplication and addition rounded.
+    checks : bool, default True
+        Whether C functions look at pointers (NULL, alignment, overlaps) and at the workspace; some 10 ns a call.
+        Lengths of ragged arrays are looked at in any case.
 
-    An operation that runs in this process only (a Python callback, say) is a NotImplementedError where the library is compiled: in `Exported.header`,
-    `Exported.describe` and `Exported.save`.
+    Returns
+    -------
+    Exported
+        Its ``save`` writes the files.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ValueError
+        A name that is no C identifier, or one that C, C++ or their libraries use; a target that is none.
+
+    Examples
+    --------
     >>> w = {"w": ct.numpy.zeros((2, 3))}
     >>> predict = ct.export.function(lambda params, x: x @ params["w"], w, ct.numpy.ones(2), results="y")
     >>> header = ct.export.library("model", {"predict": predict}).header()
@@ -84,33 +98,54 @@ def compile(  # noqa: A001
     cublaslt: bool = True,
     **keyword_specs: Any,
 ) -> Exported | ExportedForGpu:
-    """A C library of one function, which is called like the library.
+    """Makes a C library of one function, which is called like the library.
 
-    Args:
-        fun: a function of pytrees of arrays, transformed or not.
-        specs: its positional arguments: arrays or `ShapeDtypeStruct`; only shapes and dtypes matter.
-        name: the library's and the C function's name.
-        donate: names of arguments that are updated in place, see `function`.
-        results: names of the results, see `function`.
-        target: as of `library`; or ``"cuda"`` for all GPUs of NVIDIA from compute capability 8.0 on, or one like ``"cuda:sm_90"`` for those
-            from 9.0 on.
-        numerics: as of `library`; for processors.
-        checks: as of `library`.
-        cublaslt: for GPUs, whether large products of matrices are cuBLASLt's, which the library needs then.
-        keyword_specs: its keyword arguments.
+    What no library can hold is a NotImplementedError where the library is compiled, in `Exported.header` and
+    `Exported.save`: an operation that runs in this process only (a Python callback, say); or, for GPUs, a loop or
+    branch that the host would have to wait for.
 
-    Raises:
-        ValueError: a name that is no C identifier, or one that C, C++ or their libraries use; a target that is none; donated arguments without
-            a result of that name; or an enclosing transform is capturing.
+    The C function takes a parameter for each argument, then one for each result, then a ``ct_run``: numbers by value,
+    arrays by pointers, and other pytrees as structures that hold their arrays. For GPUs it takes a pointer for each
+    leaf of the arguments, in pytree order (dict keys sorted), then one for each leaf of the result, then a
+    ``CUstream``: it enqueues its work there and returns.
 
-    What no library can hold is a NotImplementedError where the library is compiled, in `Exported.header` and `Exported.save`: an operation that
-    runs in this process only (a Python callback, say); or, for GPUs, a loop or branch that the host would have to wait for.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays, transformed or not.
+    *specs : pytrees of arrays or ShapeDtypeStruct
+        Its positional arguments; only shapes and dtypes matter.
+    name : str, default "program"
+        The library's and the C function's name.
+    donate : str or sequence of str, default ()
+        Names of arguments that are updated in place, see `function`.
+    results : str or sequence of str, optional
+        Names of the results, see `function`.
+    target : str, optional
+        As of `library`; or ``"cuda"`` for all GPUs of NVIDIA from compute capability 8.0 on, or one like
+        ``"cuda:sm_90"`` for those from 9.0 on.
+    numerics : str, default "fast"
+        As of `library`; for processors.
+    checks : bool, default True
+        As of `library`.
+    cublaslt : bool, default True
+        For GPUs, whether large products of matrices are cuBLASLt's, which the library needs then.
+    **keyword_specs : pytrees of arrays or ShapeDtypeStruct
+        Its keyword arguments.
 
-    The C function takes a parameter for each argument, then one for each result, then a ``ct_run``: numbers by value, arrays by
-    pointers, and other pytrees as structures that hold their arrays. For GPUs it takes a pointer for each leaf of the arguments, in pytree order
-    (dict keys sorted), then one for each leaf of the result, then a ``CUstream``: it enqueues its work there and returns.
+    Returns
+    -------
+    Exported or ExportedForGpu
+        Its ``save`` writes the files.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ValueError
+        A name that is no C identifier, or one that C, C++ or their libraries use; a target that is none; donated
+        arguments without a result of that name; or an enclosing transform is capturing.
+
+    Examples
+    --------
     >>> made = ct.export.compile(lambda x, scale: x * scale, ct.numpy.ones(4), 2.0, name="scaled")
     >>> [line for line in made.header().splitlines() if line.startswith("int scaled(")]
     ['int scaled(const float* x /* [4] */, float scale, float* out /* [4] */, const ct_run* run);']
@@ -123,32 +158,55 @@ def compile(  # noqa: A001
 
 
 def load(path: str | Path, name: str | None = None, *, native: bool | None = None, verify: str = "structure") -> Loaded:
-    """The functions of a saved library.
+    """Returns the functions of a saved library.
 
-    They are jitted functions: they take and return pytrees as the functions did that were saved, with keywords and donated arguments, and
-    compose as these did: under `grad`, `vmap`, `mask` and `jit` their programs become part of others.
+    They are jitted functions: they take and return pytrees as the functions did that were saved, with keywords and
+    donated arguments, and compose as these did: under `grad`, `vmap`, `mask` and `jit` their programs become part of
+    others.
 
-    Args:
-        path: the file ``NAME.ctir``, which is data; or the folder where `Exported.save` wrote, whose library is code that runs.
-        name: which library, when the folder holds several.
-        native: whether the functions run the code of the folder's library. By default, if it belongs to the file and fits this
-            processor; True raises why it does not; with False, as with a file alone, the programs are compiled here.
-        verify: ``"structure"``, which reads none of the saved arrays' values; ``"all"`` compares these with their checksum, too.
+    The functions raise TypeError for arguments of other structures, shapes or dtypes, and ShapeError for a length of a
+    ragged axis that is not from 0 to its bound.
 
-    Raises:
-        FileNotFoundError: no saved functions there. CorruptFileError: the file is damaged, or of a newer version.
-        TypeError: a class among the arguments is not there. ValueError: with ``native=True``, the library is another one, or does not fit.
+    Parameters
+    ----------
+    path : str or path
+        The file ``NAME.ctir``, which is data; or the folder where `Exported.save` wrote, whose library is code that
+        runs.
+    name : str, optional
+        Which library, when the folder holds several.
+    native : bool, optional
+        Whether the functions run the code of the folder's library. By default, if it belongs to the file and fits this
+        processor; True raises why it does not; with False, as with a file alone, the programs are compiled here.
+    verify : str, default "structure"
+        ``"structure"``, which reads none of the saved arrays' values; ``"all"`` compares these with their checksum,
+        too.
 
-    The functions raise TypeError for arguments of other structures, shapes or dtypes, and `ShapeError` for a length of a ragged axis that
-    is not from 0 to its bound.
+    Returns
+    -------
+    Loaded
+        The functions are its attributes.
 
-    >>> import tempfile, cotangent as ct
+    Raises
+    ------
+    FileNotFoundError
+        No saved functions there.
+    CorruptFileError
+        The file is damaged, or of a newer version.
+    TypeError
+        A class among the arguments is not there.
+    ValueError
+        With ``native=True``, the library is another one, or does not fit.
+
+    Examples
+    --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = ct.export.compile(lambda w, x: (w["a"] * x).sum(), {"a": ct.numpy.ones(3)}, ct.numpy.ones(3), name="dot")
+    ...     w, x = {"a": ct.numpy.ones(3)}, ct.numpy.ones(3)
+    ...     made = ct.export.compile(lambda w, x: (w["a"] * x).sum(), w, x, name="dot")
     ...     dot = ct.export.load(made.save(folder)).dot
-    >>> float(dot({"a": ct.numpy.ones(3)}, x=ct.numpy.ones(3)))
+    >>> float(dot(w, x=x))
     3.0
-    >>> ct.grad(dot)({"a": ct.numpy.ones(3)}, ct.numpy.ones(3))["a"].tolist()
+    >>> ct.grad(dot)(w, x)["a"].tolist()
     [1.0, 1.0, 1.0]
     """
     if verify not in ("structure", "all"):

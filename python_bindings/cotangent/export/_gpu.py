@@ -11,7 +11,25 @@ from cotangent.export._write import write_files
 
 
 class ExportedForGpu:
-    """A C library for GPUs that is ready to be written out; what `compile` makes with ``target="cuda"``."""
+    """A C library for GPUs that is ready to be written out; what `compile` makes with ``target="cuda"``.
+
+    Parameters
+    ----------
+    function : Function
+        The captured function.
+    name : str
+        Of the library.
+    target : str
+        ``"cuda"``, or with an architecture.
+    cublaslt : bool
+        Whether large products of matrices are cuBLASLt's.
+
+    Examples
+    --------
+    >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice", target="cuda")
+    >>> "int twice(" in made.header()
+    True
+    """
 
     def __init__(self, function: Function, name: str, target: str, cublaslt: bool) -> None:
         self.name = name
@@ -26,15 +44,52 @@ class ExportedForGpu:
         return _core.gpu_library(made.graph, self.name, inputs, outputs, made.constants, self.target, self._cublaslt)
 
     def header(self) -> str:
-        """The text of ``NAME.h``."""
+        """Returns the text of ``NAME.h``.
+
+        Returns
+        -------
+        str
+            C, which C++ reads, too.
+
+        Examples
+        --------
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice", target="cuda")
+        >>> [line for line in made.header().splitlines() if line.startswith("int twice(")]
+        ['int twice(...CUstream stream);']
+        """
         return self._files()[f"{self.name}.h"].decode()
 
     def save(self, directory: str | Path) -> Path:
-        """Writes ``NAME.h``, ``libNAME.a``, ``libNAME.so`` and ``NAME.ctir`` (the saved program), and returns their folder.
+        """Writes the library's files and returns their folder.
 
-        Raises:
-            NotImplementedError: an operation runs in this process only, or a loop or branch would have to be waited for.
-            ValueError: a target that is none. OSError: the files cannot be written.
+        ``NAME.h``, ``libNAME.a``, ``libNAME.so`` and ``NAME.ctir``, the saved program.
+
+        Parameters
+        ----------
+        directory : str or path
+            Made if it is missing.
+
+        Returns
+        -------
+        Path
+            Of the folder.
+
+        Raises
+        ------
+        NotImplementedError
+            An operation runs in this process only, or a loop or branch would have to be waited for.
+        ValueError
+            A target that is none.
+        OSError
+            The files cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice", target="cuda")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(path.name for path in made.save(folder).iterdir())
+        ['libtwice.a', 'libtwice.so', 'twice.ctir', 'twice.h']
         """
         files = self._files()
         path = Path(directory)

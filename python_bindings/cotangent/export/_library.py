@@ -105,7 +105,21 @@ _OF_LIBRARY = ("signature", "describe", "error", "check")
 
 
 class Exported:
-    """A C library that is ready to be written out; what `library` and `compile` make."""
+    """A C library that is ready to be written out; what `library` and `compile` make.
+
+    It is compiled at the first use of a method, once for each target.
+
+    Parameters
+    ----------
+    library, functions, signatures, target, checks, numerics : object
+        What `library` was given, and made of it.
+
+    Examples
+    --------
+    >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice")
+    >>> "int twice(" in made.header()
+    True
+    """
 
     def __init__(
         self,
@@ -157,18 +171,59 @@ class Exported:
         return {s.name: made for s, made in zip(self._signatures, self._compile(target), strict=True)}
 
     def header(self, *, target: str | None = None) -> str:
-        """The text of ``NAME.h``."""
+        """Returns the text of ``NAME.h``.
+
+        Parameters
+        ----------
+        target : str, optional
+            Another one than the library was made for, see `library`.
+
+        Returns
+        -------
+        str
+            C, which C++ reads, too.
+
+        Raises
+        ------
+        NotImplementedError
+            An operation runs in this process only (a Python callback, say).
+
+        Examples
+        --------
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice")
+        >>> [line for line in made.header().splitlines() if line.startswith("int twice(")]
+        ['int twice(const float* x /* [4] */, float* out /* [4] */, const ct_run* run);']
+        """
         chosen = _target(self.target if target is None else target)
         return header(self._library, self._signatures, self._facts(chosen), self._number, chosen)
 
     def c_source(self, *, target: str | None = None) -> str:
-        """The text of ``NAME.c``: the same functions as C source, to read, to certify, or to compile for any machine.
+        """Returns the text of ``NAME.c``: the same functions as C source.
 
-        C11 with the extensions of GCC and Clang. The results are, bit for bit, those of the library for the same target; for ``"x86-64"`` those of
-        ``"x86-64-v2"``, which every processor runs. Compile it for the target: ``-march=x86-64-v3``, say.
+        To read, to certify, or to compile for any machine: C11 with the extensions of GCC and Clang. The results are,
+        bit for bit, those of the library for the same target; for ``"x86-64"`` those of ``"x86-64-v2"``, which every
+        processor runs. Compile it for the target: ``-march=x86-64-v3``, say.
 
-        Raises:
-            NotImplementedError: an operation runs in this process only (a Python callback, say).
+        Parameters
+        ----------
+        target : str, optional
+            Another one than the library was made for, see `library`.
+
+        Returns
+        -------
+        str
+            One file, without dependencies.
+
+        Raises
+        ------
+        NotImplementedError
+            An operation runs in this process only (a Python callback, say).
+
+        Examples
+        --------
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice")
+        >>> "int twice(" in made.c_source()
+        True
         """
         chosen = _target(self.target if target is None else target)
         return c_source(
@@ -181,7 +236,32 @@ class Exported:
         )
 
     def describe(self, *, target: str | None = None) -> str:
-        """What the library says of itself, as JSON: functions, parameters, places of all arrays, workspaces, whether time is bounded."""
+        """Returns what the library says of itself, as JSON.
+
+        Functions, parameters, places of all arrays, workspaces, whether time is bounded.
+
+        Parameters
+        ----------
+        target : str, optional
+            Another one than the library was made for, see `library`.
+
+        Returns
+        -------
+        str
+            What ``NAME_describe()`` returns in C.
+
+        Raises
+        ------
+        NotImplementedError
+            An operation runs in this process only (a Python callback, say).
+
+        Examples
+        --------
+        >>> import json
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice")
+        >>> [function["name"] for function in json.loads(made.describe())["functions"]]
+        ['twice']
+        """
         chosen = _target(self.target if target is None else target)
         facts = self._facts(chosen)  # what no library can hold is an error here, with the user's line
         program = {**self._interface, "program": program_hash(list(self.functions.values()))}
@@ -197,25 +277,49 @@ class Exported:
     ) -> Path:
         """Writes the library's files and returns their folder.
 
-        Arrays that the functions close over are built into the libraries, and saved with the programs. The files are written beside the old ones
-        and take their places together: on an error, a full disk say, the old ones are as they were. Two exports of a program are equal byte for
-        byte, except for ``target="native"``.
+        Arrays that the functions close over are built into the libraries, and saved with the programs. The files are
+        written beside the old ones and take their places together: on an error, a full disk say, the old ones are as
+        they were. Two exports of a program are equal byte for byte, except for ``target="native"``.
 
-        Args:
-            directory: made if it is missing.
-            target: another one than the library was made for, see `library`.
-            files: which: ``"h"``, the header; ``"c"``, C source; ``"a"``, the static library; ``"so"``, the shared one, on Linux; ``"wasm"``, the module, and
-                ``"mjs"``, a JavaScript module that calls it, for ``"wasm32"``; ``"ctir"``, the saved programs, which `load` reads. By
-                default all of these that there are for the target, but no C source and no static library of WebAssembly. Besides ``"cmake"``,
-                ``NAMEConfig.cmake`` for ``find_package``, and ``"pc"``, ``NAME.pc`` for pkg-config: they find the libraries beside
-                them, wherever the folder is moved. And for other languages ``"hpp"``, a header of C++17 over ``"h"``; ``"rs"``, a module
-                for Rust; ``"py"``, one for Python with NumPy alone, and ``"jl"``, one for Julia, which open the shared library beside.
-            version: of your library, numbers with points between them, for ``"cmake"`` and ``"pc"``.
+        Parameters
+        ----------
+        directory : str or path
+            Made if it is missing.
+        target : str, optional
+            Another one than the library was made for, see `library`.
+        files : str or sequence of str, optional
+            Which: ``"h"``, the header; ``"c"``, C source; ``"a"``, the static library; ``"so"``, the shared one, on
+            Linux; ``"wasm"``, the module, and ``"mjs"``, a JavaScript module that calls it, for ``"wasm32"``;
+            ``"ctir"``, the saved programs, which `load` reads. By default all of these that there are for the target,
+            but no C source and no static library of WebAssembly. Besides ``"cmake"``, ``NAMEConfig.cmake`` for
+            ``find_package``, and ``"pc"``, ``NAME.pc`` for pkg-config: they find the libraries beside them, wherever
+            the folder is moved. And for other languages ``"hpp"``, a header of C++17 over ``"h"``; ``"rs"``, a module
+            for Rust; ``"py"``, one for Python with NumPy alone, and ``"jl"``, one for Julia, which open the shared
+            library beside.
+        version : str, default "0.0.0"
+            Of your library, numbers with points between them, for ``"cmake"`` and ``"pc"``.
 
-        Raises:
-            ValueError: a target or a kind of file that is none, or one that there is not for this target.
-            NotImplementedError: an operation runs in this process only (a Python callback, say).
-            OSError: the files cannot be written.
+        Returns
+        -------
+        Path
+            Of the folder.
+
+        Raises
+        ------
+        ValueError
+            A target or a kind of file that is none, or one that there is not for this target.
+        NotImplementedError
+            An operation runs in this process only (a Python callback, say).
+        OSError
+            The files cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(4), name="twice")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(path.name for path in made.save(folder, files=["h", "c", "ctir"]).iterdir())
+        ['twice.c', 'twice.ctir', 'twice.h']
         """
         files = (files,) if isinstance(files, str) else files
         unknown = [kind for kind in files or () if kind not in _FILES]

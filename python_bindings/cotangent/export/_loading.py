@@ -19,9 +19,27 @@ from cotangent.export._saved import MissingClassError, tree_from_json
 
 
 class Loaded:
-    """The functions of a saved library, as attributes. One that has a single function can be called itself.
+    """The functions of a saved library, as attributes; what `load` returns.
 
-    ``native`` says whether they run the library's own code.
+    One that has a single function can be called itself. ``native`` says whether they run the library's own code.
+
+    Parameters
+    ----------
+    path : Path
+        Where they are from.
+    functions : dict from str to callable
+        The functions by name.
+    native : bool
+        Whether they run the library's own code.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(2), name="twice")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     loaded = ct.export.load(made.save(folder, files="ctir"))
+    >>> loaded.native, loaded(np.float32([1, 2])).tolist(), loaded.twice(np.float32([3, 4])).tolist()
+    (False, [2.0, 4.0], [6.0, 8.0])
     """
 
     def __init__(self, path: Path, functions: dict[str, Callable[..., Any]], native: bool) -> None:
@@ -32,6 +50,34 @@ class Loaded:
         self.__dict__.update(functions)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls the one function of the library.
+
+        Parameters
+        ----------
+        *args : pytrees of arrays
+            Its positional arguments.
+        **kwargs : pytrees of arrays
+            Its keyword arguments.
+
+        Returns
+        -------
+        pytree of arrays
+            What the saved function returns.
+
+        Raises
+        ------
+        TypeError
+            The library has several functions, or the arguments are not those that the function was saved for.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> made = ct.export.compile(lambda x: x * 2, ct.numpy.ones(2), name="twice")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     twice = ct.export.load(made.save(folder, files="ctir"))
+        >>> twice(np.float32([1, 2])).tolist()
+        [2.0, 4.0]
+        """
         if len(self._functions) != 1:
             raise TypeError(f"{self._name} has several functions: {', '.join(self._functions)}; call one of these")
         return next(iter(self._functions.values()))(*args, **kwargs)

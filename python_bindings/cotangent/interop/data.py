@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._transforms.ragged import ragged
+from cotangent._transforms.ragged_batches import ragged
 from cotangent.interop.torch import array as array_of_tensor
 from cotangent.numpy import stack
 
@@ -18,24 +18,39 @@ __all__ = ["batches", "collate"]
 
 
 def collate(examples: Sequence[Any], *, bound: int | None = None, buckets: Sequence[int] | None = None) -> Any:
-    """Examples of one structure as one batch of that structure: ``DataLoader(..., collate_fn=ct.interop.data.collate)``.
+    """Makes one batch of examples of one structure, of the same structure.
 
-    Leaves of equal shapes become an array with the examples along axis 0; arrays whose sizes differ become a `Ragged`, for ``vmap`` of ``mask``. What
-    is no array or number, a text say, becomes a list.
+    Leaves of equal shapes become an array with the examples along axis 0; arrays whose sizes differ become a `Ragged`,
+    for ``vmap`` of ``mask``. What is no array or number, a text say, becomes a list. A torch ``DataLoader`` takes it as
+    ``collate_fn``.
 
-    Args:
-        examples: pytrees of arrays, NumPy's or torch's, and numbers.
-        bound: what every axis of a batch of arrays of one axis or more is padded to, where sizes differ; so that it is a `Ragged` of one shape for any
-            batch, give it, or ``buckets``. By default, the largest size in the batch.
-        buckets: sizes of which bounds are the least that is large enough.
+    Parameters
+    ----------
+    examples : sequence of pytrees
+        Of arrays, NumPy's or torch's, and numbers.
+    bound : int, optional
+        What every axis of a batch of arrays of one axis or more is padded to, where sizes differ; so that it is a
+        `Ragged` of one shape for any batch, give it, or ``buckets``. By default, the largest size in the batch.
+    buckets : sequence of int, optional
+        Sizes of which bounds are the least that is large enough.
 
-    Raises:
-        ValueError: no examples, or examples of different structures. ShapeError: arrays of different ranks, or larger than the bound.
+    Returns
+    -------
+    pytree of arrays
+        Of the structure of one example.
 
-    >>> import cotangent as ct, numpy as np
+    Raises
+    ------
+    ValueError
+        No examples, or examples of different structures.
+    ShapeError
+        Arrays of different ranks, or larger than the bound.
+
+    Examples
+    --------
     >>> batch = ct.interop.data.collate([(np.ones(2), 0, "a"), (np.ones(3), 1, "b")])
-    >>> batch[0].to_list()[0].tolist(), batch[1].tolist(), batch[2]
-    ([1.0, 1.0], [0, 1], ['a', 'b'])
+    >>> [row.tolist() for row in batch[0].to_list()], batch[1].tolist(), batch[2]
+    ([[1.0, 1.0], [1.0, 1.0, 1.0]], [0, 1], ['a', 'b'])
     """
     if not len(examples):
         raise ValueError("interop.data.collate: there are no examples")
@@ -83,12 +98,33 @@ def batches(
     bound: int | None = None,
     buckets: Sequence[int] | None = None,
 ) -> Iterator[Any]:
-    """Batches of ``size`` examples of an iterable, the last one of what is left; `collate` says what they are.
+    """Yields batches of the examples of an iterable, the last one of what is left.
 
-    Raises:
-        ValueError: ``size`` is not positive.
+    Parameters
+    ----------
+    examples : iterable of pytrees
+        As of `collate`.
+    size : int
+        How many examples a batch has.
+    drop_last : bool, default False
+        Leaves a last batch out that has fewer.
+    bound : int, optional
+        As of `collate`.
+    buckets : sequence of int, optional
+        As of `collate`.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    iterator of pytrees of arrays
+        What `collate` makes of ``size`` examples each.
+
+    Raises
+    ------
+    ValueError
+        ``size`` is not positive.
+
+    Examples
+    --------
     >>> [batch.tolist() for batch in ct.interop.data.batches(range(5), 2)]
     [[0, 1], [2, 3], [4]]
     """

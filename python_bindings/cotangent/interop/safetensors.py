@@ -62,20 +62,32 @@ def save(path: str | os.PathLike[str], tree: Any, *, metadata: Mapping[str, str]
 
     What was at the path is replaced once the new file is on the disk; if this is interrupted, it stays.
 
-    Args:
-        path: of the file; its folder is made.
-        tree: a pytree of arrays, numbers, random keys and `Ragged`s.
-        metadata: texts to keep with them.
+    Parameters
+    ----------
+    path : str or path
+        Of the file; its folder is made.
+    tree : pytree
+        Of arrays, numbers, random keys and `Ragged`.
+    metadata : dict from str to str, optional
+        Texts to keep with them.
 
-    Raises:
-        ImportError: safetensors is not installed. ValueError: two leaves have one name. ConcretizationError: a leaf is traced.
+    Raises
+    ------
+    ImportError
+        safetensors is not installed.
+    ValueError
+        Two leaves have one name.
+    ConcretizationError
+        A leaf is traced.
 
-    >>> import tempfile, cotangent as ct
+    Examples
+    --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ct.interop.safetensors.save(f"{folder}/step.safetensors", {"w": ct.numpy.ones(2), "step": 3})
-    ...     found = ct.interop.safetensors.load(f"{folder}/step.safetensors", {"w": ct.numpy.zeros(2), "step": 0})
-    >>> found["w"].tolist(), int(found["step"])
-    ([1.0, 1.0], 3)
+    ...     path = folder + "/step.safetensors"
+    ...     ct.interop.safetensors.save(path, {"w": ct.numpy.ones(2), "layers": [3, 4]})
+    ...     sorted(ct.interop.safetensors.load(path))
+    ['layers.0', 'layers.1', 'w']
     """
     needed("safetensors.numpy", "interop.safetensors.save")
     write(Path(path), *tensors_of(tree), metadata or {})
@@ -130,15 +142,40 @@ def _restored(entry: Mapping[str, Any], other: str | None) -> Array:
 
 
 def load(path: str | os.PathLike[str], like: Any = None) -> Any:
-    """The arrays of a file: as a pytree like another, or by their names.
+    """Reads the arrays of a file: as a pytree like another, or by their names.
 
-    Args:
-        path: of a file that `save` or another program wrote.
-        like: a pytree of the structure, shapes and dtypes that the file's has; without it, the result is a dict by names.
+    Parameters
+    ----------
+    path : str or path
+        Of a file that `save` or another program wrote.
+    like : pytree, optional
+        A pytree of the structure, shapes and dtypes that the file's has; without it, the result is a dict by names.
 
-    Raises:
-        FileNotFoundError: there is no such file. CorruptFileError: it is damaged, or no file of safetensors.
-        ValueError: the file has other names than ``like``, or an array of another shape or dtype. ImportError: safetensors is not installed.
+    Returns
+    -------
+    pytree of arrays
+        Of the structure of ``like``, or a dict.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    CorruptFileError
+        It is damaged, or no file of safetensors.
+    ValueError
+        The file has other names than ``like``, or an array of another shape or dtype.
+    ImportError
+        safetensors is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = folder + "/step.safetensors"
+    ...     ct.interop.safetensors.save(path, {"w": ct.numpy.ones(2), "step": 3})
+    ...     found = ct.interop.safetensors.load(path, like={"w": ct.numpy.zeros(2), "step": 0})
+    >>> found["w"].tolist(), int(found["step"])
+    ([1.0, 1.0], 3)
     """
     library = needed("safetensors", "interop.safetensors.load")
     data = Path(path).read_bytes()

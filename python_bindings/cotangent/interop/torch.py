@@ -31,11 +31,32 @@ def _torch() -> Any:
 
 
 def array(tensor: Any, *, copy: bool = True) -> Array:
-    """A tensor of torch as an array; its history of derivatives stays behind.
+    """Returns a tensor of torch as an array; its history of derivatives stays behind.
 
-    Args:
-        tensor: of any shape and strides, on the host or on a GPU.
-        copy: False shares the tensor's memory where its strides are those of an array, and it must not be written to then.
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Of any shape and strides, on the host or on a GPU.
+    copy : bool, default True
+        False shares the tensor's memory where its strides are those of an array, and it must not be written to then.
+
+    Returns
+    -------
+    array
+        Of the same shape and dtype, where the tensor is.
+
+    Raises
+    ------
+    TypeError
+        It is no tensor, or of a dtype that arrays do not have.
+    ImportError
+        torch is not installed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ct.interop.torch.array(torch.tensor([1.5, 2.0], requires_grad=True))
+    Array([1.5, 2. ], dtype=float32)
     """
     torch = _torch()
     tensor = tensor.detach()
@@ -49,10 +70,30 @@ def array(tensor: Any, *, copy: bool = True) -> Array:
 
 
 def tensor(x: Any) -> Any:
-    """An array as a tensor of torch, which has memory of its own, where the array is.
+    """Returns an array as a tensor of torch, which has memory of its own, where the array is.
 
-    Raises:
-        ConcretizationError: the array is traced: call functions of torch through `function`. TypeError: it holds random keys.
+    Parameters
+    ----------
+    x : array
+        Not traced.
+
+    Returns
+    -------
+    torch.Tensor
+        Of the same shape and dtype.
+
+    Raises
+    ------
+    ConcretizationError
+        The array is traced: call functions of torch through `function`.
+    TypeError
+        It holds random keys.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ct.interop.torch.tensor(ct.numpy.arange(3))
+    tensor([0, 1, 2], dtype=torch.int32)
     """
     torch = _torch()
     x = _core.array(x)
@@ -145,25 +186,32 @@ def _recorded(torch: Any) -> Any:
 
 
 def wrap(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays as a function of torch's tensors, which torch can differentiate, any number of times.
+    """Makes of a function of arrays one of torch's tensors, which torch can differentiate, any number of times.
 
-    Args:
-        fun: a function of pytrees of arrays. It is jitted: once for each combination of structures, shapes and dtypes.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays. It is jitted: once for each combination of structures, shapes and dtypes.
 
-    Returns:
-        A function of pytrees of tensors, numbers and arrays that returns tensors, where the arguments are. Arguments that require gradients
-        are differentiated by reverse mode of ours.
+    Returns
+    -------
+    callable
+        A function of pytrees of tensors, numbers and arrays that returns tensors, where the arguments are. Arguments
+        that require gradients are differentiated by reverse mode of ours.
 
-    Raises:
-        ImportError: torch is not installed.
+    Raises
+    ------
+    ImportError
+        torch is not installed.
 
-    Example::
-
-        import torch, cotangent as ct
-        smooth = ct.interop.torch.wrap(lambda x: ct.numpy.sum(ct.numpy.tanh(x)))
-        x = torch.ones(3, requires_grad=True)
-        smooth(x).backward()
-        x.grad                                # tensor([0.4200, 0.4200, 0.4200])
+    Examples
+    --------
+    >>> import torch
+    >>> smooth = ct.interop.torch.wrap(lambda x: ct.numpy.sum(x**3))
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> smooth(x).backward()
+    >>> x.grad
+    tensor([ 3., 12.])
     """
     check_callable(fun, "interop.torch.wrap")
     torch = _torch()
@@ -207,23 +255,36 @@ def _tensor_types(tree: Any) -> Any:
 
 
 def function(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of torch's tensors as one of arrays, for programs of ours: `jit`, `grad`, `vmap` and the others take it.
+    """Makes of a function of torch's tensors one of arrays, for programs of ours.
 
-    The program calls Python for it, on the host. Derivatives are torch's, by reverse mode, of any order. ``vmap`` calls it for one example after the
-    other.
+    `jit`, `grad`, `vmap` and the others take it. The program calls Python for it, on the host. Derivatives are torch's,
+    by reverse mode, of any order. ``vmap`` calls it for one example after the other.
 
-    Args:
-        fun: a function of pytrees of tensors, without side effects, that returns tensors. It is called once with zeros where a program is
-            captured, to see what it returns; and again in the backward pass, so one that draws random numbers draws others there.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of tensors, without side effects, that returns tensors. It is called once with zeros where
+        a program is captured, to see what it returns; and again in the backward pass, so one that draws random numbers
+        draws others there.
 
-    Raises:
-        ImportError: torch is not installed. TypeError: it returns something else than tensors.
+    Returns
+    -------
+    callable
+        A function of pytrees of arrays that returns arrays.
 
-    Example::
+    Raises
+    ------
+    ImportError
+        torch is not installed.
+    TypeError
+        It returns something else than tensors.
 
-        import torch, cotangent as ct
-        erf = ct.interop.torch.function(torch.erf)
-        ct.jit(ct.grad(lambda x: erf(x) * x))(0.5)
+    Examples
+    --------
+    >>> import torch
+    >>> cube = ct.interop.torch.function(lambda x: x**3)
+    >>> float(ct.jit(ct.grad(lambda x: cube(x) + x))(2.0))
+    13.0
     """
     check_callable(fun, "interop.torch.function")
     torch = _torch()
@@ -290,18 +351,35 @@ def function(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def module(module: Any) -> tuple[dict[str, Array], Callable[..., Any]]:
-    """A module of torch as its parameters, arrays by name, and a function ``apply(parameters, *inputs)`` of ours.
+    """Returns a module of torch as its parameters and a function of ours.
 
-    What `function` says holds for ``apply``. Buffers stay in the module: put it in evaluation mode where it would change them.
+    What `function` says holds for the function. Buffers stay in the module: put it in evaluation mode where it would
+    change them.
 
-    Raises:
-        ImportError: torch is not installed.
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Its parameters are copied.
 
-    Example::
+    Returns
+    -------
+    tuple
+        A dict of arrays by name, and ``apply(parameters, *inputs)``.
 
-        import torch, cotangent as ct
-        parameters, apply = ct.interop.torch.module(torch.nn.Linear(3, 2))
-        slopes = ct.jit(ct.grad(lambda p, x: apply(p, x).sum()))(parameters, ct.numpy.ones((5, 3)))
+    Raises
+    ------
+    ImportError
+        torch is not installed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> _ = torch.nn.init.constant_(layer.weight, 2.0)
+    >>> parameters, apply = ct.interop.torch.module(layer)
+    >>> slopes = ct.grad(lambda p, x: apply(p, x).sum())(parameters, np.float32([[1, 2], [3, 4]]))
+    >>> slopes["weight"].tolist(), slopes["bias"].tolist()
+    ([[4.0, 6.0]], [2.0])
     """
     torch = _torch()
     functional = getattr(torch, "func", None) or needed("torch.nn.utils.stateless", "cotangent.interop.torch")

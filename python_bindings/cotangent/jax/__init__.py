@@ -18,33 +18,83 @@ __all__ = ["JAX_VERSION", "install", "installed", "is_installed", "uninstall"]
 
 
 def install() -> None:
-    """From here on ``import jax`` is answered by this package. Doing it twice is doing it once.
+    """Makes ``import jax`` find this package from here on.
 
-    Raises:
-        RuntimeError: JAX itself has been imported in this process.
+    Doing it twice is doing it once. Programs that are not to be changed run by ``python -m cotangent.jax program.py``.
 
+    Raises
+    ------
+    RuntimeError
+        JAX itself has been imported in this process.
+
+    Examples
+    --------
+    >>> import cotangent.jax
+    >>> cotangent.jax.install()
+    >>> import jax.numpy as jnp
+    >>> float(jnp.arange(4.0).sum())
+    6.0
+    >>> cotangent.jax.uninstall()
+    """
+    finder.install()
+
+
+def uninstall() -> None:
+    """Makes ``import jax`` find JAX itself from here on, if it is there.
+
+    Modules that have imported ``jax`` already keep what they have.
+
+    Examples
+    --------
+    >>> import cotangent.jax
+    >>> cotangent.jax.install()
+    >>> cotangent.jax.uninstall()
+    >>> cotangent.jax.is_installed()
+    False
+    """
+    finder.uninstall()
+
+
+def is_installed() -> bool:
+    """Returns whether ``import jax`` finds this package now.
+
+    Returns
+    -------
+    bool
+        As `install`, `uninstall` and `installed` have it.
+
+    Examples
+    --------
+    >>> import cotangent.jax
+    >>> with cotangent.jax.installed():
+    ...     cotangent.jax.is_installed()
+    True
+    """
+    return finder.is_installed()
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[None]:
+    """Opens a scope in which ``import jax`` finds this package.
+
+    Returns
+    -------
+    context manager
+        It gives None.
+
+    Raises
+    ------
+    RuntimeError
+        JAX itself has been imported in this process.
+
+    Examples
+    --------
     >>> import cotangent.jax
     >>> with cotangent.jax.installed():
     ...     import jax.numpy as jnp
     ...     float(jnp.arange(4.0).sum())
     6.0
     """
-    finder.install()
-
-
-def uninstall() -> None:
-    """From here on ``import jax`` finds JAX itself, if it is there. Modules that have imported ``jax`` already keep what they have."""
-    finder.uninstall()
-
-
-def is_installed() -> bool:
-    """Whether ``import jax`` is answered by this package now."""
-    return finder.is_installed()
-
-
-@contextlib.contextmanager
-def installed() -> Iterator[None]:
-    """A ``with`` block in which ``import jax`` is answered by this package."""
     already = finder.is_installed()
     finder.install()
     try:

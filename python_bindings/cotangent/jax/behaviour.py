@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from cotangent import _core
+from cotangent._array_methods import assign
 from cotangent._base import callbacks
 from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans
@@ -67,6 +68,13 @@ def _astype(own: Callable[..., Any]) -> Callable[..., Any]:
         return own(x, narrow(dtype), *args, **kwargs)
 
     return astype
+
+
+def _refuse(x: Array, index: Any, value: Any, held: bool) -> None:
+    raise TypeError(
+        "JAX arrays are immutable and do not support in-place item assignment.\n"
+        "  Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method"
+    )
 
 
 def _round(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,6 +133,7 @@ def start() -> None:
     for name in CONVERSIONS:
         _traced.set(name, converting(name, getattr(Traced, name)))
     _array.wrap("astype", _astype)
+    _core.set_assignment_hook(_refuse)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS)):
         for name, member in members.items():
@@ -138,6 +147,7 @@ def start() -> None:
 def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
+    _core.set_assignment_hook(assign)
     quantiles.ties_are_even = True
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)

@@ -308,6 +308,7 @@ def nextafter(x1: Any, x2: Any) -> Array:
     return as_weak_as(ops.nextafter(*pair), pair)
 
 
+@own
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Converts an array to another dtype, which is not weak.
 

@@ -11,7 +11,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import convert, kind, larger, literal
+from cotangent._ops.binding import convert, kind, larger, literal, own
 from cotangent._ops.exponentials import logaddexp
 from cotangent._ops.extents import capacity, index_along, slice_axis, spread_over, stretched
 from cotangent._ops.sizes import normalize_axis
@@ -86,6 +86,7 @@ def _running_extremum(primitive: Primitive, operand: Any, axis: int, reverse: bo
     return _core.array(associative_scan(further, array, reverse, at))
 
 
+@own
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The largest element so far along an axis; NaN stays.
 
@@ -113,6 +114,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _running_extremum(primitives.cummax, operand, axis, reverse)
 
 
+@own
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element so far along an axis; NaN stays.
 
@@ -266,6 +268,7 @@ def _combined(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axis: in
     return structure.unflatten(results)
 
 
+@own
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithm of running sums of exponentials along an axis, without overflow.
 

@@ -15,6 +15,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import RAGGED_NAMES
 from cotangent._core import Array, Primitive
+from cotangent._ops.binding import own
 from cotangent._ops.sizes import element_count, normalize_axes
 from cotangent.lax._mapped_axes import (
     Groups,
@@ -82,7 +83,7 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
             leaf = _bind(primitives.psum, [leaf] if length is None else [leaf, length], axis)
         return leaf
 
-    return _map(total, x, "psum's argument")
+    return _map(own(total), x, "psum's argument")
 
 
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
@@ -131,7 +132,7 @@ def _extremum(primitive: Primitive, x: Any, axis_name: Hashable, groups: Groups,
             found = primitive(_gather_group(found, axes, groups, what), axes=[0])
         return _core.convert(found, leaf.dtype)
 
-    return _map(extreme, x, f"{what}'s argument")
+    return _map(own(extreme), x, f"{what}'s argument")
 
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:

@@ -12,7 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import convert, empty_fold, kind
+from cotangent._ops.binding import convert, empty_fold, kind, own
 from cotangent._ops.extents import alike, capacities, capacity, drop_axes, join_axes, slice_axis, stretched
 from cotangent._ops.reductions import largest
 from cotangent._ops.sizes import normalize_axes
@@ -167,6 +167,7 @@ def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], ne
     return drop_axes(x, [0])
 
 
+@own
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     """The bits that are set in all elements over axes; of bools, whether all are true.
 
@@ -200,6 +201,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     return _bits("reduce_and", primitives.and_, x, axes, ones)
 
 
+@own
 def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bits that are set in any element over axes; of bools, whether any is true.
 
@@ -230,6 +232,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     return _bits("reduce_or", primitives.or_, operand, axes, 0)
 
 
+@own
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bits that are set in an odd number of elements over axes.
 

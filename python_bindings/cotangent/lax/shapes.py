@@ -14,6 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._core import Array
+from cotangent._ops.binding import own
 from cotangent._ops.extents import (
     capacities,
     capacity,
@@ -154,6 +155,7 @@ def broadcast_in_dim(
     return give_lengths(wide, kept)
 
 
+@own
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """Broadcasts an array, by NumPy's rules, to the shape of another one.
 
@@ -204,6 +206,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return common_shape([symbolic_shape(shape, "lax.broadcast_shapes") for shape in shapes])
 
 
+@own
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """Puts axes of size 1 in front, up to a number of axes.
 
@@ -232,6 +235,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 # ---- Shapes ----------------------------------------------------------------------------------------------------------
 
 
+@own
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Placement = None
 ) -> Array:
@@ -278,6 +282,7 @@ def reshape(
     return reshaped(array, sizes)
 
 
+@own
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Makes consecutive axes one.
 

@@ -11,7 +11,7 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import literal
+from cotangent._ops.binding import apart, literal
 from cotangent._ops.extents import bound_of, capacity, slice_axis
 from cotangent._ops.sizes import (
     as_dtype,
@@ -90,7 +90,7 @@ def _fft(
     factor = _factor(norm, kind[0] == "I", math.prod(sizes), name)
     if factor != 1.0:
         result = result * literal(result, factor)
-    return ops.moveaxis(result, last, where) if where != last else result
+    return apart(ops.moveaxis(result, last, where) if where != last else result, a)
 
 
 def _ragged_fft(

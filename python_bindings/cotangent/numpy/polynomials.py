@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import convert, empty_fold, inexact, literal, own
+from cotangent._ops.binding import apart, convert, empty_fold, inexact, literal, own
 from cotangent._ops.broadcasting import broadcast_arrays
 from cotangent._ops.choice import where
 from cotangent._ops.complex_parts import conjugate
@@ -192,7 +192,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
         return ragged_division(x, y)
     steps = x.size - y.size + 1
     if steps <= 0:
-        quotient, rest = _core.full((1,), 0, x.dtype), x
+        quotient, rest = _core.full((1,), 0, x.dtype), apart(x, u)
     else:
         parts = []
         rest = x

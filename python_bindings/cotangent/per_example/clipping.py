@@ -30,29 +30,46 @@ __all__ = ["clipped_sum", "norms"]
 
 
 def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = None, has_aux: bool = False) -> Function:
-    """The norm of each example's gradient.
+    """Makes a function that returns the norm of each example's gradient.
 
-    Costs one pass forward and back, less than a gradient of the mean loss: no gradient of an example is stored where compiling finds
-    that products of what makes it are cheaper. ``chunk_size`` bounds the memory of everything else.
+    Costs one pass forward and back, less than a gradient of the mean loss: no gradient of an example is stored where
+    compiling finds that products of what makes it are cheaper. ``chunk_size`` bounds the memory of everything else.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        per_leaf: whether each array of ``params`` has a norm of its own.
-        chunk_size: how many examples are computed at a time, by default all.
-        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(norms, aux)``, where ``aux`` is stacked.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    per_leaf : bool, default False
+        Whether each array of ``params`` has a norm of its own.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
+    has_aux : bool, default False
+        Whether ``loss`` returns ``(value, aux)``; the result is then ``(norms, aux)``, where ``aux`` is stacked.
 
-    Returns:
-        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives an array [b]; with
-        ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative of its norm is. Squares are made in float64: of float32 no
-        norm overflows that float32 has; of float64 ``params`` one above 1e154 is infinite, and one below 1e-162 is 0.
+    Returns
+    -------
+    callable
+        A function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives an
+        array, shape (b,); with ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative
+        of its norm is. Squares are made in float64: of float32 no norm overflows that float32 has; of float64
+        ``params`` one above 1e154 is infinite, and one below 1e-162 is 0.
 
-    Raises:
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    References
+    ----------
+    I. Goodfellow, "Efficient per-example gradient computations", arXiv:1510.01799, 2015.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
@@ -212,36 +229,56 @@ def clipped_sum(
     chunk_size: int | None = None,
     has_aux: bool = False,
 ) -> Function:
-    """The sum of the gradients of all examples, each scaled down to a norm where it has a larger one.
+    """Makes a function that returns the sum of the gradients of examples, each scaled down to a norm.
 
-    The core of differentially private training (Abadi et al. 2016, "Deep learning with differential privacy"); `private_gradient` adds
-    noise to it. Costs about one gradient of the mean loss, and its memory: the gradients of examples are not stored where products of
-    what makes them are cheaper.
+    Those whose norm is smaller are not scaled. The core of differentially private training; `private_gradient` adds
+    noise to it. Costs about one gradient of the mean loss, and its memory: the gradients of examples are not stored
+    where products of what makes them are cheaper.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        clip_norm: the largest norm that the gradient of an example keeps, a positive scalar, which may be a traced array (one that is not
-            positive gives NaN). A tree of them, with the first levels of ``params``, clips each part for itself:
-            ``{"layer1": 0.5, "layer2": 1.0}``.
-        per_leaf: whether each array of ``params`` is clipped for itself, to ``clip_norm / sqrt(number of arrays)``: so the norm
-            of the whole is at most ``clip_norm``, as it is without.
-        chunk_size: how many examples are computed at a time, by default all.
-        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(sum, aux)``, where ``aux`` is stacked.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    clip_norm : float, scalar array, or a pytree of them
+        The largest norm that the gradient of an example keeps, a positive scalar, which may be a traced array (one that
+        is not positive gives NaN). A tree of them, with the first levels of ``params``, clips each part for itself:
+        ``{"layer1": 0.5, "layer2": 1.0}``.
+    per_leaf : bool, default False
+        Whether each array of ``params`` is clipped for itself, to ``clip_norm / sqrt(number of arrays)``: so the norm
+        of the whole is at most ``clip_norm``, as it is without.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
+    has_aux : bool, default False
+        Whether ``loss`` returns ``(value, aux)``; the result is then ``(sum, aux)``, where ``aux`` is stacked.
 
-    Returns:
-        a function of ``(params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree like
-        ``params``. ``present``, bools [b], says which examples are there: others contribute exactly nothing, to the sum and to its
-        derivatives, even where their loss is NaN, so batches of all sizes up to a bound are one compiled program. ``aux`` of an
-        absent example is that of another one. Norms are those of `norms`: an example of float64 whose norm is above 1e154 adds nothing.
+    Returns
+    -------
+    callable
+        A function of ``(params, *batch, present=None)``, where every array of the batch has the examples along axis 0.
+        It gives a tree like ``params``. ``present``, bools of shape (b,), says which examples are there: others
+        contribute exactly nothing, to the sum and to its derivatives, even where their loss is NaN, so batches of all
+        sizes up to a bound are one compiled program. ``aux`` of an absent example is that of another one. Norms are
+        those of `norms`: an example of float64 whose norm is above 1e154 adds nothing.
 
-    Raises:
-        ValueError: ``clip_norm`` is not positive, or is a tree of another structure than ``params``.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
+    Raises
+    ------
+    ValueError
+        ``clip_norm`` is not positive, or is a tree of another structure than ``params``.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array; ``present`` is not of bools.
 
-    It equals
+    References
+    ----------
+    M. Abadi, A. Chu, I. Goodfellow, H. B. McMahan, I. Mironov, K. Talwar, L. Zhang, "Deep learning with differential
+    privacy", ACM CCS 2016.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)

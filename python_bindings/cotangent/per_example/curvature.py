@@ -31,28 +31,40 @@ __all__ = ["fisher_vector_product", "gauss_newton_vector_product"]
 
 
 def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> Function:
-    """The empirical Fisher matrix, the mean of the outer squares of the gradients of examples, times a vector.
+    """Makes a function that returns the empirical Fisher matrix times a vector.
 
-    Costs a derivative in a direction and one gradient of the mean loss, compiled or not. An example whose product with the vector is NaN makes the result
-    NaN in the parameters that its loss depends on; see `gradient_times_vector` and `weighted_sum` for what is not finite.
+    The matrix is the mean of the outer squares of the gradients of examples. Costs a derivative in a direction and one
+    gradient of the mean loss, compiled or not. An example whose product with the vector is NaN makes the result NaN in
+    the parameters that its loss depends on; see `gradient_times_vector` and `weighted_sum` for what is not finite.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
-        along axis 0. It gives a tree like ``params``, in float32 where they have less; of no
+    Returns
+    -------
+    callable
+        A function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the
+        batch has the examples along axis 0. It gives a tree like ``params``, in float32 where they have less; of no
         examples NaN.
 
-    Raises:
-        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    MismatchError
+        ``vector`` has not the structure, shapes or dtypes of ``params``.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    Examples
+    --------
+    It equals:
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> vector = cnp.array([1.0, 0.5])
@@ -79,31 +91,49 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
 
 
 def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: int | None = None) -> Function:
-    """The generalised Gauss–Newton matrix, the mean over examples of Jᵀ H J, times a vector.
+    """Makes a function that returns the generalised Gauss–Newton matrix times a vector.
 
-    J is the Jacobian of the model's outputs in the parameters, and H the Hessian of the loss in the outputs (Schraudolph 2002, "Fast
-    curvature matrix-vector products for second-order gradient descent"). It is never indefinite where the loss is convex. For losses that
-    are log-likelihoods of exponential families it is the Fisher matrix. Costs a derivative in a direction and one gradient of the mean loss;
-    of a model with a rule of `custom_vjp`, which is for reverse mode alone, the Jacobians of the examples.
+    The matrix is the mean over examples of Jᵀ H J: J is the Jacobian of the model's outputs in the parameters, and H
+    the Hessian of the loss in the outputs. It is never indefinite where the loss is convex. For losses that are
+    log-likelihoods of exponential families it is the Fisher matrix. Costs a derivative in a direction and one gradient
+    of the mean loss; of a model with a rule of `custom_vjp`, which is for reverse mode alone, the Jacobians of the
+    examples.
 
-    Args:
-        model: of one example, ``model(params, inputs)``: an array, or a tree of them.
-        loss: of the outputs of one example, ``loss(outputs, *targets)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    model : callable
+        Of one example, ``model(params, inputs)``: an array, or a tree of them.
+    loss : callable
+        Of the outputs of one example, ``loss(outputs, *targets)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(vector, params, inputs, *targets)``, where ``vector`` is a tree like ``params`` and inputs and targets, which may be trees,
-        have the examples along axis 0. It gives a tree like ``params``, in float32 where they have less; of no
-        examples NaN.
+    Returns
+    -------
+    callable
+        A function of ``(vector, params, inputs, *targets)``, where ``vector`` is a tree like ``params`` and inputs and
+        targets, which may be trees, have the examples along axis 0. It gives a tree like ``params``, in float32 where
+        they have less; of no examples NaN.
 
-    Raises:
-        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    MismatchError
+        ``vector`` has not the structure, shapes or dtypes of ``params``.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    References
+    ----------
+    N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent", Neural Computation 14
+    (7), 2002.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> model = lambda w, x: cnp.tanh(x @ w)
     >>> loss = lambda output, y: cnp.sum((output - y) ** 4)
     >>> w, x, y = cnp.array([[1.0], [0.0]]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([[1.0], [0.5]])

@@ -29,28 +29,41 @@ __all__ = ["NoiseScale", "mean_and_variance", "noise_scale", "second_moment", "w
 
 
 def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool = False) -> Function:
-    """The sum of the gradients of all examples, each times a weight.
+    """Makes a function that returns the sum of the gradients of examples, each times a weight.
 
-    Costs one gradient of the mean loss, compiled or not: it is the gradient of the weighted sum of the losses, unless a rule of `custom_vjp` is a
-    part of them.
+    Costs one gradient of the mean loss, compiled or not: it is the gradient of the weighted sum of the losses, unless a
+    rule of `custom_vjp` is a part of them.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
-        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(sum, aux)``, where ``aux`` is stacked.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
+    has_aux : bool, default False
+        Whether ``loss`` returns ``(value, aux)``; the result is then ``(sum, aux)``, where ``aux`` is stacked.
 
-    Returns:
-        a function of ``(weights, params, *batch)``, where ``weights`` is [b] and every array of the batch has the examples along axis 0. It
-        gives a tree like ``params``. A weight of 0 does not hide a NaN. A weight that is NaN or infinite reaches the parameters that the
-        example's loss depends on, and no others, where a product with a gradient of 0 is NaN.
+    Returns
+    -------
+    callable
+        A function of ``(weights, params, *batch)``, where ``weights`` has shape (b,) and every array of the batch has
+        the examples along axis 0. It gives a tree like ``params``. A weight of 0 does not hide a NaN. A weight that is
+        NaN or infinite reaches the parameters that the example's loss depends on, and no others, where a product with a
+        gradient of 0 is NaN.
 
-    Raises:
-        ShapeError: ``weights`` is not [b], arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    DTypeError
+        A parameter is not a real floating array.
+    ShapeError
+        ``weights`` has not shape (b,), arrays of the batch differ in the number of examples, or the loss is not a
+        scalar.
 
-    It equals
+    Examples
+    --------
+    It equals:
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> weights = cnp.array([0.5, 2.0])
@@ -84,26 +97,37 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
 
 
 def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
-    """The mean over examples of the squares of their gradients, for each parameter: the diagonal of the empirical Fisher matrix.
+    """Makes a function that returns the mean of the squares of the gradients of examples.
 
-    Costs about one gradient of the mean loss: where an example has one product a layer, its squares are a product of squares. Of a table of which
-    an example reads several rows it costs up to two and a half.
+    For each parameter: the diagonal of the empirical Fisher matrix. Costs about one gradient of the mean loss: where an
+    example has one product a layer, its squares are a product of squares. Of a table of which an example reads several
+    rows it costs up to two and a half.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a tree like ``params``,
-        in float32 where they have less; of no examples NaN.
+    Returns
+    -------
+    callable
+        A function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a
+        tree like ``params``, in float32 where they have less; of no examples NaN.
 
-    Raises:
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    Examples
+    --------
+    It equals:
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
@@ -124,31 +148,48 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
 
 
 def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None = None) -> Function:
-    """The mean and the variance over examples of their gradients, for each parameter.
+    """Makes a function that returns mean and variance of the gradients of examples, for each parameter.
 
-    Costs two to three gradients of the mean loss; five to eight where deviations are made one by one, as those of float64 ``params`` and in chunks of
-    few examples. Means, deviations from them and squares are put together in float64, chunks by the formula of Chan, Golub and LeVeque (1979,
-    "Updating formulae and a pairwise algorithm for computing sample variances"), where ``second_moment - mean**2`` would be rounding errors. What
-    is left is the rounding of the gradients themselves, in the dtype of ``params``: with ρ the ratio of the mean to the standard
-    deviation, a relative error of up to about 1e-7 ρ in float32 (one per mille where ρ is 10⁴, some per cent where it is 10⁶), of 1e-16 ρ in
-    float64.
+    Costs two to three gradients of the mean loss; five to eight where deviations are made one by one, as those of
+    float64 ``params`` and in chunks of few examples. Means, deviations from them and squares are put together in
+    float64, chunks by the formula of Chan, Golub and LeVeque, where ``second_moment - mean**2`` would be rounding
+    errors. What is left is the rounding of the gradients themselves, in the dtype of ``params``: with ρ the ratio of
+    the mean to the standard deviation, a relative error of up to about 1e-7 ρ in float32 (one per mille where ρ is 10⁴,
+    some per cent where it is 10⁶), of 1e-16 ρ in float64.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        ddof: the sum of squared deviations is divided by the number of examples less this: 1 for the unbiased estimate.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    ddof : int, default 0
+        The sum of squared deviations is divided by the number of examples less this: 1 for the unbiased estimate.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a pair of trees like
-        ``params``: the gradient of the mean loss, and the variances, in float32 where ``params`` have less. Of no examples both are NaN.
+    Returns
+    -------
+    callable
+        A function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a
+        pair of trees like ``params``: the gradient of the mean loss, and the variances, in float32 where ``params``
+        have less. Of no examples both are NaN.
 
-    Raises:
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    References
+    ----------
+    T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+    Stanford technical report STAN-CS-79-773, 1979.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
@@ -209,12 +250,30 @@ def _merged_moments(a: Tree, b: Tree) -> Tree:
 
 
 class NoiseScale(NamedTuple):
-    """How noisy the gradient of a batch is.
+    """How noisy the gradient of a batch is; what `noise_scale` gives.
 
-    ``scale`` is ``trace / squared_norm``. Both are unbiased estimates, their quotient is not: over several batches, average them and then divide.
-    Both are differences of squared norms. Gradients of float32 leave ``trace`` a relative error of about 1e-7 over ``scale``, where that is below 1, and
-    ``squared_norm`` one of 1e-7 ``scale`` over the number of examples, where that is above 1; of float64 1e-16 takes the place of 1e-7.
-    `mean_and_variance` is exact to more digits of a small trace.
+    ``scale`` is ``trace / squared_norm``. Both are unbiased estimates, their quotient is not: over several batches,
+    average them and then divide. Both are differences of squared norms. Gradients of float32 leave ``trace`` a relative
+    error of about 1e-7 over ``scale``, where that is below 1, and ``squared_norm`` one of 1e-7 ``scale`` over the
+    number of examples, where that is above 1; of float64 1e-16 takes the place of 1e-7. `mean_and_variance` is exact to
+    more digits of a small trace.
+
+    Attributes
+    ----------
+    scale : scalar array
+        The simple noise scale, ``trace / squared_norm``.
+    trace : scalar array
+        Of the covariance of the gradients of examples, an unbiased estimate.
+    squared_norm : scalar array
+        Of the expected gradient, an unbiased estimate, which may be negative.
+
+    Examples
+    --------
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = np.float32([1, 0]), np.float32([[3, 4], [0, 2]]), np.float32([1, -3])
+    >>> found = ct.per_example.noise_scale(loss)(w, x, y)
+    >>> float(found.trace), float(found.squared_norm)
+    (20.0, 48.0)
     """
 
     scale: Any
@@ -223,28 +282,44 @@ class NoiseScale(NamedTuple):
 
 
 def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
-    """The simple noise scale of the gradient, about the largest batch size that still speeds up training in proportion.
+    """Makes a function that returns the simple noise scale of the gradient.
 
-    B = tr(Σ) / |G|², where Σ is the covariance of the gradients of examples and G their expectation (McCandlish et al. 2018, "An
-    empirical model of large-batch training", with the estimators of its appendix A.1 for batches of 1 and of b). Costs what norms and the gradient
-    of the mean loss do.
+    About the largest batch size that still speeds up training in proportion: B = tr(Σ) / |G|², where Σ is the
+    covariance of the gradients of examples and G their expectation, estimated from batches of 1 and of b. Costs what
+    norms and the gradient of the mean loss do.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a `NoiseScale` of scalars;
-        of a ragged batch with less than two examples NaN.
+    Returns
+    -------
+    callable
+        A function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a
+        `NoiseScale` of scalars; of a ragged batch with less than two examples NaN.
 
-    Raises:
-        ValueError: the batch is known to have less than two examples.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    ValueError
+        The batch is known to have less than two examples.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    References
+    ----------
+    S. McCandlish, J. Kaplan, D. Amodei, OpenAI Dota Team, "An empirical model of large-batch training",
+    arXiv:1812.06162, 2018, appendix A.1.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, -3.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)

@@ -38,34 +38,59 @@ def private_gradient(
     chunk_size: int | None = None,
     has_aux: bool = False,
 ) -> Function:
-    """The gradient of differentially private training: clipped for each example, summed, with Gaussian noise, over the expected batch size.
+    """Makes a function that returns the gradient of differentially private training.
 
-    Abadi et al. 2016, "Deep learning with differential privacy". Costs what `clipped_sum` does, about one gradient of the mean loss, and the
-    noise. Any optimizer can take the result.
+    Clipped for each example, summed, with Gaussian noise, over the expected batch size. Costs what `clipped_sum` does,
+    about one gradient of the mean loss, and the noise. Any optimizer can take the result.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        clip_norm, per_leaf: as of `clipped_sum`: of the whole gradient, or of each part of it.
-        noise_multiplier: the standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
-        expected_batch_size: what the noisy sum is divided by. The real size of a batch is private. Both may be traced scalars; one that is
-            not valid gives NaN, as does noise whose deviation is infinite in the dtype of ``params``.
-        chunk_size: how many examples are computed at a time, by default all.
-        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, aux)``, where ``aux`` is stacked. It is not private.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    clip_norm : float, scalar array, or a pytree of them
+        As of `clipped_sum`: of the whole gradient, or of each part of it.
+    noise_multiplier : float or scalar array
+        The standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
+    expected_batch_size : float or scalar array
+        What the noisy sum is divided by. The real size of a batch is private. It and ``noise_multiplier`` may be traced
+        scalars; one that is not valid gives NaN, as does noise whose deviation is infinite in the dtype of ``params``.
+    per_leaf : bool, default False
+        As of `clipped_sum`: whether each array of ``params`` is clipped for itself.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
+    has_aux : bool, default False
+        Whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, aux)``, where ``aux`` is stacked. It
+        is not private.
 
-    Returns:
-        a function of ``(key, params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree
-        like ``params``. ``present``, bools [b], says which examples are there, as of `clipped_sum`.
+    Returns
+    -------
+    callable
+        A function of ``(key, params, *batch, present=None)``, where every array of the batch has the examples along
+        axis 0. It gives a tree like ``params``. ``present``, bools of shape (b,), says which examples are there, as of
+        `clipped_sum`.
 
-    Raises:
-        ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, ``noise_multiplier`` is negative, or ``clip_norm`` is infinite
-            and ``noise_multiplier`` is not 0: noise has the standard deviation ``noise_multiplier * clip_norm``.
-        TypeError: ``key`` is no random key.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
+    Raises
+    ------
+    ValueError
+        ``clip_norm`` or ``expected_batch_size`` is not positive, ``noise_multiplier`` is negative, or ``clip_norm`` is
+        infinite and ``noise_multiplier`` is not 0: noise has the standard deviation ``noise_multiplier * clip_norm``.
+    TypeError
+        ``key`` is no random key.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array; ``present`` is not of bools.
 
-    Without noise it equals
+    References
+    ----------
+    M. Abadi, A. Chu, I. Goodfellow, H. B. McMahan, I. Mironov, K. Talwar, L. Zhang, "Deep learning with differential
+    privacy", ACM CCS 2016.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    Without noise it equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
@@ -154,34 +179,56 @@ def adaptive_private_gradient(
     chunk_size: int | None = None,
     has_aux: bool = False,
 ) -> Function:
-    """`private_gradient` with a clipping norm that follows a quantile of the norms.
+    """Makes a `private_gradient` with a clipping norm that follows a quantile of the norms.
 
-    Andrew et al. 2021, "Differentially private learning with adaptive clipping": the share of examples whose norm is within the bound is
-    estimated with noise, and the bound is multiplied by ``exp(-clip_learning_rate * (share - quantile))``. The noise of the gradient
-    is raised so that both together cost the privacy of ``noise_multiplier`` (their theorem 1), which is the one to give to `epsilon`.
+    The share of examples whose norm is within the bound is estimated with noise, and the bound is multiplied by
+    ``exp(-clip_learning_rate * (share - quantile))``. The noise of the gradient is raised so that both together cost
+    the privacy of ``noise_multiplier`` (theorem 1 of the reference), which is the one to give to `epsilon`.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        noise_multiplier: the privacy of a step, as of `private_gradient`.
-        expected_batch_size: what the noisy sum is divided by.
-        quantile: the share of examples whose gradients are to keep their norm.
-        clip_learning_rate: how fast the bound follows.
-        count_noise: the standard deviation of the noise of the count of examples within the bound; by default ``expected_batch_size / 20``.
-        chunk_size: how many examples are computed at a time, by default all.
-        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, clip_norm, aux)``, where ``aux`` is stacked. It is not
-            private.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    noise_multiplier : float or scalar array
+        The privacy of a step, as of `private_gradient`.
+    expected_batch_size : float or scalar array
+        What the noisy sum is divided by.
+    quantile : float or scalar array, default 0.5
+        The share of examples whose gradients are to keep their norm.
+    clip_learning_rate : float or scalar array, default 0.2
+        How fast the bound follows.
+    count_noise : float or scalar array, optional
+        The standard deviation of the noise of the count of examples within the bound; by default ``expected_batch_size
+        / 20``.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
+    has_aux : bool, default False
+        Whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, clip_norm, aux)``, where ``aux`` is
+        stacked. It is not private.
 
-    Returns:
-        a function of ``(key, clip_norm, params, *batch, present=None)``, otherwise as of `private_gradient`. It gives ``(gradient, clip_norm)``,
-        with the bound for the next step, a float64. Where a traced ``clip_norm`` is not positive, or a traced option not valid, all is NaN.
+    Returns
+    -------
+    callable
+        A function of ``(key, clip_norm, params, *batch, present=None)``, otherwise as of `private_gradient`. It gives
+        ``(gradient, clip_norm)``, with the bound for the next step, a float64. Where a traced ``clip_norm`` is not
+        positive, or a traced option not valid, all is NaN.
 
-    Raises:
-        ValueError: ``quantile`` is not between 0 and 1, or ``count_noise`` is not more than half of ``noise_multiplier``; and as of
-            `private_gradient`.
+    Raises
+    ------
+    ValueError
+        ``quantile`` is not between 0 and 1, or ``count_noise`` is not more than half of ``noise_multiplier``; and as of
+        `private_gradient`.
 
-    Without noise
+    References
+    ----------
+    G. Andrew, O. Thakkar, H. B. McMahan, S. Ramaswamy, "Differentially private learning with adaptive clipping",
+    NeurIPS 2021.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    Without noise:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> private = ct.per_example.adaptive_private_gradient(
@@ -258,24 +305,44 @@ def dp_sgd_step(
     per_leaf: bool = False,
     chunk_size: int | None = None,
 ) -> Function:
-    """A step of differentially private gradient descent: ``params - learning_rate * private_gradient``.
+    """Makes a step of differentially private gradient descent.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        learning_rate: a scalar, which may be a traced array.
-        clip_norm, noise_multiplier, expected_batch_size, per_leaf, chunk_size: as of `private_gradient`.
+    ``params - learning_rate * private_gradient``.
 
-    Returns:
-        a function of ``(key, params, *batch, present=None)`` that gives new parameters.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    learning_rate : float or scalar array
+        A scalar, which may be a traced array.
+    clip_norm : float, scalar array, or a pytree of them
+        As of `private_gradient`.
+    noise_multiplier : float or scalar array
+        As of `private_gradient`.
+    expected_batch_size : float or scalar array
+        As of `private_gradient`.
+    per_leaf : bool, default False
+        As of `private_gradient`.
+    chunk_size : int, optional
+        As of `private_gradient`.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Returns
+    -------
+    callable
+        A function of ``(key, params, *batch, present=None)`` that gives new parameters, a tree like ``params``.
+
+    Examples
+    --------
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
-    >>> step = ct.jit(ct.per_example.dp_sgd_step(
-    ...     loss, learning_rate=0.5, clip_norm=5.0, noise_multiplier=1.0, expected_batch_size=2))
-    >>> rows, present = ct.per_example.poisson_batch(ct.random.key(0), size=2, probability=0.5, bound=2)
-    >>> step(ct.random.key(1), w, x[rows], y[rows], present=present).shape
-    (2,)
+    >>> step = ct.jit(
+    ...     ct.per_example.dp_sgd_step(
+    ...         loss, learning_rate=0.5, clip_norm=5.0, noise_multiplier=0.0, expected_batch_size=2
+    ...     )
+    ... )
+    >>> step(ct.random.key(1), w, x, y).tolist()
+    [0.25, -0.5]
     """
     caller = Caller("dp_sgd_step", loss, chunk_size, False)
     gradient = _private_gradient(caller, clip_norm, noise_multiplier, expected_batch_size, per_leaf)
@@ -289,25 +356,37 @@ def dp_sgd_step(
 
 
 def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tuple[Array, Array]:
-    """A batch that each of ``size`` examples joins by itself with a probability, in arrays of a size that does not vary.
+    """Draws a batch that each example joins by itself with a probability, in arrays of a fixed size.
 
-    Args:
-        key: of `ct.random`, one for each batch.
-        size: the number of examples that there are.
-        probability: with which each of them joins, which may be a traced scalar.
-        bound: how many there is space for. ``probability * size + 6 * sqrt(probability * size)`` is exceeded once in a billion batches.
+    Parameters
+    ----------
+    key : random key
+        Of `ct.random`, one for each batch.
+    size : int
+        The number of examples that there are.
+    probability : float or scalar array
+        With which each of them joins, which may be a traced scalar.
+    bound : int
+        How many there is space for. ``probability * size + 6 * sqrt(probability * size)`` is exceeded once in a billion
+        batches.
 
-    Returns:
-        ``(rows, present)``: positions int32[bound] among the examples, and bools [bound] that say which of them belong to the batch. The
-        others are 0.
-        ``step(key, params, xs[rows], ys[rows], present=present)`` is one compiled program for all of them.
+    Returns
+    -------
+    tuple
+        ``(rows, present)``: positions int32 of shape (bound,) among the examples, and bools of shape (bound,) that say
+        which of them belong to the batch. The others are 0. ``step(key, params, xs[rows], ys[rows], present=present)``
+        is one compiled program for all of them.
 
-    Raises:
-        ValueError: ``probability`` is not between 0 and 1, or ``size`` or ``bound`` is negative.
-        CheckError: more examples joined than ``bound``; to leave some out would not be private. A compiled program raises it, too, and where a
-            traced ``probability`` is not between 0 and 1.
+    Raises
+    ------
+    ValueError
+        ``probability`` is not between 0 and 1, or ``size`` or ``bound`` is negative.
+    CheckError
+        More examples joined than ``bound``; to leave some out would not be private. A compiled program raises it, too,
+        and where a traced ``probability`` is not between 0 and 1.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> rows, present = ct.per_example.poisson_batch(ct.random.key(1), size=6, probability=0.5, bound=6)
     >>> rows.shape, present.shape
     ((6,), (6,))
@@ -349,25 +428,49 @@ def epsilon(
     delta: float,
     accountant: str = "pld",
 ) -> float:
-    """The ε of (ε, δ)-differential privacy that training has cost, where one example is added or removed.
+    """Returns the ε of (ε, δ)-differential privacy that training has cost.
 
-    Computed by Google's ``dp-accounting`` for the Gaussian mechanism on Poisson-sampled batches. Install it with
-    ``pip install dp-accounting``, or with this package as ``cotangent[privacy]``.
+    Where one example is added or removed. Computed by Google's ``dp-accounting`` for the Gaussian mechanism on
+    Poisson-sampled batches. Install it with ``pip install dp-accounting``, or with this package as
+    ``cotangent[privacy]``.
 
-    Args:
-        steps: how many batches were seen.
-        sampling_probability: with which each example joined each of them.
-        noise_multiplier: that of `private_gradient` or `adaptive_private_gradient`.
-        delta: the probability with which ε may be exceeded; less than one over the number of examples.
-        accountant: ``"pld"``, privacy loss distributions, which are exact up to rounding upwards (Koskela et al. 2020), or ``"rdp"``, Rényi
-            divergences (Mironov et al. 2019), an upper bound that is found faster.
+    Parameters
+    ----------
+    steps : int
+        How many batches were seen.
+    sampling_probability : float
+        With which each example joined each of them.
+    noise_multiplier : float
+        That of `private_gradient` or `adaptive_private_gradient`.
+    delta : float
+        The probability with which ε may be exceeded; less than one over the number of examples.
+    accountant : str, default "pld"
+        ``"pld"``, privacy loss distributions, which are exact up to rounding upwards, or ``"rdp"``, Rényi divergences,
+        an upper bound that is found faster.
 
-    Raises:
-        ImportError: ``dp-accounting`` is not installed.
-        ValueError: an argument is out of its range.
-        TypeError: an argument is traced.
+    Returns
+    -------
+    float
+        Ε.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ImportError
+        ``dp-accounting`` is not installed.
+    ValueError
+        An argument is out of its range.
+    TypeError
+        An argument is traced.
+
+    References
+    ----------
+    A. Koskela, J. Jälkö, A. Honkela, "Computing tight differential privacy guarantees using FFT", AISTATS 2020.
+
+    I. Mironov, K. Talwar, L. Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", arXiv:1908.10530,
+    2019.
+
+    Examples
+    --------
     >>> spent = ct.per_example.epsilon(steps=400, sampling_probability=0.1, noise_multiplier=1.6, delta=1e-5)
     >>> 5.0 < spent < 7.0
     True

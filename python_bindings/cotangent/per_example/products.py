@@ -33,27 +33,38 @@ __all__ = ["dot", "gradient_times_vector", "influence", "kernel"]
 
 
 def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
-    """The inner product of each example's gradient with a direction, such as the gradient of a validation loss.
+    """Makes a function that returns the inner product of each example's gradient with a direction.
 
-    Costs one pass forward and back. `gradient_times_vector` gives the same for less; this one is for many directions: under `vmap` over ``vector`` the
-    gradients are computed once.
+    Costs one pass forward and back. `gradient_times_vector` gives the same for less; this one is for many directions:
+    under `vmap` over ``vector`` the gradients are computed once.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
-        along axis 0. It gives an array [b].
+    Returns
+    -------
+    callable
+        A function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the
+        batch has the examples along axis 0. It gives an array, shape (b,).
 
-    Raises:
-        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    MismatchError
+        ``vector`` has not the structure, shapes or dtypes of ``params``.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    Examples
+    --------
+    It equals:
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> direction = cnp.array([1.0, 0.5])
@@ -75,29 +86,41 @@ def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
 
 
 def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> Function:
-    """The inner product of each example's gradient with a direction, as the derivative of its loss in that direction.
+    """Makes a function that returns the derivative of each example's loss in a direction.
 
-    Costs about two passes forward and no gradient at all, compiled or not; of parameters in float16 three, as one more direction that is
-    smaller stands in where the derivative overflows on the way. Of a loss with a rule of `custom_vjp`, which is for reverse mode alone,
-    it costs what `dot` does. A derivative that is infinite on the way (of ``sqrt`` at 0) and then multiplied with 0 is NaN in forward mode, where
-    the gradient is 0: `dot` takes the gradient.
+    Costs about two passes forward and no gradient at all, compiled or not; of parameters in float16 three, as one more
+    direction that is smaller stands in where the derivative overflows on the way. Of a loss with a rule of
+    `custom_vjp`, which is for reverse mode alone, it costs what `dot` does. A derivative that is infinite on the way
+    (of ``sqrt`` at 0) and then multiplied with 0 is NaN in forward mode, where the gradient is 0: `dot` takes the
+    gradient.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all.
 
-    Returns:
-        a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
-        along axis 0. It gives an array [b].
+    Returns
+    -------
+    callable
+        A function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the
+        batch has the examples along axis 0. It gives an array, shape (b,).
 
-    Raises:
-        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
-        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    MismatchError
+        ``vector`` has not the structure, shapes or dtypes of ``params``.
+    ShapeError
+        Arrays of the batch differ in the number of examples, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    Examples
+    --------
+    It equals:
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> direction = cnp.array([1.0, 0.5])
@@ -141,30 +164,49 @@ def _overflows_early(x: Any) -> bool:
 
 
 def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = None) -> Function:
-    """The inner products of the gradients of examples with each other: of a model's outputs, the empirical neural tangent kernel.
+    """Makes a function that returns the inner products of the gradients of examples with each other.
 
-    Jacot et al. 2018, "Neural tangent kernel". Costs the gradients and, where compiling finds it cheaper than products of stored gradients, for
-    each layer the products of its inputs and of the derivatives at its outputs.
+    Of a model's outputs they are the empirical neural tangent kernel. Costs the gradients and, where compiling finds it
+    cheaper than products of stored gradients, for each layer the products of its inputs and of the derivatives at its
+    outputs.
 
-    Args:
-        function: of one example, ``function(params, *example)``, a real floating array of any shape: a loss, or a model's outputs.
-        trace: whether the kernel of outputs that are not scalars is summed over equal outputs, [b, b2].
-        chunk_size: how many examples are computed at a time, by default all. The gradients of the second batch are then computed again for
-            each chunk of the first.
+    Parameters
+    ----------
+    function : callable
+        Of one example, ``function(params, *example)``, a real floating array of any shape: a loss, or a model's
+        outputs.
+    trace : bool, default False
+        Whether the kernel of outputs that are not scalars is summed over equal outputs: shape (b, b2).
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all. The gradients of the second batch are then computed
+        again for each chunk of the first.
 
-    Returns:
-        a function of ``(params, *batch, others=None)``, where every array of the batch has the examples along axis 0. ``others`` is a second
-        batch, a tuple of as many arguments, or a dict where all are given by name, by default the first. It gives an array
-        [b, b2, *output, *output], with output's shape twice.
+    Returns
+    -------
+    callable
+        A function of ``(params, *batch, others=None)``, where every array of the batch has the examples along axis 0.
+        ``others`` is a second batch, a tuple of as many arguments, or a dict where all are given by name, by default
+        the first. It gives an array, shape (b, b2, *output, *output), with output's shape twice.
 
-    Raises:
-        TypeError: ``function`` returns more than one array, or ``others`` has other arguments than the batch.
-        ShapeError: arrays of a batch differ in the number of examples.
-        DTypeError: a parameter, or what ``function`` returns, is not a real floating array.
+    Raises
+    ------
+    TypeError
+        ``function`` returns more than one array, or ``others`` has other arguments than the batch.
+    ShapeError
+        Arrays of a batch differ in the number of examples.
+    DTypeError
+        A parameter, or what ``function`` returns, is not a real floating array.
 
-    It equals
+    References
+    ----------
+    A. Jacot, F. Gabriel, C. Hongler, "Neural tangent kernel: convergence and generalization in neural networks",
+    NeurIPS 2018.
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
     >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
@@ -276,29 +318,46 @@ def _output_shape(function: Function, params: Tree, batch: Any, caller: Caller) 
 
 
 def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
-    """How much training on each example has changed the loss of each test example, by TracIn.
+    """Makes a function that returns how much training on each example has changed the loss of each test example.
 
-    Σ over checkpoints of learning rate times <gradient of a training example, gradient of a test example> (Pruthi et al. 2020, "Estimating
-    training data influence by tracing gradient descent", TracInCP): positive where the example has helped. Costs a `kernel` a checkpoint.
+    By TracIn: Σ over checkpoints of learning rate times <gradient of a training example, gradient of a test example>,
+    positive where the example has helped. Costs a `kernel` a checkpoint.
 
-    Args:
-        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        chunk_size: how many examples are computed at a time, by default all. The gradients of test examples are then computed again for
-            each chunk of training examples.
+    Parameters
+    ----------
+    loss : callable
+        The loss of one example, ``loss(params, *example)``, a real floating scalar.
+    chunk_size : int, optional
+        How many examples are computed at a time, by default all. The gradients of test examples are then computed again
+        for each chunk of training examples.
 
-    Returns:
-        a function of ``(checkpoints, learning_rates, train, test)``: trees like ``params`` stacked along axis 0
-        (``ct.tree.map(lambda *xs: cnp.stack(xs), *list_of_params)``), their learning rates [k], and two tuples of the other arguments of
-        ``loss`` with the examples along axis 0. It gives an array [b_train, b_test].
+    Returns
+    -------
+    callable
+        A function of ``(checkpoints, learning_rates, train, test)``: trees like ``params`` stacked along axis 0
+        (``ct.tree.map(lambda *xs: ct.numpy.stack(xs), *list_of_params)``), their learning rates, shape (k,), and two
+        tuples of the other arguments of ``loss`` with the examples along axis 0. It gives an array, shape (b_train,
+        b_test).
 
-    Raises:
-        TypeError: ``train`` or ``test`` is not a tuple, or they have not the same arguments.
-        ShapeError: the numbers of checkpoints or of examples differ, or the loss is not a scalar.
-        DTypeError: a parameter is not a real floating array.
+    Raises
+    ------
+    TypeError
+        ``train`` or ``test`` is not a tuple, or they have not the same arguments.
+    ShapeError
+        The numbers of checkpoints or of examples differ, or the loss is not a scalar.
+    DTypeError
+        A parameter is not a real floating array.
 
-    It equals
+    References
+    ----------
+    G. Pruthi, F. Liu, S. Kale, M. Sundararajan, "Estimating training data influence by tracing gradient descent",
+    NeurIPS 2020 (TracInCP).
 
-    >>> import cotangent as ct, cotangent.numpy as cnp
+    Examples
+    --------
+    It equals:
+
+    >>> import cotangent.numpy as cnp
     >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
     >>> checkpoints, rates = cnp.array([[1.0, 0.0], [0.5, 0.5]]), cnp.array([0.5, 0.25])
     >>> x, y = cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])

@@ -21,23 +21,34 @@ __all__ = ["export", "load"]
 
 
 def export(fun: Callable[..., Any], *specs: Any, name: str | None = None) -> Any:
-    """A function as a model of ONNX (opset 18), with what it closes over inside.
+    """Makes of a function a model of ONNX (opset 18), with what it closes over inside.
 
     ONNX has no derivatives: rules of `custom_jvp`, `stop_gradient` and the like are not part of a model.
 
-    Args:
-        fun: a function of pytrees of arrays, transformed or not.
-        specs: its arguments: arrays or `ShapeDtypeStruct`, or pytrees of these; only shapes and dtypes matter. The model's inputs are their leaves, its
-            outputs those of the result.
-        name: of the model's graph; by default the function's.
+    Parameters
+    ----------
+    fun : callable
+        A function of pytrees of arrays, transformed or not.
+    *specs : pytrees of arrays or ShapeDtypeStruct
+        Its arguments; only shapes and dtypes matter. The model's inputs are their leaves, its outputs those of the
+        result.
+    name : str, optional
+        Of the model's graph; by default the function's.
 
-    Returns:
-        An ``onnx.ModelProto``: ``onnx.save(model, "model.onnx")``.
+    Returns
+    -------
+    onnx.ModelProto
+        For ``onnx.save(model, "model.onnx")``.
 
-    Raises:
-        NotImplementedError: an operation that is no operator of ONNX here; it names the user's line. ImportError: onnx is not installed.
+    Raises
+    ------
+    NotImplementedError
+        An operation that is no operator of ONNX here; it names the user's line.
+    ImportError
+        onnx is not installed.
 
-    >>> import cotangent as ct
+    Examples
+    --------
     >>> model = ct.interop.onnx.export(lambda x: ct.numpy.tanh(x) * 2, ct.numpy.ones(3))
     >>> [node.op_type for node in model.graph.node]
     ['Tanh', 'Expand', 'Mul', 'Identity']
@@ -76,20 +87,31 @@ def export(fun: Callable[..., Any], *specs: Any, name: str | None = None) -> Any
 
 
 def load(model: Any) -> Callable[..., Any]:
-    """A model of ONNX as a function of arrays, for `jit`, `grad`, `vmap` and the others.
+    """Makes of a model of ONNX a function of arrays, for `jit`, `grad`, `vmap` and the others.
 
-    Args:
-        model: an ``onnx.ModelProto``, its bytes, or the path of a file.
+    Parameters
+    ----------
+    model : onnx.ModelProto, bytes, str or path
+        The model, its bytes, or the path of a file.
 
-    Returns:
-        A function of the model's inputs, in their order, that returns its output, or a tuple of several. It runs the model's operators one by one: jit it.
+    Returns
+    -------
+    callable
+        A function of the model's inputs, in their order, that returns its output, or a tuple of several. It runs the
+        model's operators one by one: jit it.
 
-    Raises:
-        NotImplementedError: an operator that is not read, or a reading of it that is not. ImportError: onnx is not installed.
+    Raises
+    ------
+    NotImplementedError
+        An operator that is not read, or a reading of it that is not.
+    ImportError
+        onnx is not installed.
 
-    >>> import cotangent as ct
-    >>> model = ct.interop.onnx.export(lambda x: ct.numpy.tanh(x) * 2, ct.numpy.ones(3))
-    >>> ct.grad(lambda x: ct.interop.onnx.load(model)(x).sum())(ct.numpy.zeros(3)).tolist()
+    Examples
+    --------
+    >>> made = ct.interop.onnx.export(lambda x: ct.numpy.tanh(x) * 2, ct.numpy.ones(3))
+    >>> f = ct.interop.onnx.load(made)
+    >>> ct.grad(lambda x: f(x).sum())(ct.numpy.zeros(3)).tolist()
     [2.0, 2.0, 2.0]
     """
     onnx = onnx_package()

@@ -13,7 +13,7 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import real_dtype
+from cotangent._ops.binding import own, real_dtype
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import (
     adjoint,
@@ -355,6 +355,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     return ops.reshape(flat, rest)
 
 
+@own
 def matrix_power(a: Any, n: int) -> Array:
     """Square matrices raised to an integer power.
 

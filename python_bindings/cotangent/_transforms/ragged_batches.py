@@ -1,0 +1,130 @@
+"""Batches of arrays of different sizes, as one `Ragged`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import put_beside
+from cotangent._transforms.ragged import Ragged, _names_from_end
+from cotangent.errors import ShapeError
+
+__all__ = ["ragged"]
+
+
+def ragged(
+    arrays: Sequence[Any],
+    bound: int | Sequence[int] | None = None,
+    names: Mapping[int, str] | None = None,
+    buckets: Sequence[int] | None = None,
+) -> Ragged:
+    """Makes a batch of arrays whose sizes differ: padded with zeros and stacked along a new axis 0.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays
+        Of one rank; their dtypes are promoted. Axes whose sizes differ become ragged; all axes that differ from
+        ``bound`` too.
+    bound : int or sequence of int, optional
+        What ragged axes are padded to: for all, or an entry an axis (None: the largest size); default the largest size.
+    names : dict from int to str, optional
+        Axis of one example -> name; axes of one name have one length.
+    buckets : sequence of int, optional
+        Sizes of which bounds are the least that is large enough, so that few programs are compiled.
+
+    Returns
+    -------
+    Ragged
+        For ``vmap``: its lengths are vectors along the batch axis, and its axes those of one example.
+
+    Raises
+    ------
+    ValueError
+        No arrays.
+    ShapeError
+        Ranks that differ or are 0, an array larger than its bound or than all buckets, or names of axes that differ in
+        an array.
+    TypeError
+        Arrays of dtypes that are not promoted to a common one.
+
+    Examples
+    --------
+    >>> rows = ct.ragged([[1.0, 2.0, 3.0], [4.0]])
+    >>> rows
+    Ragged([[1., 2., 3.], [4.]], lengths={1: [3, 1]}, dtype=float32)
+    >>> ct.vmap(ct.mask(ct.numpy.sum))(rows).tolist()
+    [6.0, 4.0]
+    >>> ct.ragged([[1.0, 2.0, 3.0], [4.0]], buckets=[4, 8]).data.shape
+    (2, 4)
+    """
+    given = [_core.array(a) for a in arrays]
+    if not given:
+        raise ValueError("ragged needs at least one array")
+    dtype = _core.promote_types([(x.dtype, x.weak_type) for x in given])[0]
+    items = [_core.to_numpy(_core.convert(x, dtype)) for x in given]
+    rank = items[0].ndim
+    if rank == 0 or any(item.ndim != rank for item in items):
+        raise ShapeError(
+            f"ragged: arrays must have one rank of at least 1; got ranks {sorted({item.ndim for item in items})}"
+        )
+    largest = [max(item.shape[axis] for item in items) for axis in range(rank)]
+    varies = [len({item.shape[axis] for item in items}) > 1 for axis in range(rank)]
+    if not any(varies) and not isinstance(bound, (tuple, list)):
+        varies[0] = True
+    shape = _bounds(largest, varies, bound, buckets)
+    padded = np.zeros((len(items), *shape), dtype=items[0].dtype)
+    for index, item in enumerate(items):
+        padded[(index, *(slice(0, size) for size in item.shape))] = item  # type: ignore[index]
+    axes = [axis for axis in range(rank) if varies[axis] or shape[axis] != largest[axis]]
+    lengths = {
+        axis - rank: put_beside(_core.array(np.array([item.shape[axis] for item in items], dtype=np.int32)), given)
+        for axis in axes
+    }
+    return Ragged._make(
+        put_beside(_core.array(padded), given), lengths, _names_from_end(names, lengths, shape, "ragged")
+    )
+
+
+def _bounds(
+    largest: Sequence[int], varies: Sequence[bool], bound: Any, buckets: Sequence[int] | None, name: str = "ragged"
+) -> list[int]:
+    """What the axes of examples are padded to: ``bound``, or the largest size rounded up to one of ``buckets``."""
+    rank = len(largest)
+    wanted = list(bound) if isinstance(bound, (tuple, list)) else [bound if v else None for v in varies]
+    if len(wanted) != rank:
+        raise ShapeError(f"{name}: bound has {len(wanted)} entries for arrays with {rank} axes")
+    if buckets is not None and bound is not None:
+        raise ValueError(f"{name}: give bound or buckets, not both")
+    sizes = []
+    for axis, size in enumerate(largest):
+        limit: Any = wanted[axis]
+        if buckets is not None and varies[axis]:
+            limit = _bucket(size, axis, buckets, name)
+        if limit is None:
+            sizes.append(size)
+            continue
+        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
+            raise TypeError(f"{name}: the bound of axis {axis} must be an integer; got {limit!r}")
+        if size > limit:
+            raise ShapeError(f"{name}: an array has size {size} in axis {axis}, above the bound {limit}")
+        sizes.append(int(limit))
+    return sizes
+
+
+def _bucket(size: int, axis: int, buckets: Sequence[int], name: str) -> int:
+    for bucket in buckets:
+        if isinstance(bucket, bool) or not isinstance(bucket, (int, np.integer)) or bucket < 0:
+            raise TypeError(f"{name}: buckets must be integers from 0 on; got {bucket!r}")
+    large_enough = [int(bucket) for bucket in buckets if bucket >= size]
+    if not large_enough:
+        raise ShapeError(
+            f"{name}: an array has size {size} in axis {axis}, above all buckets {sorted(buckets)}\n  add a larger one"
+        )
+    return min(large_enough)
+
+
+check_arguments(globals())
