@@ -4,9 +4,9 @@
 namespace ct {
 namespace {
 
-class Writer {
+class TextWriter {
  public:
-  explicit Writer(const Plan& plan) : plan_(plan) {}
+  explicit TextWriter(const Plan& plan) : plan_(plan) {}
 
   std::string text() {
     line("plan ", plan_.name, " for ", plan_.target, ", arena ", plan_.arena_bytes, " bytes");
@@ -97,6 +97,6 @@ class Writer {
 
 }  // namespace
 
-std::string to_string(const Plan& plan) { return Writer(plan).text(); }
+std::string to_string(const Plan& plan) { return TextWriter(plan).text(); }
 
 }  // namespace ct

@@ -69,8 +69,6 @@ ScalarFunction scalar_function_of(DType dtype) {
   });
 }
 
-constexpr int kNumScalarOps = static_cast<int>(std::size(kScalarOpTable));
-
 std::array<std::array<ScalarFunction, kNumDTypes>, kNumScalarOps> make_scalar_functions() {
   std::array<std::array<ScalarFunction, kNumDTypes>, kNumScalarOps> table;
   for (int d = 0; d < kNumDTypes; ++d) {

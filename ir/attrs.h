@@ -30,6 +30,7 @@ class Opaque {
 using OpaquePtr = std::shared_ptr<const Opaque>;
 
 using Ints = std::vector<int64_t>;
+inline Ints ints(absl::Span<const int64_t> values) { return {values.begin(), values.end()}; }
 using AttrValue = std::variant<bool, int64_t, double, std::string, DType, Ints, std::vector<double>, GraphPtr,
                                std::vector<GraphPtr>, OpaquePtr>;
 

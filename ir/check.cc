@@ -7,8 +7,6 @@
 namespace ct {
 namespace {
 
-constexpr int kDeepestNesting = 64;
-
 std::string check_sub_graphs(const Attrs& attrs, Stage stage, int depth);
 
 std::string check_nested(const Graph& graph, Stage stage, int depth) {

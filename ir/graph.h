@@ -73,6 +73,9 @@ class Graph {
   bool has_side_effects_ = false;
 };
 
+// Of graphs in graphs, as what is read from files or text must not have more of them than a stack has room for.
+inline constexpr int kDeepestNesting = 64;
+
 // Structural equality: the same hash, and the same structure underneath.
 bool same_graph(const Graph& a, const Graph& b);
 

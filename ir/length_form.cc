@@ -22,7 +22,7 @@ constexpr size_t kMostTerms = 16;
 constexpr int64_t kLargest = int64_t{1} << 40;
 // What ranges are held to, so that sums of products do not overflow: far beyond every size.
 constexpr int64_t kMostFactor = int64_t{1} << 34;
-constexpr int64_t kMostCoefficient = int64_t{1} << 24;
+constexpr int64_t kMostHeldCoefficient = int64_t{1} << 24;
 int64_t held_product(int64_t x, int64_t y) {  // of two that are held, and not negative
   return x > 0 && y > kMostFactor / x ? kMostFactor : x * y;
 }
@@ -262,7 +262,7 @@ class Reader {
     Range sum{0, 0};
     for (const auto& [monomial, coefficient] : polynomial) {
       Range product = range_of_product(monomial, of_atom);
-      const int64_t held = std::clamp<int64_t>(coefficient, -kMostCoefficient, kMostCoefficient);
+      const int64_t held = std::clamp<int64_t>(coefficient, -kMostHeldCoefficient, kMostHeldCoefficient);
       if (held < 0) std::swap(product.least, product.most);
       sum.least += held * product.least;
       sum.most += held * product.most;
@@ -386,7 +386,7 @@ class Reader {
     const auto inner = std::ranges::find_if(dividend, is_single);
     if (inner != dividend.end()) {
       const AtomOf of_inner = atoms_[inner->first[0]];
-      if (of_inner.divisor <= kMostCoefficient / divisor) {
+      if (of_inner.divisor <= kMostHeldCoefficient / divisor) {
         Polynomial outer = dividend;
         outer.erase(inner->first);
         return floor_quotient(sum_of(scaled(outer, of_inner.divisor), of_inner.dividend), of_inner.divisor * divisor);

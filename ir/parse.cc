@@ -15,7 +15,6 @@ namespace ct {
 namespace {
 
 // As check.cc: text nested deeper would not be a legal graph.
-constexpr int kDeepestNesting = 64;
 
 class Parser {
  public:

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace ct {
@@ -76,6 +77,8 @@ inline constexpr ScalarOpInfo kScalarOpTable[] = {
     CT_SCALAR_OPS(CT_ROW)
 #undef CT_ROW
 };
+
+inline constexpr int kNumScalarOps = static_cast<int>(std::size(kScalarOpTable));
 
 constexpr const ScalarOpInfo& scalar_op_info(ScalarOp op) { return kScalarOpTable[static_cast<int>(op)]; }
 constexpr bool is_comparison(ScalarOp op) { return op >= ScalarOp::kEq && op <= ScalarOp::kGe; }

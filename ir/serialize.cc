@@ -30,7 +30,6 @@ constexpr size_t kHeaderBytes = 8 + 4 + 8 + 8;  // magic, version, payload lengt
 
 // No file needs more; hostile ones would exhaust stack, memory or patience.
 constexpr int kDeepestDocument = 16;
-constexpr int kDeepestNesting = 64;                     // of graphs in graphs, as check.cc
 constexpr uint64_t kMostEquations = uint64_t{1} << 22;  // with every sub-graph written out where it is used
 constexpr int64_t kMostBytesOfArray = int64_t{1} << 50;
 

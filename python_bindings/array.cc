@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "python_bindings/array_documentation.h"
 #include "python_bindings/indexing.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/slots.h"
@@ -235,63 +236,14 @@ PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_siz
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 
 PyGetSetDef getters[] = {
-    {"shape", kGuarded<get_shape>, nullptr, R"(Sizes of the axes, a tuple.
-
-Examples
---------
->>> ct.numpy.ones((2, 3)).shape
-(2, 3)
-)",
-     nullptr},
+    {"shape", kGuarded<get_shape>, nullptr, documentation::kShape, nullptr},
     {"_bound_shape", kGuarded<get_bound_shape>, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
-    {"dtype", kGuarded<get_dtype>, nullptr, R"(Element type, a numpy.dtype.
-
-Examples
---------
->>> ct.numpy.ones(2).dtype
-dtype('float32')
-)",
-     nullptr},
-    {"ndim", kGuarded<get_ndim>, nullptr, R"(Number of axes.
-
-Examples
---------
->>> ct.numpy.ones((2, 3)).ndim
-2
-)",
-     nullptr},
-    {"size", kGuarded<get_size>, nullptr, R"(Number of elements.
-
-Examples
---------
->>> ct.numpy.ones((2, 3)).size
-6
-)",
-     nullptr},
-    {"nbytes", kGuarded<get_nbytes>, nullptr, R"(Bytes of all elements.
-
-Examples
---------
->>> ct.numpy.ones((2, 3)).nbytes
-24
-)",
-     nullptr},
-    {"itemsize", kGuarded<get_itemsize>, nullptr, R"(Bytes of one element.
-
-Examples
---------
->>> ct.numpy.ones((2, 3)).itemsize
-4
-)",
-     nullptr},
-    {"weak_type", kGuarded<get_weak_type>, nullptr, R"(Whether the dtype came from a Python number and yields to others.
-
-Examples
---------
->>> ct.numpy.asarray(1.0).weak_type, ct.numpy.ones(2).weak_type
-(True, False)
-)",
-     nullptr},
+    {"dtype", kGuarded<get_dtype>, nullptr, documentation::kDtype, nullptr},
+    {"ndim", kGuarded<get_ndim>, nullptr, documentation::kNdim, nullptr},
+    {"size", kGuarded<get_size>, nullptr, documentation::kSize, nullptr},
+    {"nbytes", kGuarded<get_nbytes>, nullptr, documentation::kNbytes, nullptr},
+    {"itemsize", kGuarded<get_itemsize>, nullptr, documentation::kItemsize, nullptr},
+    {"weak_type", kGuarded<get_weak_type>, nullptr, documentation::kWeakType, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // The buffer protocol: NumPy-compatible, read-only.
@@ -530,51 +482,36 @@ PyObject* make_unwritten_array(Aval aval, void*& data) {
 }
 
 void register_array(py::module_& module) {
-  PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>(
-                      R"(An n-dimensional array: concrete, or traced while a transform captures a function.
-
-Functions of `ct.numpy` make arrays; the class is for ``isinstance``. It has the methods and operators of NumPy's arrays;
-``x.at[i].set(y)`` returns a changed copy, and ``x[i] = y`` makes the object one, in the function that made it; memory never
-changes. NumPy reads it without a copy, as a read-only array.
-
-Examples
---------
->>> x = ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])
->>> isinstance(x, ct.Array), x.shape, x.dtype
-(True, (2, 2), dtype('float32'))
->>> x.at[0, 0].set(9.0).tolist()
-[[9.0, 2.0], [3.0, 4.0]]
-)")},
-      {Py_tp_dealloc, slot(deallocate)},
-      {Py_tp_new, slot(no_constructor)},
-      {Py_tp_getset, getters},
-      {Py_tp_members, members},
-      {Py_tp_richcompare, guarded_slot<compare>()},
-      {Py_tp_hash, slot(PyObject_HashNotImplemented)},
-      {Py_nb_add, guarded_slot<binary_slot<kAddName, Promotion::kJoin>>()},
-      {Py_nb_subtract, guarded_slot<binary_slot<kSubName, Promotion::kJoin>>()},
-      {Py_nb_multiply, guarded_slot<binary_slot<kMulName, Promotion::kJoin>>()},
-      {Py_nb_true_divide, guarded_slot<binary_slot<kDivName, Promotion::kInexact>>()},
-      {Py_nb_and, guarded_slot<binary_slot<kAndName, Promotion::kJoin>>()},
-      {Py_nb_or, guarded_slot<binary_slot<kOrName, Promotion::kJoin>>()},
-      {Py_nb_xor, guarded_slot<binary_slot<kXorName, Promotion::kJoin>>()},
-      {Py_nb_lshift, guarded_slot<binary_slot<kShlName, Promotion::kJoin>>()},
-      {Py_nb_rshift, guarded_slot<right_shift>()},
-      {Py_nb_negative, guarded_slot<unary_slot<kNegName>>()},
-      {Py_nb_positive, guarded_slot<positive>()},
-      {Py_nb_absolute, guarded_slot<unary_slot<kAbsName>>()},
-      {Py_nb_invert, guarded_slot<unary_slot<kNotName>>()},
-      {Py_nb_bool, guarded_slot<to_bool>()},
-      {Py_nb_int, guarded_slot<to_int>()},
-      {Py_nb_float, guarded_slot<to_float>()},
-      {Py_nb_index, guarded_slot<to_index>()},
-      {Py_mp_length, guarded_slot<length>()},
-      {Py_mp_subscript, guarded_slot<get_item>()},
-      {Py_mp_ass_subscript, guarded_slot<set_item>()},
-      {Py_bf_getbuffer, guarded_slot<get_buffer>()},
-      {Py_bf_releasebuffer, slot(release_buffer)},
-      {0, nullptr}};
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(documentation::kArray)},
+                         {Py_tp_dealloc, slot(deallocate)},
+                         {Py_tp_new, slot(no_constructor)},
+                         {Py_tp_getset, getters},
+                         {Py_tp_members, members},
+                         {Py_tp_richcompare, guarded_slot<compare>()},
+                         {Py_tp_hash, slot(PyObject_HashNotImplemented)},
+                         {Py_nb_add, guarded_slot<binary_slot<kAddName, Promotion::kJoin>>()},
+                         {Py_nb_subtract, guarded_slot<binary_slot<kSubName, Promotion::kJoin>>()},
+                         {Py_nb_multiply, guarded_slot<binary_slot<kMulName, Promotion::kJoin>>()},
+                         {Py_nb_true_divide, guarded_slot<binary_slot<kDivName, Promotion::kInexact>>()},
+                         {Py_nb_and, guarded_slot<binary_slot<kAndName, Promotion::kJoin>>()},
+                         {Py_nb_or, guarded_slot<binary_slot<kOrName, Promotion::kJoin>>()},
+                         {Py_nb_xor, guarded_slot<binary_slot<kXorName, Promotion::kJoin>>()},
+                         {Py_nb_lshift, guarded_slot<binary_slot<kShlName, Promotion::kJoin>>()},
+                         {Py_nb_rshift, guarded_slot<right_shift>()},
+                         {Py_nb_negative, guarded_slot<unary_slot<kNegName>>()},
+                         {Py_nb_positive, guarded_slot<positive>()},
+                         {Py_nb_absolute, guarded_slot<unary_slot<kAbsName>>()},
+                         {Py_nb_invert, guarded_slot<unary_slot<kNotName>>()},
+                         {Py_nb_bool, guarded_slot<to_bool>()},
+                         {Py_nb_int, guarded_slot<to_int>()},
+                         {Py_nb_float, guarded_slot<to_float>()},
+                         {Py_nb_index, guarded_slot<to_index>()},
+                         {Py_mp_length, guarded_slot<length>()},
+                         {Py_mp_subscript, guarded_slot<get_item>()},
+                         {Py_mp_ass_subscript, guarded_slot<set_item>()},
+                         {Py_bf_getbuffer, guarded_slot<get_buffer>()},
+                         {Py_bf_releasebuffer, slot(release_buffer)},
+                         {0, nullptr}};
   PyType_Spec spec = {"cotangent.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (array_type == nullptr) throw py::error_already_set();

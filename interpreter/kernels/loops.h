@@ -18,7 +18,6 @@ namespace ct {
 
 using Loop = void (*)(void* result, const void* x, const void* y, int64_t count);  // y: null for unary ops
 
-inline constexpr int kNumScalarOps = static_cast<int>(std::size(kScalarOpTable));
 using LoopTable = std::array<std::array<Loop, kNumDTypes>, kNumScalarOps>;
 
 const LoopTable& scalar_loops();  // null where the op is not defined on the dtype, or nobody needs it fast

@@ -62,7 +62,7 @@ std::optional<terms::Sum> terms_of_quotient(const terms::Input& input) {
 }
 
 // Linear in each operand: where x is zero, so is every product with it.
-Primitive product() {
+Primitive product_without_nan() {
   const PrimitiveRef self("mul_no_nan");
   Primitive result;
   result.name = self.name();
@@ -90,7 +90,7 @@ Primitive product() {
   result.absent["reference"] = "expands";
   return result;
 }
-const Primitive& kMulNoNan = define(product());
+const Primitive& kMulNoNan = define(product_without_nan());
 
 Primitive quotient() {
   const PrimitiveRef self("div_no_nan");

@@ -14,8 +14,6 @@
 namespace ct {
 namespace {
 
-Ints ints(absl::Span<const int64_t> values) { return Ints(values.begin(), values.end()); }
-
 // ---- broadcast ----------------------------------------------------------------------------------------------------
 
 Avals broadcast_type(absl::Span<const Aval> operands, const Attrs& attrs) {

@@ -18,8 +18,6 @@
 namespace ct {
 namespace {
 
-Ints ints(absl::Span<const int64_t> values) { return Ints(values.begin(), values.end()); }
-
 // ---- slice --------------------------------------------------------------------------------------------------------
 
 void check_per_axis(const Ints& values, int rank, std::string_view what) {

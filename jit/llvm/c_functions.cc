@@ -15,7 +15,7 @@
 namespace ct::jit {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of the workspace and what is in it
+constexpr int64_t kWorkspaceAlignment = 64;  // of the workspace and what is in it
 constexpr unsigned kMostOnStack = 64;
 
 constexpr CStatusText kStatuses[] = {
@@ -30,7 +30,7 @@ constexpr CStatusText kStatuses[] = {
     {kCAbi, "CT_ABI", "the ct_run is of another version"},
 };
 
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t aligned(int64_t bytes) { return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
 
 int64_t count_of_inputs(const CFunction& function) {
   return static_cast<int64_t>(function.inputs.size() + function.constants.size());
@@ -172,7 +172,7 @@ class CFunctions {
     for (const std::string& bytes : function.constants) {
       constants_.push_back(bytes.empty() ? static_cast<llvm::Constant*>(llvm::ConstantPointerNull::get(b_.getPtrTy()))
                                          : global(llvm::ConstantDataArray::getRaw(bytes, bytes.size(), b_.getInt8Ty()),
-                                                  true, kAlignment));
+                                                  true, kWorkspaceAlignment));
     }
   }
 
@@ -291,7 +291,7 @@ class CFunctions {
     llvm::Value* arena = places.bytes == 0 ? nothing : at(workspace, places.arena);
     if (places.caller_on_stack) {
       llvm::AllocaInst* caller = b_.CreateAlloca(b_.getInt8Ty(), b_.getInt64(kCallerBytes));
-      caller->setAlignment(llvm::Align(kAlignment));
+      caller->setAlignment(llvm::Align(kWorkspaceAlignment));
       arena = at(caller, kCallerBytes);
     }
     const auto asked = [&](CallerField field) { return caller_field(b_, at(arena, -kCallerBytes), field); };
@@ -309,8 +309,8 @@ class CFunctions {
     }
     for (size_t i = 0; i < results; ++i) {
       if (places.temporaries[i] < 0) continue;
-      b_.CreateMemCpy(arrays.output(i), llvm::Align(1), at(workspace, places.temporaries[i]), llvm::Align(kAlignment),
-                      static_cast<uint64_t>(function.output_avals[i].bytes()));
+      b_.CreateMemCpy(arrays.output(i), llvm::Align(1), at(workspace, places.temporaries[i]),
+                      llvm::Align(kWorkspaceAlignment), static_cast<uint64_t>(function.output_avals[i].bytes()));
     }
     b_.CreateRet(b_.getInt32(kCOk));
   }
@@ -333,7 +333,7 @@ class CFunctions {
   }
 
   CChecks::Range workspace_of(llvm::Value* run, const CWorkspace& places) {
-    return {load_member(run, 1), places.bytes, kAlignment, true};
+    return {load_member(run, 1), places.bytes, kWorkspaceAlignment, true};
   }
 
   void check_run(llvm::Value* run, int64_t bytes) {
@@ -354,7 +354,7 @@ class CFunctions {
     require(b_.CreateICmpUGE(load_member(run, 0), number(least)), kCAbi);
     llvm::Value* workspace = b_.CreatePtrToInt(load_member(run, 1), size);
     require(b_.CreateICmpNE(workspace, number(0)), kCWorkspace);
-    require(b_.CreateICmpEQ(b_.CreateAnd(workspace, number(kAlignment - 1)), number(0)), kCWorkspace);
+    require(b_.CreateICmpEQ(b_.CreateAnd(workspace, number(kWorkspaceAlignment - 1)), number(0)), kCWorkspace);
     require(b_.CreateICmpUGE(load_member(run, 2), number(static_cast<uint64_t>(bytes))), kCWorkspace);
   }
 

@@ -179,10 +179,10 @@ struct Sessions {
 };
 
 // A program in a session, for as long as something refers to it.
-class Program {
+class LinkedProgram {
  public:
-  Program(Session* session, Session::Linked linked) : session_(session), tracker_(std::move(linked.tracker)) {}
-  ~Program() {
+  LinkedProgram(Session* session, Session::Linked linked) : session_(session), tracker_(std::move(linked.tracker)) {}
+  ~LinkedProgram() {
     Sessions& sessions = Sessions::instance();
     std::lock_guard lock(sessions.mutex);
     if (sessions.current == session_) {
@@ -196,8 +196,8 @@ class Program {
     }
     static_cast<void>(new llvm::orc::ResourceTrackerSP(std::move(tracker_)));
   }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
+  LinkedProgram(const LinkedProgram&) = delete;
+  LinkedProgram& operator=(const LinkedProgram&) = delete;
 
  private:
   Session* session_;
@@ -213,7 +213,7 @@ absl::StatusOr<NativeCode> load_elf(const Plan& plan) {
     absl::StatusOr<Session::Linked> linked = sessions.current->link(plan);
     if (!linked.ok()) return linked.status();
     const PlanEntry entry = linked->entry;
-    return NativeCode{entry, std::make_shared<const Program>(sessions.current, *std::move(linked))};
+    return NativeCode{entry, std::make_shared<const LinkedProgram>(sessions.current, *std::move(linked))};
   } catch (const std::bad_alloc&) {
     sessions.current = nullptr;
     return out_of_memory();

@@ -15,7 +15,7 @@ using loop::StatementKind;
 namespace {
 
 // Of one iteration. More code takes longer to compile than it saves, and more vectors than registers.
-constexpr int64_t kMostVectors = 8, kMostStatements = 64;
+constexpr int64_t kMostVectors = 8, kMostStatementsOfRow = 64;
 constexpr int64_t kEnoughVectors = 4;  // what counting iterations costs is little beside them
 
 // Whether it is computed lane by lane, from elements at such places.
@@ -76,7 +76,7 @@ std::optional<ShortRows> choose_short_rows(const loop::Program& program, const T
   const int64_t width = facts.vector_bits / 8 / widest, count = inner.extent.constant();
   if (width < 2) return {};
   const auto fits = [&](int64_t vectors, int64_t rows) {
-    return vectors <= kMostVectors && vectors * statements <= kMostStatements && rows <= loop.extent.constant();
+    return vectors <= kMostVectors && vectors * statements <= kMostStatementsOfRow && rows <= loop.extent.constant();
   };
   int64_t rows = width / std::gcd(width, count);
   if (rows > kVectorMultiple || !fits(rows * count / width, rows)) {

@@ -121,10 +121,6 @@ std::optional<Window> window_of(const Program& program, const For& loop, absl::S
   return window;
 }
 
-int64_t bytes_of(const Program& program, BufferId id) {
-  return program.buffers[id].elements * dtype_size(program.buffers[id].dtype);
-}
-
 // A loop over a whole array as one over `rows` rows.
 For split(Program& program, const For& loop, int64_t rows) {
   const int64_t columns = loop.extent.constant() / rows;

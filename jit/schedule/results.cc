@@ -34,10 +34,6 @@ struct Result {
   std::vector<Kept> kept{};
 };
 
-int64_t bytes_of(const Program& program, BufferId id) {
-  return program.buffers[id].elements * dtype_size(program.buffers[id].dtype);
-}
-
 // Buffers with elements that are single numbers, and that keep their memory.
 std::vector<bool> movable(const Program& program) {
   std::vector<bool> result(program.buffers.size());

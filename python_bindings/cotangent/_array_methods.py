@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _array_exchange, _core, numpy
+from cotangent._array_assignment import assign
 from cotangent._array_places import PLACES
 from cotangent._array_text import _format, _repr, _str
 from cotangent._base.capture import ShapeDtypeStruct
@@ -51,7 +52,7 @@ from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
 from cotangent._ops.sizes import several
-from cotangent.errors import ConcretizationError, DTypeError
+from cotangent.errors import ConcretizationError
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
 
@@ -383,30 +384,6 @@ def _compress(
     Array([10, 30], dtype=int32)
     """
     return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
-
-
-def assign(self: Array, index: Any, value: Any, held: bool) -> None:
-    """Makes this object the array ``self.at[index].set(value)``: no memory changes, so that views and copies stay what they were.
-
-    A function that is captured (by ``jit``, ``grad``, ``vmap``, as the body of a loop...) may do that with arrays that it made, or was
-    given as arguments; its caller's arrays stay as they are. ``held``: somebody holds the object, and can see the change.
-    """
-    if not held:
-        raise TypeError(
-            "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T and x.reshape(...)\n"
-            "  write x[i, j] = y for x[i][j] = y, or x = x.at[i].set(y)"
-        )
-    if not _core.is_own(self):
-        raise TypeError(
-            "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own\n"
-            "  write x = x.at[i].set(y), or assign to a copy, x = x.copy()"
-        )
-    value = _core.array(value)
-    if value.dtype.kind == "c" != self.dtype.kind:
-        raise DTypeError(
-            f"x[i] = y: y is {value.dtype}, and x is {self.dtype}\n  take y.real, or make x complex: x = x.astype({value.dtype.name!r})"
-        )
-    _core.become(self, IndexUpdateHelper(self)[index].set(value))
 
 
 # ---- The array API standard ------------------------------------------------------------------------------------------

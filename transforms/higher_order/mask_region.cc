@@ -32,7 +32,7 @@ namespace {
 
 using LengthMap = absl::flat_hash_map<Var, Value>;
 
-MaskAttrs read(const Attrs& attrs) {
+MaskAttrs mask_attrs(const Attrs& attrs) {
   return {attrs.graph("graph"), attrs.integer("num_lengths"), attrs.ints("in_ragged"),
           attrs.has("bounds") ? attrs.ints("bounds") : Ints()};
 }
@@ -82,7 +82,7 @@ void check_triples(const Ints& ragged, absl::Span<const Aval> avals, int64_t num
 }
 
 Avals mask_type(absl::Span<const Aval> operands, const Attrs& attributes) {
-  const MaskAttrs attrs = read(attributes);
+  const MaskAttrs attrs = mask_attrs(attributes);
   if (attrs.num_lengths < 0 || attrs.num_lengths > static_cast<int64_t>(operands.size())) {
     throw Error(ErrorKind::kType,
                 concat("got ", operands.size(), " operands, fewer than ", attrs.num_lengths, " lengths"));
@@ -179,7 +179,7 @@ size_t position_of(const Ints& out_ragged, size_t output, size_t axis) {
 JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attributes) {
   const KeepLengths lengths_kept;
-  const MaskAttrs attrs = read(*attributes);
+  const MaskAttrs attrs = mask_attrs(*attributes);
   const Ints& out_ragged = attributes->ints("out_ragged");
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
   const JvpGraph derivative = jvp_of(attrs.graph, present(tangents));
@@ -213,7 +213,7 @@ class MaskSplit {
   MaskSplit(SplitContext& context, absl::Span<const SplitValue> operands, const AttrsPtr& attributes)
       : context_(context),
         operands_(operands),
-        attrs_(read(*attributes)),
+        attrs_(mask_attrs(*attributes)),
         out_ragged_(attributes->ints("out_ragged")),
         num_lengths_(static_cast<size_t>(attrs_.num_lengths)),
         sheets_(split_of(attrs_.graph, unknown_mask(operands))),
@@ -381,7 +381,7 @@ class MaskSplit {
 std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                    const AttrsPtr& attributes) {
   const KeepLengths lengths_kept;
-  for (const SplitValue& length : operands.subspan(0, static_cast<size_t>(read(*attributes).num_lengths))) {
+  for (const SplitValue& length : operands.subspan(0, static_cast<size_t>(mask_attrs(*attributes).num_lengths))) {
     if (!length.is_known()) return split_whole(context, kMask, operands, attributes);
   }
   return MaskSplit(context, operands, attributes).run();
@@ -392,7 +392,7 @@ std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const Split
 // Cotangents are as ragged as what they belong to.
 Values mask_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
   const KeepLengths lengths_kept;
-  const MaskAttrs attrs = read(*attributes);
+  const MaskAttrs attrs = mask_attrs(*attributes);
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
   const size_t num_outputs = attrs.graph->outputs().size();
   const absl::Span<const Value> cotangents = input.cotangents.subspan(0, num_outputs);
@@ -451,7 +451,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
 // constant by now, and an axis as long as its bound exact.
 Values mask_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attributes) {
   const Ints& out_ragged = attributes->ints("out_ragged");
-  const MaskAttrs attrs = read(*attributes);
+  const MaskAttrs attrs = mask_attrs(*attributes);
   Trial trial(attrs);
   Values results;
   for (const Masked& output : trial.outputs) {
@@ -473,7 +473,7 @@ Values mask_expand(Builder& builder, absl::Span<const Value> operands, const Att
 
 // Inside of another mask an array ends at its length there.
 std::vector<Masked> mask_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
-  const MaskAttrs attrs = read(*attributes);
+  const MaskAttrs attrs = mask_attrs(*attributes);
   std::vector<Masked> held(operands.begin(), operands.end());
   for (const auto& [array, axis, position] : axes_in(attrs.in_ragged)) {
     const Value size = operands[static_cast<size_t>(attrs.num_lengths) + array].lengths[axis];

@@ -17,7 +17,7 @@
 namespace ct {
 namespace {
 
-VmapAttrs read(const Attrs& attrs) {
+VmapAttrs vmap_attrs(const Attrs& attrs) {
   const Ints& axes = attrs.ints("in_axes");
   return {attrs.graph("graph"),
           std::vector<int>(axes.begin(), axes.end()),
@@ -31,7 +31,7 @@ Aval with_axis(const Aval& example, int axis, int64_t size) {
 }
 
 Avals vmap_region_type(absl::Span<const Aval> operands, const Attrs& attributes) {
-  const VmapAttrs attrs = read(attributes);
+  const VmapAttrs attrs = vmap_attrs(attributes);
   if (attrs.in_axes.size() != operands.size() || attrs.axis.size < 0) {
     throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", attrs.in_axes.size(),
                                          " in_axes and a batch of ", attrs.axis.size));
@@ -78,7 +78,7 @@ Values vmap_region_transpose(const AppliedRules& rules, Builder& builder, const 
 }
 
 Values vmap_region_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attributes) {
-  const VmapAttrs attrs = read(*attributes);
+  const VmapAttrs attrs = vmap_attrs(*attributes);
   std::vector<Batched> inputs;
   for (size_t i = 0; i < operands.size(); ++i) inputs.push_back({operands[i], attrs.in_axes[i]});
   Values results;

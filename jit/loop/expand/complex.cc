@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "jit/loop/expand/butterfly.h"
 #include "jit/loop/expand/math.h"
 #include "jit/loop/num.h"
 #include "runtime/error.h"
@@ -11,10 +12,6 @@
 namespace ct::loop {
 
 namespace {
-
-struct Complex {
-  Num re, im;
-};
 
 class ComplexMath {
  public:

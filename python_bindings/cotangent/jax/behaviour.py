@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from cotangent import _core
-from cotangent._array_methods import assign
+from cotangent._array_assignment import assign
 from cotangent._base import callbacks
 from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans

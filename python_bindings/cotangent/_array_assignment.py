@@ -1,0 +1,34 @@
+"""``x[i] = y``: an object that is an array becomes another array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError
+from cotangent.numpy.index_updates import IndexUpdateHelper
+
+
+def assign(x: Array, index: Any, value: Any, held: bool) -> None:
+    """Makes this object the array ``x.at[index].set(value)``: no memory changes, so that views and copies stay what they were.
+
+    A function that is captured (by ``jit``, ``grad``, ``vmap``, as the body of a loop...) may do that with arrays that it made, or was
+    given as arguments; its caller's arrays stay as they are. ``held``: somebody holds the object, and can see the change.
+    """
+    if not held:
+        raise TypeError(
+            "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T and x.reshape(...)\n"
+            "  write x[i, j] = y for x[i][j] = y, or x = x.at[i].set(y)"
+        )
+    if not _core.is_own(x):
+        raise TypeError(
+            "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own\n"
+            "  write x = x.at[i].set(y), or assign to a copy, x = x.copy()"
+        )
+    value = _core.array(value)
+    if value.dtype.kind == "c" != x.dtype.kind:
+        raise DTypeError(
+            f"x[i] = y: y is {value.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({value.dtype.name!r})"
+        )
+    _core.become(x, IndexUpdateHelper(x)[index].set(value))
