@@ -242,6 +242,10 @@ def test_simple_initializers():
     assert nn.initializers.zeros(key, (2,)).tolist() == [0.0, 0.0]
     assert nn.initializers.ones(key, (2,)).tolist() == [1.0, 1.0]
     assert nn.initializers.constant(3.0)(key, (2,)).tolist() == [3.0, 3.0]
+    for value, dtype in ((7, None), (True, None), (7, "int32")):
+        ours = nn.initializers.constant(value, dtype)(key, (2,))
+        theirs = jax.nn.initializers.constant(value, dtype)(jax.random.PRNGKey(3), (2,))
+        assert (ours.dtype, ours.weak_type, ours.tolist()) == (theirs.dtype, False, theirs.tolist())
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,60 @@ def test_kernel_density():
     assert abs(float(drawn.mean()) - line.mean()) < 0.15
 
 
+INVALID = {
+    "gamma": [(-1.0,), (0.0,)],
+    "chi2": [(-1.0,), (0.0,)],
+    "beta": [(-1.0, 2.0), (2.0, -1.0), (0.0, 1.0)],
+    "pareto": [(-1.0,), (0.0,)],
+    "t": [(-1.0,), (0.0,)],
+    "gennorm": [(-1.0,), (0.0,)],
+    "vonmises": [(-1.0,)],
+    "wrapcauchy": [(1.5,), (-0.5,), (1.0,)],
+    "truncnorm": [(2.0, -1.0), (1.0, 1.0)],
+    "bernoulli": [(1.5,), (-0.5,)],
+    "binom": [(5.0, 1.5), (-5.0, 0.5)],
+    "betabinom": [(5.0, -1.0, 2.0), (-5.0, 1.0, 2.0), (5.0, 1.0, 0.0)],
+    "geom": [(1.5,), (0.0,), (-0.5,)],
+    "nbinom": [(3.0, 1.5), (-1.0, 0.5), (3.0, 0.0)],
+    "poisson": [(-1.0,)],
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_parameters_that_make_no_distribution_give_nan(name):
+    """Whatever the variable is, in the support or not; before, some probabilities were above 1."""
+    distribution = getattr(stats, name)
+    points = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
+    for shapes in INVALID[name]:
+        given = [np.float64(shape) for shape in shapes]
+        for function in dir(distribution):
+            arguments = given if function == "entropy" else [points, *given]
+            assert np.isnan(getattr(distribution, function)(*arguments)).all(), (function, shapes)
+    mixed = [
+        np.array([invalid, valid])
+        for invalid, valid in zip(INVALID[name][0], {**CONTINUOUS, **DISCRETE}[name], strict=True)
+    ]
+    function = distribution.logpdf if name in CONTINUOUS else distribution.logpmf
+    assert np.isnan(function(1.0, *mixed)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("cauchy", ()), ("pareto", (2.0,))])
+def test_quantiles_at_and_beyond_the_ends(name, shapes):
+    q = np.array([-0.5, 0.0, 1e-12, 0.24, 0.25, 0.5, 0.75, 0.76, 1.0, 1.5])
+    for function in set(dir(getattr(stats, name))) & {"ppf", "isf"}:
+        with np.errstate(all="ignore"):
+            expected = getattr(getattr(scipy_stats, name), function)(q, *shapes)
+        actual = getattr(getattr(stats, name), function)(q, *map(np.float64, shapes))
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15, err_msg=function)
+        assert np.isnan(actual).tolist() == [True, *[False] * 8, True]
+
+
+def test_slopes_of_quantiles():
+    q = np.array([1e-6, 0.1, 0.26, 0.5, 0.74, 0.9])
+    slope = ct.vmap(ct.grad(stats.cauchy.ppf))(q)
+    np.testing.assert_allclose(slope, np.pi / np.sin(np.pi * q) ** 2, rtol=1e-12)
+
+
 def test_errors():
     with pytest.raises(TypeError, match="needs a"):
         stats.gamma.logpdf(1.0)

@@ -19,7 +19,13 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(enum.Enum):
-    """The kernel that weighs the input around the place of an output element."""
+    """The kernel that weighs the input around the place of an output element.
+
+    ``NEAREST`` takes one element; ``LINEAR`` a triangle; ``LANCZOS3`` and ``LANCZOS5`` a windowed sinc of that
+    radius (Turkowski, "Filters for common resampling tasks", 1990); ``CUBIC`` the cubic of Keys ("Cubic convolution
+    interpolation for digital image processing", 1981) with parameter -1/2, ``CUBIC_PYTORCH`` with -3/4 and with
+    repeated edges; ``AREA`` the mean of what an output element covers.
+    """
 
     NEAREST = 0
     LINEAR = 1
@@ -31,7 +37,29 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method of a name."""
+        """The method of a name.
+
+        Parameters
+        ----------
+        s : str
+            "nearest", "linear", "bilinear", "trilinear", "triangle", "lanczos3", "lanczos5", "cubic", "bicubic",
+            "tricubic", "cubic-pytorch", "bicubic-pytorch", "tricubic-pytorch" or "area".
+
+        Returns
+        -------
+        ResizeMethod
+            The method.
+
+        Raises
+        ------
+        ValueError
+            There is no such name.
+
+        Examples
+        --------
+        >>> ct.image.ResizeMethod.from_string("bilinear").name
+        'LINEAR'
+        """
         names = {
             "nearest": ResizeMethod.NEAREST,
             "linear": ResizeMethod.LINEAR,
@@ -151,20 +179,49 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = None,
 ) -> Array:
-    """An array resampled at ``x_out = x_in * scale + translation`` along some axes.
+    """Resamples an array at ``x_out = x_in * scale + translation`` along some axes.
 
-    Args:
-        image: an array.
-        shape: the result's shape, equal to the image's outside of ``spatial_dims``.
-        spatial_dims: the axes to resample.
-        scale: factors, one for each of these axes.
-        translation: shifts in output elements, one for each of these axes.
-        method: a `ResizeMethod` or its name; not "nearest".
-        antialias: whether the kernel is widened when an axis shrinks.
-        precision: checked only; products always have that of their dtype.
+    Places are those of the elements' edges: element i covers the range from i to i + 1. What lies outside of the
+    input is 0.
 
-    Raises:
-        ValueError: for an unknown method, or a shape that does not fit.
+    Parameters
+    ----------
+    image : array
+        Numbers; integers are computed in the default floating dtype.
+    shape : sequence of int
+        The shape of the result, equal to that of the image outside of ``spatial_dims``.
+    spatial_dims : sequence of int
+        The axes to resample.
+    scale : array, shape (k,)
+        A factor for each of these axes; differentiable.
+    translation : array, shape (k,)
+        A shift in output elements for each of these axes; differentiable.
+    method : ResizeMethod or str
+        The kernel, or its name; not "nearest".
+    antialias : bool
+        Whether the kernel is widened when an axis shrinks (the default).
+    precision : optional
+        Checked only: products always have that of their dtype.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    ValueError
+        The method is unknown or "nearest", or the shape does not fit.
+
+    References
+    ----------
+    Ken Turkowski, "Filters for common resampling tasks", 1990.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([1.0, 3.0])
+    >>> ct.image.scale_and_translate(x, (4,), (0,), ct.numpy.array([1.0]), ct.numpy.array([1.0]), "linear")
+    Array([0., 1., 3., 0.], dtype=float32)
     """
     check_precision(precision)
     image = cnp.asarray(image)
@@ -204,21 +261,39 @@ def _ratio(x: Any, y: Any) -> Any:
 
 
 def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = None) -> Array:
-    """An array resampled to another shape of the same rank.
+    """Resamples an array to another shape of the same number of axes.
 
-    Args:
-        image: an array.
-        shape: the result's shape; axes whose size does not change are left as they are.
-        method: a `ResizeMethod` or its name: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` …
-        antialias: whether the kernel is widened when an axis shrinks.
-        precision: checked only; products always have that of their dtype.
+    Parameters
+    ----------
+    image : array
+        Numbers; integers are computed in the default floating dtype, but by "nearest".
+    shape : sequence of int
+        The shape of the result; axes whose size does not change are left as they are.
+    method : ResizeMethod or str
+        The kernel, or its name: "nearest", "linear", "cubic", "lanczos3", "lanczos5", "area" and others.
+    antialias : bool
+        Whether the kernel is widened when an axis shrinks (the default).
+    precision : optional
+        Checked only: products always have that of their dtype.
 
-    Raises:
-        ValueError: for an unknown method, or a shape of another rank.
+    Returns
+    -------
+    array
+        Of the given shape.
 
-    >>> import cotangent as ct
-    >>> ct.image.resize(ct.numpy.array([0.0, 1.0]), (4,), "linear").tolist()
-    [0.0, 0.25, 0.75, 1.0]
+    Raises
+    ------
+    ValueError
+        The method is unknown, or the shape has another number of axes.
+
+    References
+    ----------
+    Ken Turkowski, "Filters for common resampling tasks", 1990.
+
+    Examples
+    --------
+    >>> ct.image.resize(ct.numpy.array([0.0, 1.0]), (4,), "linear")
+    Array([0.  , 0.25, 0.75, 1.  ], dtype=float32)
     """
     check_precision(precision)
     array: Array = cnp.asarray(image)

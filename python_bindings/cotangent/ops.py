@@ -122,19 +122,43 @@ def segment_sum(
 ) -> Array:
     """The sum of the rows of each segment.
 
-    Args:
-        data: array whose leading axes are those of ``segment_ids``.
-        segment_ids: integers; rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"`` belong to the nearest
-            segment.
-        num_segments: the number of segments, by default one more than the highest id; needed under ``jit``. Inside ``mask`` also a size.
-        bucket_size: accepted for JAX's signature; the order of summation does not depend on it.
+    Parameters
+    ----------
+    data : array
+        Its leading axes are those of ``segment_ids``; a scalar stands for each row.
+    segment_ids : array of int
+        The segment of each row. Rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"``
+        belong to the nearest segment.
+    num_segments : int, optional
+        The number of segments, by default one more than the highest id; needed under ``jit``. Inside ``mask`` also
+        a size.
+    indices_are_sorted : bool
+        A promise, which is not needed.
+    unique_indices : bool
+        A promise that each segment has one row at most.
+    bucket_size : int, optional
+        Accepted for JAX's signature: the order in which rows are combined does not depend on it.
+    mode : str, optional
+        What becomes of ids outside: "clip", or as of ``x.at[...]``.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    Returns:
-        An array of shape ``(num_segments, ...)``; empty segments are 0.
+    Returns
+    -------
+    array, shape (num_segments, ...)
+        Empty segments are 0.
 
-    >>> import cotangent as ct
-    >>> ct.ops.segment_sum(ct.numpy.array([1, 2, 3]), ct.numpy.array([0, 0, 2]), 4).tolist()
-    [3, 0, 3, 0]
+    Raises
+    ------
+    DTypeError
+        ``segment_ids`` are no integers.
+    ValueError
+        ``segment_ids`` do not have the leading axes of ``data``.
+
+    Examples
+    --------
+    >>> ct.ops.segment_sum(ct.numpy.array([1, 2, 3]), ct.numpy.array([0, 0, 2]), 4)
+    Array([3, 0, 3, 0], dtype=int32)
     """
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments(
@@ -153,7 +177,46 @@ def segment_prod(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """The product of the rows of each segment; 1 for empty segments. See `segment_sum`."""
+    """The product of the rows of each segment.
+
+    Parameters
+    ----------
+    data : array
+        Its leading axes are those of ``segment_ids``; a scalar stands for each row.
+    segment_ids : array of int
+        The segment of each row. Rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"``
+        belong to the nearest segment.
+    num_segments : int, optional
+        The number of segments, by default one more than the highest id; needed under ``jit``. Inside ``mask`` also
+        a size.
+    indices_are_sorted : bool
+        A promise, which is not needed.
+    unique_indices : bool
+        A promise that each segment has one row at most.
+    bucket_size : int, optional
+        Accepted for JAX's signature: the order in which rows are combined does not depend on it.
+    mode : str, optional
+        What becomes of ids outside: "clip", or as of ``x.at[...]``.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array, shape (num_segments, ...)
+        Empty segments are 1.
+
+    Raises
+    ------
+    DTypeError
+        ``segment_ids`` are no integers.
+    ValueError
+        ``segment_ids`` do not have the leading axes of ``data``.
+
+    Examples
+    --------
+    >>> ct.ops.segment_prod(ct.numpy.array([2, 3, 4]), ct.numpy.array([0, 0, 2]), 3)
+    Array([6, 1, 4], dtype=int32)
+    """
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments(
         "segment_prod", "mul", primitives.scatter_mul, data, segment_ids, num_segments, lambda dtype: 1, options
@@ -171,7 +234,48 @@ def segment_max(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """The maximum of the rows of each segment; the lowest value of the dtype for empty segments. See `segment_sum`."""
+    """The largest of the rows of each segment, element by element.
+
+    Complex numbers are compared by their real parts, then by their imaginary parts.
+
+    Parameters
+    ----------
+    data : array
+        Its leading axes are those of ``segment_ids``; a scalar stands for each row.
+    segment_ids : array of int
+        The segment of each row. Rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"``
+        belong to the nearest segment.
+    num_segments : int, optional
+        The number of segments, by default one more than the highest id; needed under ``jit``. Inside ``mask`` also
+        a size.
+    indices_are_sorted : bool
+        A promise, which is not needed.
+    unique_indices : bool
+        A promise that each segment has one row at most.
+    bucket_size : int, optional
+        Accepted for JAX's signature: the order in which rows are combined does not depend on it.
+    mode : str, optional
+        What becomes of ids outside: "clip", or as of ``x.at[...]``.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array, shape (num_segments, ...)
+        Empty segments are the lowest number of the dtype, -inf of floats.
+
+    Raises
+    ------
+    DTypeError
+        ``segment_ids`` are no integers.
+    ValueError
+        ``segment_ids`` do not have the leading axes of ``data``.
+
+    Examples
+    --------
+    >>> ct.ops.segment_max(ct.numpy.array([2.0, 3.0, 4.0]), ct.numpy.array([0, 0, 2]), 3)
+    Array([  3., -inf,   4.], dtype=float32)
+    """
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segment_extrema(
         "segment_max", "max", primitives.scatter_max, data, segment_ids, num_segments, _lowest, options
@@ -189,7 +293,48 @@ def segment_min(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """The minimum of the rows of each segment; the highest value of the dtype for empty segments. See `segment_sum`."""
+    """The smallest of the rows of each segment, element by element.
+
+    Complex numbers are compared by their real parts, then by their imaginary parts.
+
+    Parameters
+    ----------
+    data : array
+        Its leading axes are those of ``segment_ids``; a scalar stands for each row.
+    segment_ids : array of int
+        The segment of each row. Rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"``
+        belong to the nearest segment.
+    num_segments : int, optional
+        The number of segments, by default one more than the highest id; needed under ``jit``. Inside ``mask`` also
+        a size.
+    indices_are_sorted : bool
+        A promise, which is not needed.
+    unique_indices : bool
+        A promise that each segment has one row at most.
+    bucket_size : int, optional
+        Accepted for JAX's signature: the order in which rows are combined does not depend on it.
+    mode : str, optional
+        What becomes of ids outside: "clip", or as of ``x.at[...]``.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array, shape (num_segments, ...)
+        Empty segments are the highest number of the dtype, inf of floats.
+
+    Raises
+    ------
+    DTypeError
+        ``segment_ids`` are no integers.
+    ValueError
+        ``segment_ids`` do not have the leading axes of ``data``.
+
+    Examples
+    --------
+    >>> ct.ops.segment_min(ct.numpy.array([2.0, 3.0, 4.0]), ct.numpy.array([0, 0, 2]), 3)
+    Array([ 2., inf,  4.], dtype=float32)
+    """
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segment_extrema(
         "segment_min", "min", primitives.scatter_min, data, segment_ids, num_segments, _highest, options

@@ -37,17 +37,62 @@ def _check_generator(impl: Any) -> None:
 
 
 def key_dtype(impl_spec: Any = None) -> KeyDType:
-    """The dtype of typed keys of a generator; Threefry is the only one."""
+    """The dtype of typed keys.
+
+    Parameters
+    ----------
+    impl_spec : str, optional
+        The name of a generator; Threefry, "threefry2x32", is the only one.
+
+    Returns
+    -------
+    dtype
+        The dtype of arrays of keys.
+
+    Raises
+    ------
+    NotImplementedError
+        Another of JAX's generators is asked for.
+    ValueError
+        There is no such generator.
+
+    Examples
+    --------
+    >>> ct.random.key_dtype()
+    key<fry>
+    """
     _check_generator(impl_spec)
     return KEY_DTYPE
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
-    """The words of a key from an integer seed, which may be traced.
+    """A key as its two words, from an integer seed.
 
-    >>> import cotangent as ct
-    >>> ct.random.PRNGKey(42).tolist()
-    [0, 42]
+    Where 64 bits are not enabled the lowest 32 bits of a Python int count.
+
+    Parameters
+    ----------
+    seed : int
+        A scalar, may be traced.
+    impl : str, optional
+        The name of the generator; "threefry2x32" is the only one.
+
+    Returns
+    -------
+    array of uint32, shape (2,)
+        The words.
+
+    Raises
+    ------
+    TypeError
+        The seed is no integer scalar.
+    OverflowError
+        The seed does not fit 64 bits.
+
+    Examples
+    --------
+    >>> ct.random.PRNGKey(42)
+    Array([ 0, 42], dtype=uint32)
     """
     _check_generator(impl)
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
@@ -70,9 +115,31 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """A typed key from an integer seed, which may be traced.
+    """A typed key, from an integer seed.
 
-    >>> import cotangent as ct
+    Its numbers are those of `PRNGKey` of the same seed; its dtype says that it is a key.
+
+    Parameters
+    ----------
+    seed : int
+        A scalar, may be traced.
+    impl : str, optional
+        The name of the generator; "threefry2x32" is the only one.
+    dtype : dtype, optional
+        The dtype of keys, which also names the generator.
+
+    Returns
+    -------
+    key, shape ()
+        The key.
+
+    Raises
+    ------
+    TypeError
+        The seed is no integer scalar.
+
+    Examples
+    --------
     >>> k = ct.random.key(42)
     >>> k.shape, k.dtype, ct.random.key_data(k).tolist()
     ((), key<fry>, [0, 42])
@@ -82,7 +149,28 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
 
 
 def key_data(keys: Any) -> Array:
-    """The words of keys, as a last axis of size 2; words themselves are returned."""
+    """The words of keys.
+
+    Parameters
+    ----------
+    keys : array of keys
+        Typed keys; words are returned as they are.
+
+    Returns
+    -------
+    array of uint32, shape (..., 2)
+        The words along a new last axis.
+
+    Raises
+    ------
+    TypeError
+        It is no key.
+
+    Examples
+    --------
+    >>> ct.random.key_data(ct.random.key(42))
+    Array([ 0, 42], dtype=uint32)
+    """
     array = _core.array(keys)
     if array.dtype != KEY_DTYPE:
         return _checked_words(array)
@@ -93,10 +181,31 @@ def key_data(keys: Any) -> Array:
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """Typed keys from their words, the last axis of a uint32 array.
+    """Typed keys from their words.
 
-    Raises:
-        TypeError: that axis is not of size 2, or the dtype is not uint32.
+    Parameters
+    ----------
+    key_bits_array : array of uint32, shape (..., 2)
+        The words.
+    impl : str, optional
+        The name of the generator; "threefry2x32" is the only one.
+    dtype : dtype, optional
+        The dtype of keys, which also names the generator.
+
+    Returns
+    -------
+    array of keys, shape (...)
+        The keys.
+
+    Raises
+    ------
+    TypeError
+        The last axis is not of size 2, or the dtype is not uint32.
+
+    Examples
+    --------
+    >>> ct.random.wrap_key_data(ct.random.PRNGKey(42)).dtype
+    key<fry>
     """
     _check_generator(impl)
     _check_generator(dtype)
@@ -117,13 +226,55 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def key_impl(keys: Any) -> str:
-    """The name of the generator."""
+    """The name of the generator of keys.
+
+    Parameters
+    ----------
+    keys : array of keys
+        Typed keys, or their words.
+
+    Returns
+    -------
+    str
+        "threefry2x32", which is the only one.
+
+    Raises
+    ------
+    TypeError
+        It is no key.
+
+    Examples
+    --------
+    >>> ct.random.key_impl(ct.random.key(0))
+    'threefry2x32'
+    """
     key_data(keys)
     return "threefry2x32"
 
 
 def clone(key: Any) -> Array:
-    """The same key, said to be used again on purpose."""
+    """The same key, said to be used again on purpose.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`.
+
+    Returns
+    -------
+    key
+        The same key.
+
+    Raises
+    ------
+    TypeError
+        It is no key.
+
+    Examples
+    --------
+    >>> ct.random.clone(ct.random.PRNGKey(42))
+    Array([ 0, 42], dtype=uint32)
+    """
     key_data(key)
     return _core.array(key)
 

@@ -109,22 +109,102 @@ def _i1(x: Array) -> Array:
 
 
 def i0e(x: Any) -> Array:
-    """``exp(-|x|)`` times the modified Bessel function of order 0."""
+    """The modified Bessel function of the first kind and order 0, times ``exp(-|x|)``, so that it does not overflow.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.25.
+
+    Examples
+    --------
+    >>> ct.scipy.special.i0e(ct.numpy.array([0.0, 1.0])).round(4)
+    Array([1.    , 0.4658], dtype=float32)
+    """
     return _i0e(*floats("i0e", x))
 
 
 def i1e(x: Any) -> Array:
-    """``exp(-|x|)`` times the modified Bessel function of order 1."""
+    """The modified Bessel function of the first kind and order 1, times ``exp(-|x|)``, so that it does not overflow.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.25.
+
+    Examples
+    --------
+    >>> ct.scipy.special.i1e(ct.numpy.array([0.0, 1.0])).round(4)
+    Array([0.    , 0.2079], dtype=float32)
+    """
     return _i1e(*floats("i1e", x))
 
 
 def i0(x: Any) -> Array:
-    """The modified Bessel function of the first kind, order 0."""
+    """The modified Bessel function of the first kind and order 0.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.25.
+
+    Examples
+    --------
+    >>> ct.scipy.special.i0(ct.numpy.array([0.0, 1.0])).round(4)
+    Array([1.    , 1.2661], dtype=float32)
+    """
     return _i0(*floats("i0", x))
 
 
 def i1(x: Any) -> Array:
-    """The modified Bessel function of the first kind, order 1."""
+    """The modified Bessel function of the first kind and order 1.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 10.25.
+
+    Examples
+    --------
+    >>> ct.scipy.special.i1(ct.numpy.array([0.0, 1.0])).round(4)
+    Array([0.    , 0.5652], dtype=float32)
+    """
     return _i1(*floats("i1", x))
 
 

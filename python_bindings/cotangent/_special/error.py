@@ -26,7 +26,27 @@ _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
 
 def erf(x: Any) -> Array:
-    """The error function: the integral of ``2 / sqrt(pi) exp(-t**2)`` from 0 to ``x``."""
+    """The error function: the integral of ``2 / sqrt(pi) * exp(-t**2)`` from 0 to ``x``.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.erf(ct.numpy.array([0.0, 0.5])).round(4)
+    Array([0.    , 0.5205], dtype=float32)
+    """
     return primitives.erf(*floats("erf", x))
 
 
@@ -131,10 +151,26 @@ def _erfcx(x: Array) -> Array:
 
 
 def erfc(x: Any) -> Array:
-    """``1 - erf(x)``, accurate where erf is close to 1.
+    """The complement ``1 - erf(x)``, which keeps its digits where erf is close to 1.
 
-    >>> round(float(erfc(2.0)), 6)
-    0.004678
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.erfc(ct.numpy.array([0.5, 2.0])).round(4)
+    Array([0.4795, 0.0047], dtype=float32)
     """
     return _erfc(*floats("erfc", x))
 
@@ -202,17 +238,49 @@ def _ndtri(p: Array) -> Array:
 def erf_inv(x: Any) -> Array:
     """The inverse of the error function: infinite at -1 and 1, NaN beyond.
 
-    >>> float(erf_inv(0.0))
-    0.0
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.17.
+
+    Examples
+    --------
+    >>> ct.scipy.special.erfinv(ct.numpy.array([0.0, 0.5])).round(4)
+    Array([0.    , 0.4769], dtype=float32)
     """
     return _erf_inv(*floats("erf_inv", x))
 
 
 def ndtri(p: Any) -> Array:
-    """The inverse of the distribution function of the normal distribution: infinite at 0 and 1, NaN beyond.
+    """The inverse of the standard normal distribution function: infinite at 0 and 1, NaN beyond.
 
-    >>> round(float(ndtri(0.975)), 4)
-    1.96
+    Parameters
+    ----------
+    p : array
+        Probabilities; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``p``: the quantiles.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.17.
+
+    Examples
+    --------
+    >>> ct.scipy.special.ndtri(ct.numpy.array([0.5, 0.975])).round(3)
+    Array([0.  , 1.96], dtype=float32)
     """
     return _ndtri(*floats("ndtri", p))
 

@@ -236,8 +236,24 @@ def lgamma(x: Any) -> Array:
 
     Near its zeros below 0 the absolute error is a few units in the last place of 1; at 1 and 2 relative errors are.
 
-    >>> round(float(lgamma(10.0)), 5)
-    12.80183
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 5.2 and 5.11.
+
+    Examples
+    --------
+    >>> ct.scipy.special.gammaln(ct.numpy.array([0.5, 10.0])).round(4)
+    Array([ 0.5724, 12.8018], dtype=float32)
     """
     return _lgamma(*floats("lgamma", x))
 
@@ -254,7 +270,27 @@ def gamma(x: Any) -> Array:
 def digamma(x: Any) -> Array:
     """The derivative of the logarithm of the gamma function; NaN at its poles.
 
-    Near its zeros below 0 the absolute error is a few units in the last place of 1; at that near 1.46 the relative error is.
+    Near its zeros below 0 the absolute error is a few units in the last place of 1; at that near 1.46 the relative
+    error is.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 5.2 and 5.11.
+
+    Examples
+    --------
+    >>> ct.scipy.special.digamma(ct.numpy.array([0.5, 10.0])).round(4)
+    Array([-1.9635,  2.2518], dtype=float32)
     """
     return _digamma(*floats("digamma", x))
 

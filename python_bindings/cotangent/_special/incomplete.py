@@ -425,14 +425,58 @@ def igamma(a: Any, x: Any) -> Array:
     NaN for negative arguments. In float64 the relative error is that of an exponential: small results have
     ``|log(result)|`` times up to 16 units in the last place.
 
-    >>> round(float(igamma(1.0, 2.0)), 6)
-    0.864665
+    Parameters
+    ----------
+    a : array
+        The shape parameter, from 0 on; real.
+    x : array
+        From 0 on; real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    - NIST Digital Library of Mathematical Functions, sections 8.2 and 8.7.
+    - N. M. Temme, "The asymptotic expansion of the incomplete gamma functions", 1979, where ``a`` and ``x`` are
+      large and close.
+
+    Examples
+    --------
+    >>> ct.scipy.special.gammainc(1.0, ct.numpy.array([0.5, 2.0])).round(4)
+    Array([0.3935, 0.8647], dtype=float32)
     """
     return _igamma(*floats("igamma", a, x))
 
 
 def igammac(a: Any, x: Any) -> Array:
-    """``1 - igamma(a, x)``, accurate where that is close to 1; with the errors of `igamma`."""
+    """The upper incomplete gamma function, regularised: the probability of a gamma sample above ``x``.
+
+    It keeps its digits where the lower one is close to 1, and has the errors of that.
+
+    Parameters
+    ----------
+    a : array
+        The shape parameter, from 0 on; real.
+    x : array
+        From 0 on; real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 8.2 and 8.9.
+
+    Examples
+    --------
+    >>> ct.scipy.special.gammaincc(1.0, ct.numpy.array([0.5, 2.0])).round(4)
+    Array([0.6065, 0.1353], dtype=float32)
+    """
     return _igammac(*floats("igammac", a, x))
 
 
@@ -449,8 +493,29 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
 def betainc(a: Any, b: Any, x: Any) -> Array:
     """The incomplete beta function, regularised: the probability of a beta sample up to ``x``.
 
-    NaN for negative parameters, and for x outside of [0, 1]. In float64 the relative error is that of an exponential: small
-    results have ``|log(result)|`` times up to 16 units in the last place.
+    NaN for negative parameters, and for x outside of [0, 1]. In float64 the relative error is that of an
+    exponential: small results have ``|log(result)|`` times up to 16 units in the last place.
+
+    Parameters
+    ----------
+    a, b : array
+        The shape parameters, from 0 on; real.
+    x : array
+        In [0, 1]; real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 8.17 and 8.17.22 (the continued fraction).
+
+    Examples
+    --------
+    >>> ct.scipy.special.betainc(2.0, 3.0, ct.numpy.array([0.25, 0.5])).round(4)
+    Array([0.2617, 0.6875], dtype=float32)
     """
     return _betainc(*floats("betainc", a, b, x))
 

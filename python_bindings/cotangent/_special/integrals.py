@@ -6,7 +6,6 @@ Derivatives are the integrands. Formulas are those of the Digital Library of Mat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,159 +17,12 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise, polynomial
 from cotangent._special import tables
-from cotangent._special.error import erf, ndtr_of_one
-from cotangent._special.gammas import digamma, lgamma
+from cotangent._special.exponential_integrals import series
 from cotangent._special.support import fitted, floats, where_needed
-from cotangent._transforms.control_flow import while_loop
 
-__all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
-
-_ROOT_TWO_PI = math.sqrt(2 * math.pi)
+__all__ = ["dawsn", "fresnel", "sici", "spence", "wofz"]
 _DAWSON_FAR = 5.0  # from there on tables.DAWSON_FAR serves
 _SPENCE_MIDDLE = 2.4  # up to that logarithm tables.SPENCE serves
-_MOST_TERMS = 500
-
-
-def _epsilon(x: Array) -> float:
-    return by_precision(x, 2.0**-24, 2.0**-53)  # type: ignore[no-any-return]
-
-
-def series(
-    first: Array, ratio: Callable[[Array], Array], limit: int = _MOST_TERMS, at_least: Array | float = 0.0
-) -> Array:
-    """``first + first * ratio(1) + first * ratio(1) * ratio(2) + …`` until terms no longer count and fall, after ``at_least``."""
-    tolerance = 0.25 * _epsilon(ops.real(first))
-    real = ops.real(first).dtype
-
-    def unfinished(state: Any) -> Array:
-        n, term, total, grows = state
-        more: Array = (
-            ((ops.abs(term) > tolerance * ops.abs(total)) | grows | (n <= at_least)) & (term != 0) & (n < limit)
-        )
-        return more
-
-    def add(state: Any) -> Any:
-        n, term, total, _ = state
-        factor = ratio(n)
-        term = term * factor
-        return n + 1, term, total + term, (ops.abs(factor) >= 1) & (term != 0)
-
-    start = (_core.full((), 1.0, real), first, first, _core.full((), False, "bool"))
-    result: Array = while_loop(unfinished, add, start)[2]
-    return result
-
-
-# ---- the exponential integrals ---------------------------------------------------------------------------------------
-
-
-def _expn_slope(n: Array, x: Array, result: Array) -> Array:
-    # DLMF 8.19.12 where the order n - 1 is none that _expn takes.
-    below = (n < 2) & (n != 1)
-    slope: Array = ops.where(below, ((n - 1) * result - ops.exp(-x)) / x, -_expn(ops.maximum(n - 1, 0.0), x))
-    return slope
-
-
-@elementwise(None, _expn_slope)
-def _expn(n: Array, x: Array) -> Array:
-    """For x >= 0 and a whole number n >= 0, or x > 1 and any n >= 1."""
-    zero = n == 0
-    near = x <= 0.5  # above, the sum of higher orders cancels
-    without_formula = (ops.floor(n) != n) & ((x <= 1) | (n < 1))
-    order = ops.maximum(n, 1)
-    # DLMF 8.9.2, from its end: errors of later steps are damped by the earlier ones, where a product of convergents adds them up.
-    far = ops.where(near, 2.0, x)
-    most = ops.floor(by_precision(x, 28.0, 112.0) / far) + by_precision(x, 6.0, 10.0)
-
-    def outward(state: Any) -> Any:
-        k, denominator = state
-        return k - 1, (order - 1 + far + (2 * k - 1)) - k * (order - 1 + k) / denominator
-
-    fraction = while_loop(lambda state: state[0] > 0, outward, (most, far + order + 2 * most))[1]
-    tail = ops.exp(-far) / fraction
-    # DLMF 8.19.8: a sum over k, where the term of k = n - 1 has a logarithm instead.
-    close = ops.where(near & (x > 0), x, 0.5)
-
-    def add(state: Any) -> Any:
-        k, power, total, _ = state
-        special = k == order - 1
-        term = ops.where(special, 0.0, -power / ops.where(special, 1.0, k - order + 1))
-        return k + 1, power * -close / (k + 1), total + term, ops.where(special, 1.0, term)
-
-    tolerance = 0.25 * _epsilon(x)
-    one = ops.ones_like(x)
-    at_pole = ops.exp((order - 1) * ops.log(close) - _log_factorial(order - 1)) * ops.where(
-        ops.floor(order / 2) * 2 == order, -1.0, 1.0
-    )
-    start = at_pole * (digamma(order) - ops.log(close))
-    unfinished = lambda s: ((ops.abs(s[3]) > tolerance * ops.abs(s[2])) | (s[0] <= order)) & (s[0] < _MOST_TERMS)  # noqa: E731
-    head = while_loop(unfinished, add, (0 * one, one, start, one))[2]
-    result = ops.where(near, head, tail)
-    result = ops.where(x == 0, ops.where(order > 1, 1 / ops.maximum(order - 1, 0.5), ops.inf), result)
-    result = ops.where(zero, ops.exp(-x) / x, result)
-    result = ops.where(x == ops.inf, 0.0, result)
-    value: Array = ops.where((x < 0) | (n < 0) | ops.isnan(x) | without_formula, ops.nan, result)
-    return value
-
-
-def _log_factorial(n: Array) -> Array:
-    return lgamma(n + 1)
-
-
-def expn(n: Any, x: Any) -> Array:
-    """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity.
-
-    For whole n >= 0, and for other n >= 1 where x > 1; NaN for others and for negative x.
-    """
-    return _expn(*floats("expn", n, x))
-
-
-@elementwise(lambda x, result: -ops.exp(-x) / x)
-def _exp1(x: Array) -> Array:
-    near = x <= 1
-    # DLMF 6.6.2
-    close = ops.where(near & (x > 0), x, 0.5)
-    head = series(close, lambda n: -close * n / ((n + 1) * (n + 1))) - (np.euler_gamma + ops.log(close))
-    far = ops.where(near, 1.0, x)
-    large = far > 1e15  # the quotient of infinities would be NaN
-    bounded = ops.where(large, 1e15, far)
-    tail = fitted((bounded - 2) / (bounded + 2), tables, "E1_FAR") / far * ops.exp(-far)
-    result = ops.where(x == 0, ops.inf, ops.where(near, head, tail))
-    value: Array = ops.where(x >= 0, result, ops.nan)
-    return value
-
-
-def exp1(x: Any) -> Array:
-    """The exponential integral of order 1, NaN for negative numbers.
-
-    >>> round(float(exp1(1.0)), 6)
-    0.219384
-    """
-    return _exp1(*floats("exp1", x))
-
-
-@elementwise(lambda x, result: ops.exp(x) / x)
-def _expi(x: Array) -> Array:
-    negative = x < 0
-    below = -_exp1(ops.where(negative, -x, 1.0))
-    large = x > by_precision(x, 20.0, 45.0)
-    near = ops.where(negative | large | (x == 0), 1.0, x)
-    # DLMF 6.6.2; the sum is x + x^2 / (2 2!) + …
-    total = series(near, lambda n: near * n / ((n + 1) * (n + 1)))
-    head = (np.euler_gamma + ops.log(near)) + total
-    # DLMF 6.12.2, cut off where its terms grow.
-    far = ops.where(large, x, 50.0)
-    tail = ops.exp(far) / far * series(ops.ones_like(x), lambda n: ops.where(n < far, n / far, 0.0))
-    result = ops.where(negative, below, ops.where(large, tail, head))
-    value: Array = ops.where(x == 0, -ops.inf, ops.where(ops.isinf(x), ops.maximum(x, 0.0), result))
-    return value
-
-
-def expi(x: Any) -> Array:
-    """The exponential integral Ei: the principal value of the integral of ``exp(t) / t`` from minus infinity to x.
-
-    Near its zero at 0.3725 the absolute error is a few units in the last place of 1/4.
-    """
-    return _expi(*floats("expi", x))
 
 
 # ---- Faddeeva's function and what follows from it --------------------------------------------------------------------
@@ -248,13 +100,30 @@ def _wofz(z: Array) -> Array:
 
 
 def wofz(z: Any) -> Array:
-    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers (DLMF 7.2.3).
+    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers.
 
     Above the real axis errors are below 32 units in the last place of the magnitude; below it the result grows like
     ``exp(-z**2)``, and its relative error like ``|z|**2``.
 
-    >>> abs(complex(wofz(1j)) - 0.427583576) < 1e-6
-    True
+    Parameters
+    ----------
+    z : array
+        Complex; real numbers are converted.
+
+    Returns
+    -------
+    array
+        Complex, of the shape of ``z``.
+
+    References
+    ----------
+    - NIST Digital Library of Mathematical Functions, section 7.2.
+    - J. A. C. Weideman, "Computation of the complex error function", 1994.
+
+    Examples
+    --------
+    >>> ct.scipy.special.wofz(ct.numpy.array([1j])).round(4)
+    Array([0.4276+0.j], dtype=complex64)
     """
     (array,) = _core.promote([z], inexact=True)
     if not ops.issubdtype(array.dtype, ops.complexfloating):
@@ -294,7 +163,27 @@ def _dawsn(x: Array) -> Array:
 
 
 def dawsn(x: Any) -> Array:
-    """Dawson's integral ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to x."""
+    """Dawson's integral: ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to x.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.dawsn(ct.numpy.array([0.5, 1.0])).round(4)
+    Array([0.4244, 0.5381], dtype=float32)
+    """
     return _dawsn(*floats("dawsn", x))
 
 
@@ -348,7 +237,28 @@ def _fresnel_cosine(x: Array) -> Array:
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
-    """The Fresnel integrals (S, C) of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to x."""
+    """The Fresnel integrals of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to x.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    (array, array)
+        S and C, of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> s, c = ct.scipy.special.fresnel(ct.numpy.array([1.0]))
+    >>> s.round(4), c.round(4)
+    (Array([0.4383], dtype=float32), Array([0.7799], dtype=float32))
+    """
     (x,) = floats("fresnel", x)
     return _fresnel_sine(x), _fresnel_cosine(x)
 
@@ -424,10 +334,30 @@ def _ci(x: Array) -> Array:
 
 
 def sici(x: Any) -> tuple[Array, Array]:
-    """The sine and cosine integrals (Si, Ci): of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity.
+    """The sine and cosine integrals: of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity.
 
-    Of negative x, Ci is its real part. Near its zeros, that between 3 and 4 excepted, the absolute error of Ci is a few units in
-    the last place of 1/x, or of 1/4.
+    Of negative x, Ci is its real part. Near its zeros, that between 3 and 4 excepted, the absolute error of Ci is a
+    few units in the last place of 1/x, or of 1/4.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    (array, array)
+        Si and Ci, of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 6.2.
+
+    Examples
+    --------
+    >>> si, ci = ct.scipy.special.sici(ct.numpy.array([1.0]))
+    >>> si.round(4), ci.round(4)
+    (Array([0.9461], dtype=float32), Array([0.3374], dtype=float32))
     """
     (x,) = floats("sici", x)
     return _si(x), _ci(x)
@@ -473,60 +403,28 @@ def _spence(x: Array) -> Array:
 
 
 def spence(x: Any) -> Array:
-    """Spence's function: the dilogarithm of ``1 - x``, NaN for negative numbers."""
-    return _spence(*floats("spence", x))
+    """Spence's function: the dilogarithm of ``1 - x``; NaN for negative numbers.
 
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
 
-# ---- the normal distribution -----------------------------------------------------------------------------------------
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
 
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 25.12.
 
-def ndtr(x: Any) -> Array:
-    """The distribution function of the standard normal distribution."""
-    return ndtr_of_one(*floats("ndtr", x))
-
-
-_NODES, _WEIGHTS = (tuple(float(v) for v in values) for values in np.polynomial.legendre.leggauss(24))
-
-
-def _owens_t_in_h(h: Array, a: Array, result: Array) -> Array:
-    slope: Array = -ops.exp(-0.5 * h * h) / (2 * _ROOT_TWO_PI) * erf(a * h * math.sqrt(0.5))
-    return slope
-
-
-def _owens_t_in_a(h: Array, a: Array, result: Array) -> Array:
-    square = 1 + a * a
-    slope: Array = ops.exp(-0.5 * h * h * square) / (2 * math.pi * square)
-    return slope
-
-
-@elementwise(_owens_t_in_h, _owens_t_in_a)
-def _owens_t(h: Array, a: Array) -> Array:
-    h, slope = ops.abs(h), ops.abs(a)
-    steep = slope > 1
-    # T(h, a) = (Phi(h) + Phi(ah)) / 2 - Phi(h) Phi(ah) - T(ah, 1 / a), written with tails (Owen, 1956).
-    height = ops.where(steep, slope * h, h)
-    width = ops.where(steep, 1 / ops.where(steep, slope, 1.0), slope)
-    # Beyond nine standard deviations nothing counts, and the nodes must not be spent there.
-    half = 0.5 * ops.minimum(width, 9 / ops.maximum(height, 1.0))
-    total = ops.zeros_like(h)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        square = 1 + (half * (1 + node)) ** 2
-        total = total + weight * ops.exp(-0.5 * height * height * square) / square
-    integral = half * total / (2 * math.pi)
-    first, second = ndtr(-h), ndtr(-ops.where(steep, slope * h, 0.0))
-    integral = ops.where(steep, 0.5 * (first + second) - first * second - integral, integral)
-    integral = ops.where(ops.isinf(slope) & (h == 0), 0.25, integral)
-    result: Array = ops.where(a < 0, -integral, integral)
-    return result
-
-
-def owens_t(h: Any, a: Any) -> Array:
-    """Owen's T: the probability of X > h and 0 < Y < a X for independent standard normal X and Y.
-
-    Relative errors are below 32 units in the last place for h up to 5; beyond, like those of ``exp(-h**2 / 2)``, about ``h**2``
-    units.
+    Examples
+    --------
+    >>> ct.scipy.special.spence(ct.numpy.array([0.0, 2.0])).round(4)
+    Array([ 1.6449, -0.8225], dtype=float32)
     """
-    return _owens_t(*floats("owens_t", h, a))
+    return _spence(*floats("spence", x))
 
 
 check_arguments(globals())

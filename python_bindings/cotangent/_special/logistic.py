@@ -33,7 +33,23 @@ def _real_sigmoid_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Ar
 
 
 def sigmoid(x: Any) -> Array:
-    """``1 / (1 + exp(-x))``."""
+    """The logistic function ``1 / (1 + exp(-x))``, without overflow.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.nn.sigmoid(ct.numpy.array([0.0, 2.0])).round(4)
+    Array([0.5   , 0.8808], dtype=float32)
+    """
     array = inexact(x)
     if kind(array) == "complex":
         return literal(array, 1.0) / (literal(array, 1.0) + primitives.exp(primitives.neg(array)))

@@ -12,8 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.elementary import sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise
+from cotangent._special.exponential_integrals import series
 from cotangent._special.gammas import gamma, lgamma
-from cotangent._special.integrals import series
 from cotangent._special.support import floats
 from cotangent._transforms.control_flow import fori_loop, while_loop
 from cotangent.custom_derivatives import custom_jvp
@@ -93,12 +93,35 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
 
 
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
-    """Kummer's confluent hypergeometric function (DLMF 13.2.2) of real numbers.
+    """Kummer's confluent hypergeometric function of real numbers.
 
-    Infinite at poles in b, unless a is a whole number from b to 0: then it is the polynomial that ends before the pole.
+    Infinite at poles in b, unless a is a whole number from b to 0: then it is the polynomial that ends before the
+    pole.
 
-    For parameters up to 6 and x from -100 to 80 the relative error is 2 units in the last place in the median and above 64 in one
-    case of 100: near the function's zeros, and where ``b - a`` or ``a`` is close to a whole number below 0.
+    For parameters up to 6 and x from -100 to 80 the relative error is 2 units in the last place in the median and
+    above 64 in one case of 100: near the function's zeros, and where ``b - a`` or ``a`` is close to a whole number
+    below 0.
+
+    Parameters
+    ----------
+    a, b : array
+        The parameters; real.
+    x : array
+        Real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 13.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.hyp1f1(1.0, 2.0, ct.numpy.array([0.0, 1.0])).round(4)
+    Array([1.    , 1.7183], dtype=float32)
     """
     return _hyp1f1(*floats("hyp1f1", a, b, x))
 
@@ -145,31 +168,74 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """Gauss's hypergeometric function (DLMF 15.2.1) of real numbers, for x up to 1; infinite beyond.
+    """Gauss's hypergeometric function of real numbers, for x up to 1; infinite beyond.
 
-    Infinite at poles in c too, unless a or b is a whole number from c to 0: then it is the polynomial that ends before the pole.
+    Infinite at poles in c too, unless a or b is a whole number from c to 0: then it is the polynomial that ends
+    before the pole.
 
-    For parameters up to 6 and x above -5 the relative error is 1 unit in the last place in the median and above 64 in one case of
-    200: near the function's zeros, and close to 1 where parameters differ in sign. For x within 1e-3 of 1 the series takes
-    thousands of terms.
+    For parameters up to 6 and x above -5 the relative error is 1 unit in the last place in the median and above 64
+    in one case of 200: near the function's zeros, and close to 1 where parameters differ in sign. For x within 1e-3
+    of 1 the series takes thousands of terms.
+
+    Parameters
+    ----------
+    a, b, c : array
+        The parameters; real.
+    x : array
+        Real, up to 1.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 15.2 and 15.8.
+
+    Examples
+    --------
+    >>> ct.scipy.special.hyp2f1(1.0, 1.0, 2.0, ct.numpy.array([0.5, -1.0])).round(4)
+    Array([1.3863, 0.6931], dtype=float32)
     """
     return _hyp2f1(*floats("hyp2f1", a, b, c, x))
 
 
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
-    """Bessel functions of the first kind of the orders 0 to v, by Miller's backward recurrence (DLMF 3.6).
+    """Bessel functions of the first kind of the orders 0 to v, by Miller's backward recurrence.
 
-    Absolute errors are a few units in the last place of the amplitude ``sqrt(2 / (pi z))``; of small z, where higher orders are
-    small, relative errors are.
+    Absolute errors are a few units in the last place of the amplitude ``sqrt(2 / (pi z))``; of small z, where
+    higher orders are small, relative errors are.
 
-    Args:
-        z: real array; of magnitudes beyond 1e5 the result is NaN.
-        v: the highest order.
-        n_iter: the order at which the recurrence starts, above ``v``; where the largest argument needs more, it starts further
-            up by itself.
+    Parameters
+    ----------
+    z : array
+        Real; of magnitudes beyond 1e5 the result is NaN.
+    v : int
+        The highest order.
+    n_iter : int
+        The order at which the recurrence starts, above ``v``; where the largest argument needs more, it starts
+        further up by itself.
 
-    Returns:
-        An array of shape ``(v + 1, *z.shape)``.
+    Returns
+    -------
+    array, shape (v + 1, *z.shape)
+        The orders along the first axis.
+
+    Raises
+    ------
+    ValueError
+        ``v`` is negative, or ``n_iter`` not above it.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 10.2 and 3.6.
+
+    Examples
+    --------
+    >>> ct.scipy.special.bessel_jn(ct.numpy.array([1.0, 2.0]), v=1).round(4)
+    Array([[0.7652, 0.2239],
+           [0.4401, 0.5767]], dtype=float32)
     """
     (z,) = floats("bessel_jn", z)
     if v < 0 or n_iter <= v:
@@ -240,16 +306,43 @@ def _bessel_jn_jvp(v: int, n_iter: int, primals: tuple[Array], tangents: tuple[A
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: int | None = None) -> Array:
-    """The spherical harmonics (DLMF 14.30.1), with the Condon-Shortley phase.
+    """The spherical harmonics, with the Condon-Shortley phase.
 
-    Args:
-        n: degree, a whole number >= 0. m: order, ``|m| <= n``.
-        theta: the polar angle, 0 to pi. phi: the azimuth, 0 to 2 pi.
-        diff_n: unsupported derivatives of SciPy's function; must be None.
-        n_max: the highest degree in ``n``; needed under ``jit``.
+    Parameters
+    ----------
+    n : array of int
+        The degree, from 0 on.
+    m : array of int
+        The order, ``|m| <= n``.
+    theta : array
+        The polar angle, from 0 to pi.
+    phi : array
+        The azimuth, from 0 to 2 pi.
+    diff_n : None
+        Derivatives are not supported here; use `cotangent.grad`.
+    n_max : int, optional
+        The highest degree in ``n``; needed under ``jit``.
 
-    Returns:
-        A complex array of the broadcast shape.
+    Returns
+    -------
+    array
+        Complex, of the common shape.
+
+    Raises
+    ------
+    NotImplementedError
+        ``diff_n`` is given.
+    DTypeError
+        ``n`` or ``m`` are no integers.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 14.30.
+
+    Examples
+    --------
+    >>> ct.scipy.special.sph_harm_y(ct.numpy.array([1]), ct.numpy.array([0]), 0.0, 0.0).round(4)
+    Array([0.4886+0.j], dtype=complex64)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n is not supported; use ct.grad")

@@ -1,87 +1,29 @@
-"""Control flow on traced values: loops and branches whose bodies are captured once."""
+"""Loops on traced values: scan, while_loop, fori_loop. Their bodies are captured once."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from cotangent import _core, config
+from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, set_length, wraps
 from cotangent._base.dimensions import Dim, not_negative, size_if_computed
 from cotangent._base.progress import REPORTS, Progress, Reporter
-from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._core import Array, PyTreeDef
 from cotangent._transforms import python_control as _python_control
+from cotangent._transforms.bodies import _capture_body, _constants_first, _width_hint
+from cotangent._transforms.branches import cond
 from cotangent._transforms.lengths import may_not_run
 from cotangent._transforms.ragged import check_names_of_batch
-from cotangent._transforms.returned_sizes import AxesOf, axes_returned, check_one_size
-from cotangent._transforms.sized import capture_sized
+from cotangent._transforms.returned_sizes import AxesOf, check_one_size
 from cotangent.errors import DTypeError, ShapeError
 
-__all__ = ["cond", "fori_loop", "platform_dependent", "scan", "switch", "while_loop"]
-
-
-def _capture_body(
-    function: Callable[..., Any],
-    sources: list[Any],
-    structures: list[PyTreeDef],
-    name: str,
-    author: Callable[..., Any] | None = None,
-) -> Captured:
-    """``author``: what the function calls, if it is not the user's itself."""
-    author = function if author is None else author
-    return capture_sized(lambda body: _capture_known(body, sources, structures, name, author), function)
-
-
-def _capture_known(
-    function: Callable[..., Any],
-    sources: list[Any],
-    structures: list[PyTreeDef],
-    name: str,
-    author: Callable[..., Any],
-) -> Captured:
-    """Captures ``function(*trees)`` on inputs like the given arrays, cut into trees by their structures."""
-    out_structure: PyTreeDef | None = None
-    axes: list[AxesOf] | None = None
-
-    def run(inputs: list[Array]) -> tuple[list[Any], None]:
-        nonlocal out_structure, axes
-        trees, offset = [], 0
-        for structure in structures:
-            trees.append(structure.unflatten(inputs[offset : offset + structure.num_leaves]))
-            offset += structure.num_leaves
-        leaves, out_structure = flatten_arguments(function(*trees), f"the output of {name}")
-        axes = axes_returned(leaves, author)
-        return leaves, None
-
-    graph, closure, _ = _core.capture(run, sources, [], _core.capture_mode() or "jit", name)
-    assert out_structure is not None
-    return Captured(graph, closure, out_structure, axes)
-
-
-def _width_hint(x: Any, y: Any, graphs: Sequence[Graph]) -> str:
-    """What to do about two dtypes: where a 64-bit value entered if they differ in width only, which is where."""
-    if _core.dtype_kind(x) != _core.dtype_kind(y) or x.itemsize == y.itemsize:
-        return "\n  convert one of them with .astype(...)"
-    wide, narrow = (x, y) if x.itemsize > y.itemsize else (y, x)
-    entered = [
-        eqn["location"]
-        for graph in graphs
-        for eqn in graph.equations()
-        if any(graph.aval(var)[1] == wide for var in eqn["outputs"]) and eqn["location"]
-    ]
-    where = f", first at {entered[0]}" if entered else ""
-    # JAX has no 64 bits unless asked for.
-    jax = f", where JAX makes it {narrow}" if wide.itemsize in (8, 16) and not config.read("enable_x64") else ""
-    return (
-        f"\n  a {wide} value entered{where}: arrays keep their width here{jax}\n"
-        f'  fix: convert that value with .astype("{narrow}"), or the result'
-    )
+__all__ = ["fori_loop", "scan", "while_loop"]
 
 
 def _match_carry(
@@ -140,25 +82,50 @@ def scan(
 ) -> tuple[Any, Any]:
     """A loop that carries state along the leading axis of arrays and stacks what each step yields.
 
-    Args:
-        f: ``(carry, x) -> (carry, y)``.
-        init: the first carry, a pytree; the carry keeps its structure, shapes and dtypes.
-        xs: arrays scanned over their leading axis, a pytree, or None.
-        length: the number of steps, inside ``mask`` also a size; needed when ``xs`` has no leaves.
-        reverse: whether to go from the last element to the first.
-        unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
-        _split_transpose: accepted for compatibility: how the backward loop is cut is the compiler's business.
-        progress: tells how far the loop is, some hundred times: True or a text shows a bar of the package tqdm, also in notebooks; a function is called
-            with the number of steps that are done and that of all steps. It is told by the loop that computes the values, once for all examples of
-            a ``vmap``.
+    The body is captured once. Reverse-mode derivatives keep what they need of every step.
 
-    Returns:
-        The last carry, and the stacked ``y``.
+    Parameters
+    ----------
+    f : callable
+        ``(carry, x) -> (carry, y)``.
+    init : pytree of arrays
+        The first carry; the carry keeps its structure, shapes and dtypes. Python numbers take the dtype that ``f``
+        returns.
+    xs : pytree of arrays, optional
+        Scanned over their leading axes, which have one size.
+    length : int, optional
+        The number of steps, inside ``mask`` also a size; needed when ``xs`` has no leaves.
+    reverse : bool
+        Whether to go from the last element to the first.
+    unroll : int or bool
+        Accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
+    _split_transpose : bool
+        Accepted for compatibility: how the backward loop is cut is the compiler's business.
+    progress : bool, str or callable, optional
+        Tells how far the loop is, some hundred times: True or a text shows a bar of the package tqdm, also in
+        notebooks; a function is called with the number of steps that are done and that of all steps. It is told by
+        the loop that computes the values, once for all examples of a ``vmap``.
 
-    Raises:
-        ImportError: ``progress`` asks for tqdm, which is not installed. TypeError: it asks for a loop whose number of steps is a size.
+    Returns
+    -------
+    carry : pytree of arrays
+        The last carry.
+    ys : pytree of arrays
+        What the steps yielded, along a new leading axis, in the order of ``xs``.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ImportError
+        ``progress`` asks for tqdm, which is not installed.
+    TypeError
+        ``f`` does not return a pair, or ``progress`` is asked of a loop whose number of steps is a size.
+    ShapeError
+        The carry changes its shape.
+    DTypeError
+        The carry changes its dtype.
+
+    Examples
+    --------
     >>> total, partial = ct.lax.scan(lambda c, x: (c + x, c), 0.0, ct.numpy.arange(4.0))
     >>> float(total), partial.tolist()
     (6.0, [0.0, 0.0, 1.0, 3.0])
@@ -281,28 +248,48 @@ def _agreed(length: Dim, sequences: list[Array]) -> int:
     return sequences[0]._bound_shape[0]
 
 
-def _constants_first(captured: Captured, sources: list[Any]) -> Any:
-    """The graph with its closed-over inputs before the others, which are like ``sources``."""
-    constants = len(captured.closure)
-    if constants == 0:
-        return captured.graph
-    run = lambda xs: (_core.apply_graph(captured.graph, xs[constants:] + xs[:constants]), None)  # noqa: E731
-    return _core.capture(run, [*captured.closure, *sources], [], "rearrange", "reorder")[0]
-
-
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
-    """Repeats ``body_fun`` while ``cond_fun`` holds.
+    """Repeats a function while a condition holds.
 
-    Args:
-        cond_fun: carry -> bool scalar. body_fun: carry -> carry of the same structure, shapes and dtypes.
+    Forward-mode derivatives run in the same loop. Reverse mode keeps no more than 32 carries, however many steps
+    there are, and makes the others again: a loop of 33 steps runs once more, one of 561 at most twice, of 6545
+    three times, of 58905 four times. A `scan` keeps all of them instead, which is faster where the memory is there.
+    JAX has no reverse mode here.
 
-    Forward-mode derivatives run in the same loop. Reverse mode keeps no more than 32 carries, however many steps there are, and makes the
-    others again: a loop of 33 steps runs once more, one of 561 at most twice, of 6545 three times, of 58905 four times. A `scan` keeps
-    all of them instead, which is faster where the memory is there.
+    Parameters
+    ----------
+    cond_fun : callable
+        ``carry -> bool``, a scalar.
+    body_fun : callable
+        ``carry -> carry``, of the same structure, shapes and dtypes.
+    init_val : pytree of arrays
+        The first carry.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    pytree of arrays
+        The carry for which the condition does not hold.
+
+    Raises
+    ------
+    TypeError
+        ``cond_fun`` does not return one bool, or ``body_fun`` another structure.
+    ShapeError
+        The carry changes its shape.
+    DTypeError
+        The carry changes its dtype.
+
+    References
+    ----------
+    Andreas Griewank and Andrea Walther, "Algorithm 799: revolve: an implementation of checkpointing for the reverse
+    or adjoint mode of computational differentiation", 2000.
+
+    Examples
+    --------
     >>> int(ct.lax.while_loop(lambda i: i < 10, lambda i: i + 3, 0))
     12
+    >>> float(ct.grad(lambda x: ct.lax.while_loop(lambda y: y < 10, lambda y: y * y, x))(2.0))
+    32.0
     """
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
@@ -338,11 +325,30 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
-    """``for i in range(lower, upper): val = body_fun(i, val)``.
+    """Calls a function for each number of a range: ``for i in range(lower, upper): val = body_fun(i, val)``.
 
-    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`. ``unroll`` is accepted for compatibility.
+    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    lower : int
+        The first number; may be traced.
+    upper : int
+        The number behind the last; may be traced.
+    body_fun : callable
+        ``(i, val) -> val``, of the same structure, shapes and dtypes.
+    init_val : pytree of arrays
+        The first ``val``.
+    unroll : int or bool, optional
+        Accepted for compatibility, as of `scan`.
+
+    Returns
+    -------
+    pytree of arrays
+        The last ``val``.
+
+    Examples
+    --------
     >>> int(ct.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
     10
     """
@@ -372,121 +378,6 @@ def fori_loop(
 
     body.__wrapped__ = body_fun  # type: ignore[attr-defined]
     return while_loop(condition, body, (low, high, init_val))[2]
-
-
-_NO_OPERAND = object()
-
-
-def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
-    if operand is _NO_OPERAND:
-        return operands
-    if operands:
-        raise TypeError(f"{name}: give operands by position, or one by the keyword operand, not both")
-    return (operand,)
-
-
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
-    """Calls ``branches[index](*operands)``; the index is clamped into range.
-
-    All branches return the same structure, shapes and dtypes. A single operand can be given by keyword.
-    """
-    operands = _operands("switch", operands, operand)
-    if not branches:
-        raise ValueError("switch needs at least one branch")
-    for branch in branches:
-        check_callable(branch, "switch")
-    index = _core.array(index)
-    if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
-        raise TypeError(f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}")
-    if _python_control.wanted(index):
-        return _python_control.switch(index, branches, operands)
-    leaves, structure = flatten_arguments(tuple(operands), "the operands")
-    call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
-    with may_not_run():
-        captured = [
-            _capture_body(run, leaves, [structure], function_name(branch), branch)
-            for run, branch in zip(call, branches, strict=True)
-        ]
-    first = captured[0]
-    for branch, other in zip(branches[1:], captured[1:], strict=True):
-        if other.structure != first.structure:
-            raise TypeError(
-                f"cond: branches return different structures\n  {function_name(branches[0])}: {first.structure}\n  {function_name(branch)}: {other.structure}"
-            )
-        for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
-            if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
-                raise TypeError(
-                    f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
-                    f"{function_name(branch)} {b[1]}{list(b[0])}"
-                    + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
-                )
-    for one, other in itertools.combinations(captured, 2):
-        for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
-            check_one_size("cond", path, x, y)
-    closure = [x for branch in captured for x in branch.closure]
-    graphs = []
-    offset = len(leaves)
-    for branch in captured:  # type: ignore[assignment]
-        begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
-        run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
-        graphs.append(_core.capture(run, [*leaves, *closure], [], "rearrange", "branch")[0])
-        offset = end
-    outputs = primitives.cond(_core.convert(index, "int32"), *leaves, *closure, branches=graphs)
-    return first.structure.unflatten(outputs)
-
-
-def cond(
-    pred: Any,
-    true_fun: Any,
-    false_fun: Any,
-    *operands: Any,
-    operand: Any = _NO_OPERAND,
-) -> Any:
-    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``. A single operand can be given by keyword.
-
-    ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted, too.
-
-    >>> import cotangent as ct
-    >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
-    2.0
-    """
-    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
-        # The form with an operand for each function: cond(pred, true_operand, true_fun, false_operand, false_fun).
-        first, second = false_fun, operands[1]
-        return cond(pred, lambda x, _: first(x), lambda _, y: second(y), true_fun, operands[0])
-    operands = _operands("cond", operands, operand)
-    check_callable(true_fun, "cond")
-    check_callable(false_fun, "cond")
-    pred = _core.array(pred)
-    if pred.ndim != 0:
-        raise TypeError(
-            f"cond: the predicate must be a scalar; it has shape {pred.shape}\n  use ct.numpy.where for element-wise choices"
-        )
-    if pred.dtype != bool:
-        pred = pred != 0
-    return switch(_core.convert(pred, "int32"), (false_fun, true_fun), *operands)
-
-
-def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
-    """Calls the function for the platform that programs run on, ``cpu``, or else ``default``.
-
-    >>> import cotangent as ct
-    >>> ct.lax.platform_dependent(2, cpu=lambda x: x + 1, default=lambda x: x - 1)
-    3
-
-    Raises:
-        NotImplementedError: there is neither.
-    """
-    chosen = per_platform.get("cpu", default)
-    if chosen is None:
-        given = ", ".join(sorted(per_platform)) or "none"
-        raise NotImplementedError(
-            f"platform_dependent: no function for the platform 'cpu' and no default; there are: {given}\n"
-            "  pass cpu=... or default=..."
-        )
-    return chosen(*args)
 
 
 check_arguments(globals())

@@ -15,14 +15,34 @@ __all__ = ["map"]
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
-    """Applies ``f`` to each slice of the leading axes, one after the other.
+    """Applies a function to each slice of the leading axes, one after the other or some at a time.
 
-    With ``batch_size`` as many slices at a time, as `vmap` does with ``chunk_size``, and with 0 all of them; the rest of a division comes
-    last. A ragged leading axis is mapped one by one.
+    A ragged leading axis is mapped one by one.
 
-    >>> import cotangent as ct
-    >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2).tolist()
-    [0, 1, 4, 9, 16]
+    Parameters
+    ----------
+    f : callable
+        Of one slice of every array.
+    xs : pytree of arrays
+        With leading axes of one size.
+    batch_size : int, optional
+        How many slices at a time, as `vmap` does with ``chunk_size``; 0 for all of them. The rest of a division
+        comes last.
+
+    Returns
+    -------
+    pytree of arrays
+        The results along a new leading axis.
+
+    Raises
+    ------
+    ValueError
+        The leading axes differ, or ``batch_size`` is negative.
+
+    Examples
+    --------
+    >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2)
+    Array([ 0,  1,  4,  9, 16], dtype=int32)
     """
     leaves, structure = flatten_arguments(xs, "map's xs")
     if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):

@@ -50,14 +50,37 @@ def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
 
 
 def householder_product(a: Any, taus: Any) -> Array:
-    """The first n columns of the product ``H_1 … H_k`` of reflections.
+    """The first n columns of the product ``H_1 ... H_k`` of Householder reflections.
 
-    Args:
-        a: the packed vectors, [..., m, n].
-        taus: [..., k].
+    The reflection i is ``I - tau v v^H``; v has zeros in front, then a 1 that is not stored, then the elements
+    below the diagonal of column i of ``a``.
 
-    Returns:
-        [..., m, n].
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        The packed vectors.
+    taus : array, shape (..., k)
+        The factors tau.
+
+    Returns
+    -------
+    array, shape (..., m, n)
+        The columns, which are orthonormal.
+
+    Raises
+    ------
+    ShapeError
+        ``a`` has no place for so many reflections.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 5.1.
+
+    Examples
+    --------
+    >>> ct.lax.linalg.householder_product(ct.numpy.array([[0.0], [1.0]]), ct.numpy.array([1.0]))
+    Array([[ 0.],
+           [-1.]], dtype=float32)
     """
     matrix, scales = _core.array(a), _core.array(taus)
     v, t = _product_factors(matrix, scales, "householder_product")
@@ -66,14 +89,36 @@ def householder_product(a: Any, taus: Any) -> Array:
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
-    """``op(Q) c`` or ``c op(Q)`` with the product Q of reflections.
+    """The product ``op(Q) c`` or ``c op(Q)`` with the product Q of Householder reflections, which is not formed.
 
-    Args:
-        a: the packed vectors, [..., m, n].
-        taus: [..., k].
-        c: [..., m, p], or [..., p, m] when not ``left``.
-        left: on which side of ``c`` Q stands.
-        transpose: whether it is the adjoint of Q.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        The packed vectors, as of `householder_product`.
+    taus : array, shape (..., k)
+        The factors.
+    c : array, shape (..., m, p) or (..., p, m)
+        The former when ``left``.
+    left : bool
+        On which side of ``c`` Q stands.
+    transpose : bool
+        Whether it is the adjoint of Q.
+
+    Returns
+    -------
+    array
+        Of the shape of ``c``.
+
+    References
+    ----------
+    Christian Bischof and Charles Van Loan, "The WY representation for products of Householder matrices", 1987.
+
+    Examples
+    --------
+    >>> a, taus = ct.numpy.array([[0.0], [1.0]]), ct.numpy.array([1.0])
+    >>> ct.lax.linalg.ormqr(a, taus, ct.numpy.array([[1.0], [2.0]]))
+    Array([[-2.],
+           [-1.]], dtype=float32)
     """
     v, t = _product_factors(_core.array(a), _core.array(taus), "ormqr")
     t = _adjoint(t) if transpose else t
@@ -151,11 +196,34 @@ def _square(a: Any, name: str) -> Array:
 def hessenberg(a: Any) -> tuple[Array, Array]:
     """The reduction ``a = Q H Q^H`` to a matrix H without elements below its first lower diagonal.
 
-    Args:
-        a: square matrices [..., n, n].
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Real or complex.
 
-    Returns:
-        H, with the vectors of Q's reflections below its first lower diagonal; their taus [..., n - 1].
+    Returns
+    -------
+    packed : array, shape (..., n, n)
+        H, with the vectors of Q's reflections below its first lower diagonal.
+    taus : array, shape (..., n - 1)
+        Their factors; see `householder_product`.
+
+    Raises
+    ------
+    ShapeError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 7.4.
+
+    Examples
+    --------
+    >>> packed, taus = ct.lax.linalg.hessenberg(ct.numpy.array([[1.0, 2.0, 0.0], [3.0, 4.0, 1.0], [4.0, 0.0, 5.0]]))
+    >>> ct.numpy.triu(packed, -1).round(4)
+    Array([[ 1.  , -1.2 , -1.6 ],
+           [-5.  ,  5.12, -0.84],
+           [ 0.  ,  0.16,  3.88]], dtype=float32)
     """
     matrix = _square(a, "hessenberg")
     last = matrix.ndim - 1
@@ -175,13 +243,34 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The reduction ``a = Q T Q^H`` of Hermitian matrices to tridiagonal ones.
 
-    Args:
-        a: Hermitian matrices [..., n, n].
-        lower: which triangle is read, and in which the vectors are left.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Hermitian.
+    lower : bool
+        Which triangle is read, and in which the vectors are left.
 
-    Returns:
-        The packed reflections with T on the diagonals; T's diagonal [..., n] and the one beside it [..., n - 1], real; the
-        taus [..., n - 1].
+    Returns
+    -------
+    packed : array, shape (..., n, n)
+        The vectors of Q's reflections, with T on the diagonals.
+    d : array, shape (..., n)
+        The diagonal of T, real.
+    e : array, shape (..., n - 1)
+        The diagonal beside it, real.
+    taus : array, shape (..., n - 1)
+        The factors of the reflections.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 8.3.
+
+    Examples
+    --------
+    >>> a = ct.numpy.array([[1.0, 3.0, 4.0], [3.0, 2.0, 0.0], [4.0, 0.0, 2.0]])
+    >>> _, d, e, _ = ct.lax.linalg.tridiagonal(a)
+    >>> d.round(4).tolist(), ct.numpy.abs(e).round(3).tolist()
+    ([1.0, 2.0, 2.0], [5.0, 0.0])
     """
     matrix = _square(a, "tridiagonal")
     strict = ops.tril(matrix, -1) if lower else ops.triu(matrix, 1)

@@ -39,37 +39,155 @@ __all__ = [
 
 
 def bitwise_not(x: Any) -> Array:
-    """All bits flipped; of bools, not."""
+    """Flips all bits; of bools, the negation.
+
+    Parameters
+    ----------
+    x : array
+        Bools or integers.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``x``.
+
+    Examples
+    --------
+    >>> ct.lax.bitwise_not(ct.numpy.array([0, 5, -1]))
+    Array([-1, -6,  0], dtype=int32)
+    """
     return unary(primitives.not_, x, BITS, "bitwise_not")
 
 
 def bitwise_and(x: Any, y: Any) -> Array:
-    """Bits set in both."""
+    """The bits that are set in both operands.
+
+    Parameters
+    ----------
+    x, y : array
+        Bools or integers of one dtype, of shapes that are equal, scalar, or of size 1 where they differ.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.bitwise_and(ct.numpy.array([6, 5]), 3)
+    Array([2, 1], dtype=int32)
+    """
     return binary(primitives.and_, x, y, BITS, "bitwise_and")
 
 
 def bitwise_or(x: Any, y: Any) -> Array:
-    """Bits set in either."""
+    """The bits that are set in either operand.
+
+    Parameters
+    ----------
+    x, y : array
+        Bools or integers of one dtype, of shapes that are equal, scalar, or of size 1 where they differ.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.bitwise_or(ct.numpy.array([6, 5]), 3)
+    Array([7, 7], dtype=int32)
+    """
     return binary(primitives.or_, x, y, BITS, "bitwise_or")
 
 
 def bitwise_xor(x: Any, y: Any) -> Array:
-    """Bits set in one of both."""
+    """The bits that are set in one operand and not in the other.
+
+    Parameters
+    ----------
+    x, y : array
+        Bools or integers of one dtype, of shapes that are equal, scalar, or of size 1 where they differ.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.bitwise_xor(ct.numpy.array([6, 5]), 3)
+    Array([5, 6], dtype=int32)
+    """
     return binary(primitives.xor, x, y, BITS, "bitwise_xor")
 
 
 def shift_left(x: Any, y: Any) -> Array:
-    """Bits moved up; 0 when moved by the width or more."""
+    """Moves bits up and fills in zeros; 0 when moved by the width or more.
+
+    Parameters
+    ----------
+    x : array
+        Integers.
+    y : array
+        By how many bits, of the same dtype, read as unsigned; shapes as of `add`.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.shift_left(ct.numpy.array([1, 3, 1]), ct.numpy.array([4, 1, 32]))
+    Array([16,  6,  0], dtype=int32)
+    """
     return binary(primitives.shift_left, x, y, INTEGERS)
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Array:
-    """Bits moved down, the sign filled in."""
+    """Moves bits down and fills in the sign, so that negative numbers stay negative.
+
+    Parameters
+    ----------
+    x : array
+        Integers.
+    y : array
+        By how many bits, of the same dtype, read as unsigned; shapes as of `add`.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.shift_right_arithmetic(ct.numpy.array([-16, 16]), 2)
+    Array([-4,  4], dtype=int32)
+    """
     return binary(primitives.shift_right_arithmetic, x, y, INTEGERS)
 
 
 def shift_right_logical(x: Any, y: Any) -> Array:
-    """Bits moved down, zeros filled in."""
+    """Moves bits down and fills in zeros, also of signed integers.
+
+    Parameters
+    ----------
+    x : array
+        Integers.
+    y : array
+        By how many bits, of the same dtype, read as unsigned; shapes as of `add`.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.shift_right_logical(ct.numpy.array([-16, 16]), 2)
+    Array([1073741820,          4], dtype=int32)
+    """
     return binary(primitives.shift_right_logical, x, y, INTEGERS)
 
 
@@ -82,11 +200,22 @@ def _as_bits(x: Array) -> Array:
 
 
 def population_count(x: Any) -> Array:
-    """How many bits are set, in the dtype of ``x``.
+    """How many bits are set.
 
-    >>> import cotangent as ct
-    >>> ct.lax.population_count(ct.numpy.array([0, 7, -1])).tolist()
-    [0, 3, 32]
+    Parameters
+    ----------
+    x : array
+        Integers.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``x``.
+
+    Examples
+    --------
+    >>> ct.lax.population_count(ct.numpy.array([0, 7, -1]))
+    Array([ 0,  3, 32], dtype=int32)
     """
     array = as_array("population_count", x)
     check_kind("population_count", array, INTEGERS)
@@ -94,7 +223,23 @@ def population_count(x: Any) -> Array:
 
 
 def clz(x: Any) -> Array:
-    """How many leading zeros there are, in the dtype of ``x``."""
+    """How many zeros lead the bits.
+
+    Parameters
+    ----------
+    x : array
+        Integers.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``x``.
+
+    Examples
+    --------
+    >>> ct.lax.clz(ct.numpy.array([0, 1, 255, -1]))
+    Array([32, 31, 24,  0], dtype=int32)
+    """
     array = as_array("clz", x)
     check_kind("clz", array, INTEGERS)
     bits, shift = _as_bits(array), 1
@@ -106,7 +251,23 @@ def clz(x: Any) -> Array:
 
 
 def mulhi(x: Any, y: Any, /) -> Array:
-    """The upper half of the product of twice the width."""
+    """The upper half of the product, which has twice the width of its factors.
+
+    Parameters
+    ----------
+    x, y : array
+        Integers of one dtype, of shapes that are equal, scalar, or of size 1 where they differ.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> ct.lax.mulhi(ct.numpy.array([2**20, -1], "int32"), ct.numpy.array([2**20, 3], "int32"))
+    Array([256,  -1], dtype=int32)
+    """
     x, y = operands("mulhi", (x, y), INTEGERS)
     width = 8 * x.dtype.itemsize
     if width < 64:
@@ -124,17 +285,56 @@ def mulhi(x: Any, y: Any, /) -> Array:
 
 
 def nextafter(x1: Any, x2: Any) -> Array:
-    """The next number after ``x1`` toward ``x2``."""
+    """The next number after ``x1`` in the direction of ``x2``.
+
+    Parameters
+    ----------
+    x1 : array
+        Floats.
+    x2 : array
+        Of the same dtype; shapes as of `add`. Where both are equal the result is ``x2``.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Examples
+    --------
+    >>> (ct.lax.nextafter(ct.numpy.array([1.0, 1.0]), ct.numpy.array([2.0, 0.0])) - 1) * 2.0**24
+    Array([ 2., -1.], dtype=float32)
+    """
     pair = operands("nextafter", (x1, x2), FLOATS)
     return as_weak_as(ops.nextafter(*pair), pair)
 
 
 @own
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
-    """``operand`` with another dtype, which is not weak.
+    """Converts an array to another dtype, which is not weak.
 
-    Raises:
-        ValueError: there is no dtype.
+    Floats lose their fraction as integers, complex numbers their imaginary part as real ones.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    new_dtype : dtype
+        Python's types stand for the default dtypes.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        ``new_dtype`` is None.
+
+    Examples
+    --------
+    >>> ct.lax.convert_element_type(ct.numpy.array([1.7, -1.7]), "int32")
+    Array([ 1, -1], dtype=int32)
     """
     if new_dtype is None:
         raise ValueError("lax.convert_element_type needs a dtype; got None")
@@ -146,14 +346,35 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
 
 @own
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
-    """The same bytes as another dtype; a narrower one adds an axis at the end, a wider one takes it.
+    """Reads the same bytes as another dtype.
 
-    Raises:
-        ShapeError: the last axis does not hold the bytes of one element.
+    A narrower dtype adds an axis at the end, with the lowest bytes first; a wider one takes that axis away.
 
-    >>> import cotangent as ct
-    >>> ct.lax.bitcast_convert_type(ct.numpy.array([1.0]), "uint16").tolist()
-    [[0, 16256]]
+    Parameters
+    ----------
+    operand : array
+        Integers or floats, and others where the dtype stays.
+    new_dtype : dtype
+        An integer or floating dtype.
+
+    Returns
+    -------
+    array
+        Of the same bytes.
+
+    Raises
+    ------
+    ShapeError
+        The last axis does not hold the bytes of one element.
+    DTypeError
+        One of the dtypes is bool or complex, and the other is different.
+
+    Examples
+    --------
+    >>> ct.lax.bitcast_convert_type(ct.numpy.array([1.0, -2.0]), "uint32")
+    Array([1065353216, 3221225472], dtype=uint32)
+    >>> ct.lax.bitcast_convert_type(ct.numpy.array([1.0]), "uint16")
+    Array([[    0, 16256]], dtype=uint16)
     """
     array, dtype = as_array("bitcast_convert_type", operand), _core.canonical_dtype(new_dtype)
     if array.dtype == dtype:
@@ -192,19 +413,34 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Floats rounded to what a format with fewer bits can represent; the dtype stays.
+    """Rounds floats to what a format with fewer bits can represent; the dtype stays.
 
-    Numbers beyond its range become infinite, those below its smallest normal one zero. The derivative is that of the
-    identity.
+    Halves are rounded to even numbers. Numbers beyond the format's range become infinite, and those below its
+    smallest normal one zero. The derivative is that of the identity.
 
-    Args:
-        operand: floats.
-        exponent_bits: of the format, at least 1.
-        mantissa_bits: of the format, without the leading one.
+    Parameters
+    ----------
+    operand : array
+        Floats.
+    exponent_bits : int
+        Of the format, at least 1.
+    mantissa_bits : int
+        Of the format, without the leading one.
 
-    >>> import cotangent as ct
-    >>> ct.lax.reduce_precision(ct.numpy.array([3.14159, 1e6]), 5, 10).tolist()
-    [3.140625, inf]
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Raises
+    ------
+    ValueError
+        A number of bits is too small.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_precision(ct.numpy.array([3.14159, 1e6]), 5, 10)
+    Array([3.140625,      inf], dtype=float32)
     """
     x = as_array("reduce_precision", operand)
     check_kind("reduce_precision", x, FLOATS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
@@ -20,66 +20,18 @@ from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_weak_as, one_dtype
+from cotangent.lax.convolution_shapes import ConvDimensionNumbers, _transposed_pads, conv_dimension_numbers
 from cotangent.lax.ragged_filters import with_ragged_filters
-from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count
+from cotangent.lax.window_geometry import dilated_size, fit, per_axis, slid, sliding
 
 __all__ = [
-    "ConvDimensionNumbers",
     "conv",
-    "conv_dimension_numbers",
     "conv_general_dilated",
     "conv_general_dilated_local",
     "conv_general_dilated_patches",
-    "conv_general_permutations",
-    "conv_general_shape_tuple",
-    "conv_shape_tuple",
     "conv_transpose",
-    "conv_transpose_shape_tuple",
     "conv_with_general_padding",
 ]
-
-
-class ConvDimensionNumbers(NamedTuple):
-    """Which axes are batch, feature and spatial ones, in that order; of filters: output feature, input feature, spatial."""
-
-    lhs_spec: Sequence[int]
-    rhs_spec: Sequence[int]
-    out_spec: Sequence[int]
-
-
-def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any) -> Any:
-    """Dimension numbers as axes, from strings such as ``("NHWC", "HWIO", "NHWC")``, or None for ``NCHW, OIHW, NCHW``.
-
-    >>> import cotangent as ct
-    >>> ct.lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
-    (3, 2, 0, 1)
-    """
-    rank = len(lhs_shape)
-    if len(rhs_shape) != rank:
-        raise ShapeError(f"convolution: input and filters must have equal ranks; got {rank} and {len(rhs_shape)}")
-    if isinstance(dimension_numbers, ConvDimensionNumbers):
-        return dimension_numbers
-    if dimension_numbers is None:
-        order = tuple(range(rank))
-        return ConvDimensionNumbers(order, order, order)
-    if len(dimension_numbers) != 3:
-        raise ValueError(f"convolution: dimension_numbers has three parts; got {dimension_numbers!r}")
-    lhs, rhs, out = dimension_numbers
-    if not isinstance(lhs, str):
-        return ConvDimensionNumbers(tuple(lhs), tuple(rhs), tuple(out))
-    for spec, letters in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
-        if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
-            raise ValueError(
-                f"convolution: {spec!r} must name {rank} different axes, {letters[0]} and {letters[1]} among them"
-            )
-    spatial = [letter for letter in rhs if letter not in "OI"]
-    if {*spatial} != {*lhs} - {*"NC"} or {*spatial} != {*out} - {*"NC"}:
-        raise ValueError(f"convolution: {lhs!r}, {rhs!r} and {out!r} must name the same spatial axes")
-
-    def axes(spec: str, letters: str) -> tuple[int, ...]:
-        return tuple(spec.index(letter) for letter in [*letters, *spatial])
-
-    return ConvDimensionNumbers(axes(lhs, "NC"), axes(rhs, "OI"), axes(out, "NC"))
 
 
 def _transposed(x: Array, order: Sequence[int]) -> Array:
@@ -123,28 +75,57 @@ def conv_general_dilated(
     window_reversal: Sequence[bool] | None = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """The convolution (cross-correlation) of an array with filters, over any number of spatial axes.
+    """Convolves an array with filters, over any number of spatial axes.
 
-    Args:
-        lhs: the input, by default ``[batch, feature, spatial...]``.
-        rhs: the filters, by default ``[output feature, input feature, spatial...]``.
-        window_strides: how far the filters move, a spatial axis.
-        padding: "SAME", "SAME_LOWER", "VALID" or a pair (low, high) a spatial axis.
-        lhs_dilation: the distance of the input's elements (a transposed convolution has it above 1).
-        rhs_dilation: the distance of the filters' elements.
-        dimension_numbers: three strings such as ``("NHWC", "HWIO", "NHWC")``, or `ConvDimensionNumbers`.
-        feature_group_count: into how many groups the features fall; each has filters of its own.
-        batch_group_count: into how many groups the batch falls.
-        preferred_element_type: the dtype of the result; operands are converted to it.
-        window_reversal: which spatial axes of the filters are turned round.
+    As in neural networks it is a cross-correlation: filters are not turned round unless ``window_reversal`` asks
+    for it.
 
-    Raises:
-        ShapeError: features and groups do not fit. DTypeError: the operands have two dtypes.
+    Parameters
+    ----------
+    lhs : array
+        The input, by default of shape (batch, feature, spatial...).
+    rhs : array
+        The filters, by default of shape (output feature, input feature, spatial...).
+    window_strides : sequence of int
+        How far the filters move along each spatial axis.
+    padding : str or sequence of (int, int)
+        "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each spatial axis.
+    lhs_dilation : sequence of int, optional
+        The distance of the input's elements along each spatial axis; above 1 in a transposed convolution.
+    rhs_dilation : sequence of int, optional
+        The distance of the filters' elements along each spatial axis.
+    dimension_numbers : sequence of str or ConvDimensionNumbers, optional
+        As of `conv_dimension_numbers`.
+    feature_group_count : int
+        Into how many groups the features fall; each has filters of its own.
+    batch_group_count : int
+        Into how many groups the batch falls.
+    precision : optional
+        Checked only: products always have the precision of their dtype.
+    preferred_element_type : dtype, optional
+        The dtype of the result; operands are converted to it.
+    window_reversal : sequence of bool, optional
+        Which spatial axes of the filters are turned round.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    >>> import cotangent as ct
-    >>> x, w = ct.numpy.ones((1, 1, 4)), ct.numpy.ones((1, 1, 3))
-    >>> ct.lax.conv_general_dilated(x, w, (1,), "SAME").tolist()
-    [[[2.0, 3.0, 3.0, 2.0]]]
+    Returns
+    -------
+    array
+        By default of shape (batch, output feature, place...).
+
+    Raises
+    ------
+    ShapeError
+        Features and groups do not fit.
+    DTypeError
+        The operands have two dtypes.
+
+    Examples
+    --------
+    >>> x, w = ct.numpy.ones((1, 1, 4)), ct.numpy.array([[[1.0, 2.0, 3.0]]])
+    >>> ct.lax.conv_general_dilated(x, w, (1,), "SAME")
+    Array([[[5., 6., 6., 3.]]], dtype=float32)
     """
     check_precision(precision)
     operands = x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
@@ -289,7 +270,31 @@ def conv(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """`conv_general_dilated` without dilations, in the default layout."""
+    """A convolution in the default layout without dilations; see `conv_general_dilated`.
+
+    Parameters
+    ----------
+    lhs : array, shape (batch, feature, spatial...)
+        The input.
+    rhs : array, shape (output feature, input feature, spatial...)
+        The filters.
+    window_strides : sequence of int
+        How far the filters move along each spatial axis.
+    padding : str
+        "SAME", "SAME_LOWER" or "VALID".
+    precision, preferred_element_type : optional
+        As of `conv_general_dilated`.
+
+    Returns
+    -------
+    array, shape (batch, output feature, place...)
+        The sums.
+
+    Examples
+    --------
+    >>> ct.lax.conv(ct.numpy.arange(4.0).reshape(1, 1, 4), ct.numpy.array([[[1.0, -1.0]]]), (1,), "VALID")
+    Array([[[-1., -1., -1.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -305,7 +310,34 @@ def conv_with_general_padding(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """`conv_general_dilated` in the default layout."""
+    """A convolution in the default layout; see `conv_general_dilated`.
+
+    Parameters
+    ----------
+    lhs : array, shape (batch, feature, spatial...)
+        The input.
+    rhs : array, shape (output feature, input feature, spatial...)
+        The filters.
+    window_strides : sequence of int
+        How far the filters move along each spatial axis.
+    padding : str or sequence of (int, int)
+        As of `conv_general_dilated`.
+    lhs_dilation, rhs_dilation : sequence of int or None
+        The distance of the elements of input and filters along each spatial axis.
+    precision, preferred_element_type : optional
+        As of `conv_general_dilated`.
+
+    Returns
+    -------
+    array, shape (batch, output feature, place...)
+        The sums.
+
+    Examples
+    --------
+    >>> x = ct.numpy.arange(4.0).reshape(1, 1, 4)
+    >>> ct.lax.conv_with_general_padding(x, ct.numpy.ones((1, 1, 2)), (1,), [(1, 0)], None, (2,))
+    Array([[[1., 2., 4.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -316,22 +348,6 @@ def conv_with_general_padding(
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
-
-
-def _transposed_pads(extent: int, stride: int, padding: str | Sequence[int]) -> tuple[int, int]:
-    """The padding of a transposed convolution's spread input, from the padding of the convolution that it transposes."""
-    if not isinstance(padding, str):
-        low, high = padding
-        return extent - 1 - low, extent - 1 - high
-    total = extent + stride - 2
-    if padding.upper() == "SAME":
-        low = extent - 1 if stride > extent - 1 else -(-total // 2)
-    elif padding.upper() == "VALID":
-        total += max(extent - stride, 0)
-        low = extent - 1
-    else:
-        raise ValueError(f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}')
-    return low, total - low
 
 
 def conv_transpose(
@@ -346,19 +362,41 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A convolution of an input spread by ``strides``: what a strided convolution's gradient computes.
+    """Convolves an input that is spread by ``strides``: what the gradient of a strided convolution computes.
 
-    Args:
-        lhs: the input, by default ``[batch, spatial..., feature]``.
-        rhs: the filters, by default ``[spatial..., input feature, output feature]``.
-        strides: the distance of the input's elements, a spatial axis.
-        padding: "SAME", "VALID" or a pair (low, high) a spatial axis, of the spread input unless ``use_consistent_padding``.
-        rhs_dilation: the distance of the filters' elements.
-        dimension_numbers: as in `conv_general_dilated`.
-        transpose_kernel: whether the filters are those of the convolution whose gradient is meant.
-        precision: checked only; products always have that of their dtype.
-        preferred_element_type: the dtype of the result.
-        use_consistent_padding: whether pairs are, as the names always are, the padding of the convolution that is transposed.
+    Parameters
+    ----------
+    lhs : array
+        The input, by default of shape (batch, spatial..., feature).
+    rhs : array
+        The filters, by default of shape (spatial..., input feature, output feature).
+    strides : sequence of int
+        The distance of the input's elements along each spatial axis.
+    padding : str or sequence of (int, int)
+        "SAME", "VALID", or a pair (low, high) for each spatial axis, of the spread input unless
+        ``use_consistent_padding``.
+    rhs_dilation : sequence of int, optional
+        The distance of the filters' elements along each spatial axis.
+    dimension_numbers : sequence of str or ConvDimensionNumbers, optional
+        As of `conv_dimension_numbers`.
+    transpose_kernel : bool
+        Whether the filters are those of the convolution whose gradient is meant: they are turned round, with
+        features exchanged.
+    precision, preferred_element_type : optional
+        As of `conv_general_dilated`.
+    use_consistent_padding : bool
+        Whether pairs are, as the names always are, the padding of the convolution that is transposed.
+
+    Returns
+    -------
+    array
+        By default of shape (batch, place..., output feature).
+
+    Examples
+    --------
+    >>> x, w = ct.numpy.array([[[1.0], [2.0]]]), ct.numpy.array([[[1.0]], [[10.0]]])
+    >>> ct.lax.conv_transpose(x, w, (2,), "VALID").ravel()
+    Array([10.,  1., 20.,  2.], dtype=float32)
     """
     x, filters = _core.array(lhs), _core.array(rhs)
     rank = x.ndim - 2
@@ -396,7 +434,38 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """What the filters of `conv_general_dilated` see, as features: those of the input, each with all places of the window."""
+    """What the filters of a convolution see, as features of the result.
+
+    The features are those of the input, each with all places of the window in row-major order.
+
+    Parameters
+    ----------
+    lhs : array
+        The input, by default of shape (batch, feature, spatial...).
+    filter_shape : sequence of int
+        The spatial sizes of the filters.
+    window_strides : sequence of int
+        How far the filters move along each spatial axis.
+    padding : str or sequence of (int, int)
+        As of `conv_general_dilated`.
+    lhs_dilation, rhs_dilation : sequence of int, optional
+        The distance of the elements of input and filters along each spatial axis.
+    dimension_numbers : sequence of str or ConvDimensionNumbers, optional
+        As of `conv_dimension_numbers`.
+    precision, preferred_element_type : optional
+        As of `conv_general_dilated`.
+
+    Returns
+    -------
+    array
+        By default of shape (batch, feature * window places, place...).
+
+    Examples
+    --------
+    >>> ct.lax.conv_general_dilated_patches(ct.numpy.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
+    Array([[[0., 1., 2.],
+            [1., 2., 3.]]], dtype=float32)
+    """
     check_precision(precision)
     x = _core.array(lhs)
     if preferred_element_type is not None:
@@ -434,17 +503,40 @@ def conv_general_dilated_local(
 ) -> Array:
     """A convolution whose filters differ from place to place ("locally connected").
 
-    Args:
-        lhs: the input.
-        rhs: the filters: the input features with all places of the window as one axis, where the input features of
-            `conv_general_dilated` stand, and the places of the result as spatial axes.
-        window_strides: how far the filters move, a spatial axis.
-        padding: "SAME", "SAME_LOWER", "VALID" or a pair (low, high) a spatial axis.
-        filter_shape: the spatial sizes of the filters.
-        lhs_dilation: the distance of the input's elements.
-        rhs_dilation: the distance of the filters' elements.
-        dimension_numbers: as in `conv_general_dilated`.
-        precision: checked only; products always have that of their dtype.
+    Parameters
+    ----------
+    lhs : array
+        The input, by default of shape (batch, feature, spatial...).
+    rhs : array
+        The filters, by default of shape (output feature, input feature * window places, place...).
+    window_strides : sequence of int
+        How far the filters move along each spatial axis.
+    padding : str or sequence of (int, int)
+        As of `conv_general_dilated`.
+    filter_shape : sequence of int
+        The spatial sizes of the filters.
+    lhs_dilation, rhs_dilation : sequence of int, optional
+        The distance of the elements of input and filters along each spatial axis.
+    dimension_numbers : sequence of str or ConvDimensionNumbers, optional
+        As of `conv_dimension_numbers`.
+    precision : optional
+        Checked only.
+
+    Returns
+    -------
+    array
+        By default of shape (batch, output feature, place...).
+
+    Raises
+    ------
+    ShapeError
+        The filters do not have the inputs and places that the windows have.
+
+    Examples
+    --------
+    >>> x, w = ct.numpy.ones((1, 1, 3)), ct.numpy.array([[[1.0, 3.0], [2.0, 4.0]]])
+    >>> ct.lax.conv_general_dilated_local(x, w, (1,), "VALID", (2,))
+    Array([[[3., 7.]]], dtype=float32)
     """
     check_precision(precision)
     operands = x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
@@ -473,70 +565,6 @@ def conv_general_dilated_local(
     for position, axis in enumerate(numbers.out_spec):
         placed[axis] = position
     return as_weak_as(_transposed(result, placed), operands)
-
-
-# ---- Shapes ----------------------------------------------------------------------------------------------------------
-
-
-def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
-    """How the axes of input, filters and result are permuted to the default layout, from three strings."""
-    numbers = conv_dimension_numbers(
-        [0] * len(dimension_numbers[0]), [0] * len(dimension_numbers[1]), dimension_numbers
-    )
-    return tuple(tuple(axes) for axes in numbers)
-
-
-def conv_shape_tuple(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
-) -> tuple[int, ...]:
-    """The shape of the result of a convolution in the default layout.
-
-    >>> import cotangent as ct
-    >>> ct.lax.conv_shape_tuple((2, 3, 8), (5, 3, 3), (1,), "SAME")
-    (2, 5, 8)
-    """
-    pads = resolve_pads("conv_shape_tuple", lhs_shape[2:], rhs_shape[2:], strides, pads)
-    places = [
-        window_count(size + low + high, window, stride)
-        for size, window, stride, (low, high) in zip(lhs_shape[2:], rhs_shape[2:], strides, pads, strict=True)
-    ]
-    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *places)
-
-
-def conv_general_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
-    dimension_numbers: Any,
-) -> tuple[int, ...]:
-    """The shape of the result of a convolution without dilations, from shapes."""
-    lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    shape = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
-    return tuple(shape[out.index(axis)] for axis in range(len(shape)))
-
-
-def conv_transpose_shape_tuple(
-    lhs_shape: Sequence[int],
-    rhs_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
-    dimension_numbers: Any,
-) -> tuple[int, ...]:
-    """The shape of the result of a transposed convolution, from shapes."""
-    lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    sizes, windows = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
-    if isinstance(padding, str):
-        padding = [
-            _transposed_pads(window, stride, padding)
-            for window, stride in zip(windows[2:], window_strides, strict=True)
-        ]
-    places = [
-        dilated_size(size, stride) + low + high - window + 1
-        for size, window, stride, (low, high) in zip(sizes[2:], windows[2:], window_strides, padding, strict=True)
-    ]
-    shape = [sizes[0], windows[0], *places]
-    return tuple(shape[out.index(axis)] for axis in range(len(shape)))
 
 
 check_arguments(globals())

@@ -20,7 +20,23 @@ __all__ = ["broadcasted_iota", "dtype", "empty", "full", "full_like", "iota"]
 
 
 def dtype(x: Any) -> Any:
-    """The dtype of an array or number; of a dtype, what it is here."""
+    """The dtype of an array or number; of a dtype, what it is here.
+
+    Parameters
+    ----------
+    x : array, number or dtype
+        Python's types stand for the default dtypes.
+
+    Returns
+    -------
+    numpy.dtype
+        The dtype.
+
+    Examples
+    --------
+    >>> ct.lax.dtype(ct.numpy.array([1, 2], "int8"))
+    dtype('int8')
+    """
     if isinstance(x, (type, str)) or type(x).__module__ == "numpy.dtypes":
         return _core.canonical_dtype(x)
     return x.dtype if hasattr(x, "dtype") else _core.array(x).dtype
@@ -29,12 +45,31 @@ def dtype(x: Any) -> Any:
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Placement = None) -> Array:
     """An array of one value.
 
-    Raises:
-        TypeError: the value is not a scalar.
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The shape of the result.
+    fill_value : scalar
+        The value.
+    dtype : dtype, optional
+        By default that of the value.
+    sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    >>> import cotangent as ct
-    >>> ct.lax.full((2,), 1.5).tolist()
-    [1.5, 1.5]
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    TypeError
+        The value is not a scalar.
+
+    Examples
+    --------
+    >>> ct.lax.full((2,), 1.5)
+    Array([1.5, 1.5], dtype=float32, weak_type=True)
     """
     sizes, lengths = static_shape(shape, "lax.full")
     value = as_array("full", fill_value)
@@ -46,7 +81,31 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Placement 
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Placement = None) -> Array:
-    """An array of one value with the shape and dtype of ``x``, unless others are given."""
+    """An array of one value with the shape and dtype of another array.
+
+    Parameters
+    ----------
+    x : array
+        Whose shape and dtype are taken.
+    fill_value : scalar
+        The value.
+    dtype : dtype, optional
+        Instead of that of ``x``.
+    shape : sequence of int, optional
+        Instead of that of ``x``.
+    sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of that shape and dtype.
+
+    Examples
+    --------
+    >>> ct.lax.full_like(ct.numpy.zeros(2), 7)
+    Array([7., 7.], dtype=float32)
+    """
     array = x if hasattr(x, "shape") and hasattr(x, "dtype") else as_array("full_like", x)
     sizes = array.shape if shape is None else shape
     if dtype is None and getattr(array, "weak_type", False) and _core.is_python_scalar(fill_value):
@@ -56,21 +115,89 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Placement = None) -> Array:
-    """An array to be overwritten; of zeros."""
+    """An array that is to be overwritten: zeros.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The shape of the result.
+    dtype : dtype
+        Its dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.lax.empty((2,), "int32")
+    Array([0, 0], dtype=int32)
+    """
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
 def iota(dtype: Any, size: Any) -> Array:
-    """``0, 1, …, size - 1``."""
+    """The numbers ``0, 1, ..., size - 1``.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of numbers, not bool.
+    size : int
+        How many.
+
+    Returns
+    -------
+    array, shape (size,)
+        The numbers.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is bool.
+
+    Examples
+    --------
+    >>> ct.lax.iota("float32", 3)
+    Array([0., 1., 2.], dtype=float32)
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sharding: Placement = None) -> Array:
-    """The positions along one axis.
+    """The position along one axis, for every element of a shape.
 
-    Raises:
-        DTypeError: the dtype is bool.
-        ValueError: there is no such axis.
+    Parameters
+    ----------
+    dtype : dtype
+        Of numbers, not bool.
+    shape : sequence of int
+        The shape of the result.
+    dimension : int
+        The axis, from 0 on.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is bool.
+    ValueError
+        There is no such axis.
+
+    Examples
+    --------
+    >>> ct.lax.broadcasted_iota("int32", (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
     """
     target = _core.canonical_dtype(dtype)
     if _core.dtype_kind(target) == "bool":

@@ -26,12 +26,54 @@ def _running(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Ar
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Running sums along an axis, from the end when ``reverse``."""
+    """Running sums along an axis.
+
+    Parameters
+    ----------
+    operand : array
+        Numbers.
+    axis : int
+        The axis, by default 0.
+    reverse : bool
+        Whether sums run from the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> ct.lax.cumsum(ct.numpy.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    >>> ct.lax.cumsum(ct.numpy.array([1, 2, 3]), reverse=True)
+    Array([6, 5, 3], dtype=int32)
+    """
     return _running(primitives.cumsum, operand, axis, reverse)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Running products along an axis, from the end when ``reverse``; the derivative is right at zeros, too."""
+    """Running products along an axis; the derivative is right at zeros, too.
+
+    Parameters
+    ----------
+    operand : array
+        Numbers.
+    axis : int
+        The axis, by default 0.
+    reverse : bool
+        Whether products run from the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> ct.lax.cumprod(ct.numpy.array([1, 2, 3]))
+    Array([1, 2, 6], dtype=int32)
+    """
     return _running(primitives.cumprod, operand, axis, reverse)
 
 
@@ -46,16 +88,57 @@ def _running_extremum(primitive: Primitive, operand: Any, axis: int, reverse: bo
 
 @own
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest element so far along an axis, from the end when ``reverse``; NaN stays.
+    """The largest element so far along an axis; NaN stays.
 
-    Of complex numbers, the largest real part, then the largest imaginary part.
+    Complex numbers are compared by their real parts, then by their imaginary parts.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    axis : int
+        The axis, by default 0.
+    reverse : bool
+        Whether to begin at the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> ct.lax.cummax(ct.numpy.array([1, 3, 2]))
+    Array([1, 3, 3], dtype=int32)
     """
     return _running_extremum(primitives.cummax, operand, axis, reverse)
 
 
 @own
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest element so far along an axis, as `cummax`."""
+    """The smallest element so far along an axis; NaN stays.
+
+    Complex numbers are compared by their real parts, then by their imaginary parts.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    axis : int
+        The axis, by default 0.
+    reverse : bool
+        Whether to begin at the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> ct.lax.cummin(ct.numpy.array([3, 1, 2]))
+    Array([3, 1, 1], dtype=int32)
+    """
     return _running_extremum(primitives.cummin, operand, axis, reverse)
 
 
@@ -111,20 +194,43 @@ _Behind = Callable[[Array, int], Array]
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """Running combinations ``x0, fn(x0, x1), fn(fn(x0, x1), x2), ...`` by an associative function, in a tree.
+    """Running combinations ``x0, fn(x0, x1), fn(fn(x0, x1), x2), ...`` by an associative function.
 
-    Args:
-        fn: of two pytrees like ``elems``, to be combined place by place; associative.
-        elems: a pytree of arrays of one size along ``axis``.
-        reverse: whether to begin at the end.
-        axis: the axis.
+    They are made in a tree: about twice as many combinations as a loop has, in a number of steps that grows with
+    the logarithm of the size. ``fn`` is called with arrays of many elements at once.
 
-    Returns:
-        A pytree of arrays whose dtypes are not weak, unless the axis has one element or none.
+    Parameters
+    ----------
+    fn : callable
+        Of two pytrees like ``elems``, to be combined place by place; associative.
+    elems : pytree of arrays
+        Of one size along ``axis``.
+    reverse : bool
+        Whether to begin at the end.
+    axis : int
+        The axis, by default 0.
 
-    >>> import cotangent as ct
-    >>> ct.lax.associative_scan(ct.lax.mul, ct.numpy.array([1, 2, 3, 4])).tolist()
-    [1, 2, 6, 24]
+    Returns
+    -------
+    pytree of arrays
+        Like ``elems``; dtypes are not weak, unless the axis has one element or none.
+
+    Raises
+    ------
+    ValueError
+        The arrays have several sizes along the axis.
+
+    References
+    ----------
+    Guy E. Blelloch, "Prefix sums and their applications", 1990.
+
+    Examples
+    --------
+    >>> ct.lax.associative_scan(ct.lax.mul, ct.numpy.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    >>> affine = lambda f, g: (f[0] * g[0], f[1] * g[0] + g[1])
+    >>> ct.lax.associative_scan(affine, (ct.numpy.array([2.0, 2.0, 2.0]), ct.numpy.array([1.0, 1.0, 1.0])))[1]
+    Array([1., 3., 7.], dtype=float32)
     """
     return _combined(fn, elems, reverse, axis, _continued)
 
@@ -164,7 +270,27 @@ def _combined(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axis: in
 
 @own
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The logarithm of running sums of exponentials along an axis, without overflow."""
+    """The logarithm of running sums of exponentials along an axis, without overflow.
+
+    Parameters
+    ----------
+    operand : array
+        Floats or complex numbers.
+    axis : int
+        The axis, by default 0.
+    reverse : bool
+        Whether sums run from the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> ct.lax.cumlogsumexp(ct.numpy.array([0.0, 0.0, 1000.0])).round(4)
+    Array([0.000e+00, 6.931e-01, 1.000e+03], dtype=float32)
+    """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "cumlogsumexp")
     return as_weak_as(_core.array(_combined(logaddexp, x, reverse, at, _zeros_behind)), [x])

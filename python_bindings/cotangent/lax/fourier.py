@@ -16,7 +16,7 @@ __all__ = ["FftType", "fft"]
 
 
 class FftType(enum.IntEnum):
-    """Which transform `fft` computes."""
+    """Which transform `fft` computes: of complex numbers, its inverse, of real numbers, or its inverse."""
 
     FFT = 0
     IFFT = 1
@@ -37,18 +37,37 @@ def _fft_dtype(x: Array, real: bool) -> Any:
 def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform of the last axes.
 
-    Args:
-        x: an array; its last axes have the lengths given, the last of them n // 2 + 1 for IRFFT.
-        fft_type: FFT, IFFT, RFFT or IRFFT.
-        fft_lengths: the sizes in the time domain, one for each transformed axis.
+    The inverses divide by the number of elements. `cotangent.numpy.fft` has the friendlier functions.
 
-    Raises:
-        ValueError: the type is unknown, a length is not positive, or RFFT gets complex numbers. ShapeError: an axis has another
-            size.
+    Parameters
+    ----------
+    x : array
+        Its last axes have the lengths given, the last of them n // 2 + 1 for IRFFT. Real for RFFT.
+    fft_type : FftType or str
+        FFT, IFFT, RFFT or IRFFT.
+    fft_lengths : sequence of int
+        The sizes in the time domain, one for each transformed axis.
 
-    >>> import cotangent as ct
-    >>> ct.lax.fft(ct.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", [4]).tolist()
-    [(1+0j), (1+0j), (1+0j)]
+    Returns
+    -------
+    array
+        complex64 or complex128; of IRFFT float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        The type is unknown, a length is not positive, or RFFT gets complex numbers.
+    ShapeError
+        An axis has another size.
+
+    References
+    ----------
+    James W. Cooley and John W. Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965.
+
+    Examples
+    --------
+    >>> ct.lax.fft(ct.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", [4])
+    Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
     lengths = [int(n) for n in fft_lengths]
     if any(n <= 0 for n in lengths):

@@ -71,14 +71,36 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The window of static sizes that begins at indices which may be traced.
+    """The window of fixed size that begins at computed indices.
 
-    Negative starts count from the end, unless ``allow_negative_indices`` is false (one bool, or one an axis); then all are
-    clamped so that the window lies inside.
+    A window that would reach outside is moved inside. Negative starts count from the end, unless
+    ``allow_negative_indices`` is false; then they are moved to 0, and a negative Python int is an error.
 
-    >>> import cotangent as ct
-    >>> ct.lax.dynamic_slice(ct.numpy.arange(5), (3,), (3,)).tolist()
-    [2, 3, 4]
+    Parameters
+    ----------
+    operand : array
+        Of n axes.
+    start_indices : sequence of int, or array of int, shape (n,)
+        Where the window begins; may be traced.
+    slice_sizes : sequence of int
+        The n sizes of the window.
+    allow_negative_indices : bool or sequence of bool
+        One for all axes, or one for each.
+
+    Returns
+    -------
+    array
+        Of the shape ``slice_sizes``.
+
+    Raises
+    ------
+    ShapeError
+        There is not one start for each axis.
+
+    Examples
+    --------
+    >>> ct.lax.dynamic_slice(ct.numpy.arange(5), (3,), (3,))
+    Array([2, 3, 4], dtype=int32)
     """
     x = _core.array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
@@ -88,7 +110,36 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Array:
-    """``operand`` with the window that begins at ``start_indices`` replaced, of a dtype that is not weak; starts as in `dynamic_slice`."""
+    """Replaces the window that begins at computed indices.
+
+    A window that would reach outside is moved inside, as by `dynamic_slice`. The dtype of the result is not weak.
+
+    Parameters
+    ----------
+    operand : array
+        Of n axes; it is not changed.
+    update : array
+        The new window, of n axes and the dtype of ``operand``.
+    start_indices : sequence of int, or array of int, shape (n,)
+        Where the window begins; may be traced.
+    allow_negative_indices : bool or sequence of bool
+        As of `dynamic_slice`.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Raises
+    ------
+    DTypeError
+        The update has another dtype.
+
+    Examples
+    --------
+    >>> ct.lax.dynamic_update_slice(ct.numpy.arange(5), ct.numpy.array([10, 20]), (1,))
+    Array([ 0, 10, 20,  3,  4], dtype=int32)
+    """
     x = _core.array(operand)
     starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
     given = _core.array(update)
@@ -129,7 +180,31 @@ def _ragged_update(x: Array, update: Array, starts: list[Array]) -> Array:
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_slice` along one axis."""
+    """The window of fixed size that begins at a computed index of one axis.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis.
+    start_index : int
+        Where the window begins; may be traced.
+    slice_size : int
+        The size of the window.
+    axis : int
+        Which axis, by default 0.
+    allow_negative_indices : bool
+        Whether negative starts count from the end.
+
+    Returns
+    -------
+    array
+        Of as many axes; the others are whole.
+
+    Examples
+    --------
+    >>> ct.lax.dynamic_slice_in_dim(ct.numpy.arange(5), 1, 2)
+    Array([1, 2], dtype=int32)
+    """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_slice_in_dim")
     starts: list[Any] = [_ZERO] * x.ndim
@@ -141,7 +216,31 @@ def dynamic_slice_in_dim(
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_update_slice` along one axis."""
+    """Replaces the window that begins at a computed index of one axis.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis; it is not changed.
+    update : array
+        The new window, of as many axes and the dtype of ``operand``.
+    start_index : int
+        Where the window begins; may be traced.
+    axis : int
+        Which axis.
+    allow_negative_indices : bool
+        Whether negative starts count from the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Examples
+    --------
+    >>> ct.lax.dynamic_update_slice_in_dim(ct.numpy.arange(5), ct.numpy.array([10, 20]), 3, 0)
+    Array([ 0,  1,  2, 10, 20], dtype=int32)
+    """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_update_slice_in_dim")
     starts: list[Any] = [_ZERO] * x.ndim
@@ -152,11 +251,30 @@ def dynamic_update_slice_in_dim(
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """The slice of an axis at an index that may be traced, clamped into range.
+    """The slice of an axis at a computed index, which is moved into range.
 
-    >>> import cotangent as ct
-    >>> int(ct.lax.dynamic_index_in_dim(ct.numpy.arange(5), 7, keepdims=False))
-    4
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis.
+    index : int
+        The position; may be traced.
+    axis : int
+        Which axis, by default 0.
+    keepdims : bool
+        Whether the axis stays, with size 1 (the default).
+    allow_negative_indices : bool
+        Whether negative positions count from the end.
+
+    Returns
+    -------
+    array
+        The slice.
+
+    Examples
+    --------
+    >>> ct.lax.dynamic_index_in_dim(ct.numpy.arange(5), 7)
+    Array([4], dtype=int32)
     """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_index_in_dim")
@@ -169,7 +287,36 @@ def dynamic_index_in_dim(
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """``operand`` with the slice of an axis at an index replaced; ``update`` may lack the axis."""
+    """Replaces the slice of an axis at a computed index, which is moved into range.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape with that axis; it is not changed.
+    update : array
+        The new slice: with that axis of size 1, or without it.
+    index : int
+        The position; may be traced.
+    axis : int
+        Which axis.
+    allow_negative_indices : bool
+        Whether negative positions count from the end.
+
+    Returns
+    -------
+    array
+        Of the shape and dtype of ``operand``.
+
+    Raises
+    ------
+    ShapeError
+        The update has another number of axes.
+
+    Examples
+    --------
+    >>> ct.lax.dynamic_update_index_in_dim(ct.numpy.arange(4), 9, 2, 0)
+    Array([0, 1, 9, 3], dtype=int32)
+    """
     x, given = _core.array(operand), _core.array(update)
     at = normalize_axis(axis, x.ndim, "dynamic_update_index_in_dim")
     if given.ndim not in (x.ndim - 1, x.ndim):

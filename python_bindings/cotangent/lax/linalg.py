@@ -9,7 +9,6 @@ an iteration that does not converge, input that holds NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
@@ -29,11 +28,12 @@ from cotangent._ops.extents import (
     shaped_like,
     without_padding,
 )
-from cotangent._ops.matrices import matrices, one_batch, symmetrized
+from cotangent._ops.matrices import matrices, one_batch
 from cotangent._ops.sizes import axis_size, is_dimension, ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
+from cotangent.lax.factorizations import cholesky, eig, eigh, lu, qr, schur, svd
 
 __all__ = [
     "cholesky",
@@ -55,167 +55,6 @@ __all__ = [
     "tridiagonal_solve",
 ]
 
-# ---- Factorisations --------------------------------------------------------------------------------------------------
-
-
-@matrices(1, promote=False)
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with ``x = L L^H``, of Hermitian positive definite matrices.
-
-    Args:
-        x: matrices [..., n, n].
-        symmetrize_input: whether to take the Hermitian part of ``x`` first; else only its lower triangle counts, for the
-            value and for derivatives.
-
-    Returns:
-        [..., n, n]; NaN in the triangle where ``x`` is not positive definite.
-
-    >>> import cotangent as ct
-    >>> ct.lax.linalg.cholesky(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
-    [[2.0, 0.0], [1.0, 2.0]]
-    """
-    return primitives.cholesky(symmetrized(x) if symmetrize_input else x)
-
-
-@matrices(1, promote=False)
-def lu(x: Any) -> tuple[Array, Array, Array]:
-    """The factors of ``x[permutation] = L U`` with partial pivoting.
-
-    Returns:
-        L below the diagonal (where it is 1) and U above in one matrix [..., m, n]; the pivots [..., min(m, n)], int32: row i
-        was exchanged with row ``pivots[i]``; the permutation [..., m], int32.
-    """
-    factors, pivots, permutation = primitives.lu(x)
-    return factors, pivots, permutation
-
-
-@matrices(1, promote=False)
-def qr(
-    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
-) -> tuple[Array, Array] | tuple[Array, Array, Array]:
-    """The factors of ``x = Q R``, Q with orthonormal columns and R upper triangular.
-
-    Args:
-        x: matrices [..., m, n].
-        pivoting: whether to reorder the columns of ``x`` so that the diagonal of R descends; the order is a third result.
-        full_matrices: whether Q is [..., m, m] rather than [..., m, min(m, n)].
-        use_magma: whether another library may compute it; the result is the same.
-    """
-    del use_magma
-    return tuple(primitives.qr(x, full_matrices=full_matrices, pivoting=pivoting))  # type: ignore[return-value]
-
-
-@matrices(1, promote=False)
-def svd(
-    x: Any,
-    *,
-    full_matrices: bool = True,
-    compute_uv: bool = True,
-    subset_by_index: tuple[int, int] | None = None,
-    algorithm: Any = None,
-) -> Array | tuple[Array, Array, Array]:
-    """The factors of ``x = U diag(s) V^H``: (U, s, V^H), or s alone.
-
-    Derivatives of U and V are Inf or NaN where singular values coincide; those of s are not.
-
-    Args:
-        x: matrices [..., m, n].
-        full_matrices: whether U and V are square.
-        compute_uv: whether U and V are wanted.
-        subset_by_index: the first and the last but one index of the singular values that are wanted.
-        algorithm: one of several to the same result; there is one here.
-    """
-    del algorithm
-    if subset_by_index is not None and full_matrices and compute_uv:
-        raise ValueError("svd: subset_by_index needs full_matrices=False, or compute_uv=False")
-    results = primitives.svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
-    subset = slice(None) if subset_by_index is None else slice(*subset_by_index)
-    if not compute_uv:
-        return results[0][..., subset]
-    s, u, vh = results
-    if subset_by_index is None:
-        return u, s, vh
-    return u[..., :, subset], s[..., subset], vh[..., subset, :]
-
-
-@matrices(1, promote=False)
-def eigh(
-    x: Any,
-    *,
-    lower: bool = True,
-    symmetrize_input: bool = True,
-    sort_eigenvalues: bool = True,
-    subset_by_index: tuple[int, int] | None = None,
-    implementation: Any = None,
-) -> tuple[Array, Array]:
-    """Eigenvectors, as columns, and eigenvalues, ascending, of Hermitian matrices: (v, w).
-
-    Derivatives of v are Inf or NaN where eigenvalues coincide; those of w are not.
-
-    Args:
-        x: matrices [..., n, n].
-        lower: which triangle is read, when the input is not symmetrized.
-        symmetrize_input: whether to take the Hermitian part of ``x`` first.
-        sort_eigenvalues: they always are.
-        subset_by_index: the first and the last but one index of the eigenvalues that are wanted.
-        implementation: one of several of the same result; there is one here.
-    """
-    del sort_eigenvalues, implementation
-    matrix = symmetrized(x) if symmetrize_input else x
-    w, v = primitives.eigh(matrix, lower=lower, compute_vectors=True)
-    if subset_by_index is None:
-        return v, w
-    subset = slice(*subset_by_index)
-    return v[..., :, subset], w[..., subset]
-
-
-@matrices(1, promote=False)
-def eig(
-    x: Any,
-    *,
-    compute_left_eigenvectors: bool = True,
-    compute_right_eigenvectors: bool = True,
-    enable_eigvec_derivs: bool = False,
-    implementation: Any = None,
-    use_magma: bool | None = None,
-) -> list[Array]:
-    """Eigenvalues of square matrices, then left and right eigenvectors as columns where wanted, all complex.
-
-    Eigenvectors have length 1 and a real largest component; their sign is LAPACK's and may jump from one matrix to the next.
-    Derivatives exist where eigenvalues differ; elsewhere they are Inf or NaN.
-
-    Args:
-        x: matrices [..., n, n].
-        compute_left_eigenvectors: whether u with u^H x = w u^H are wanted.
-        compute_right_eigenvectors: whether v with x v = w v are wanted.
-        enable_eigvec_derivs: whether eigenvectors have derivatives; they always have derivatives.
-        implementation: one of several of the same result; there is one here.
-        use_magma: whether another library may compute it; the result is the same.
-    """
-    del enable_eigvec_derivs, implementation, use_magma
-    return primitives.eig(x, left=compute_left_eigenvectors, right=compute_right_eigenvectors)
-
-
-@matrices(1, promote=False)
-def schur(
-    x: Any,
-    *,
-    compute_schur_vectors: bool = True,
-    sort_eig_vals: bool = False,
-    select_callable: Callable[..., Any] | None = None,
-) -> tuple[Array, ...]:
-    """The factors of ``x = Z T Z^H``, Z unitary: (T, Z).
-
-    T is upper triangular for complex matrices; real ones have a 2 x 2 block on its diagonal for each pair of complex
-    eigenvalues. There are no derivatives.
-
-    Raises:
-        NotImplementedError: a sorted decomposition is asked for.
-    """
-    if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError("schur: sorting eigenvalues is not supported\n  sort the results of eig instead")
-    return tuple(primitives.schur(x, compute_vectors=compute_schur_vectors))
-
 
 # ---- Systems ---------------------------------------------------------------------------------------------------------
 
@@ -231,21 +70,35 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """The solution of ``op(a) x = b`` or ``x op(a) = b`` for triangular ``a``.
+    """The solution x of ``op(a) x = b`` or ``x op(a) = b`` for triangular matrices.
 
-    Args:
-        a: matrices [..., n, n]; only one triangle is read.
-        b: [..., n, k] when ``left_side``, else [..., k, n]; or vectors [..., n].
-        left_side: whether ``a`` stands on the left.
-        lower: which triangle.
-        transpose_a: whether ``op`` transposes.
-        conjugate_a: whether ``op`` conjugates.
-        unit_diagonal: whether the diagonal is taken to be 1 and not read.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Only one triangle is read.
+    b : array, shape (..., n, k) or (..., k, n)
+        The former when ``left_side``; or vectors (..., n), with one axis less than ``a``.
+    left_side : bool
+        Whether ``a`` stands on the left.
+    lower : bool
+        Which triangle.
+    transpose_a : bool
+        Whether ``op`` transposes.
+    conjugate_a : bool
+        Whether ``op`` conjugates.
+    unit_diagonal : bool
+        Whether the diagonal is taken to be 1 and not read.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    array
+        Of the shape of ``b``.
+
+    Examples
+    --------
     >>> a = ct.numpy.array([[2.0, 0.0], [1.0, 4.0]])
-    >>> ct.lax.linalg.triangular_solve(a, ct.numpy.array([2.0, 9.0]), left_side=True, lower=True).tolist()
-    [1.0, 2.0]
+    >>> ct.lax.linalg.triangular_solve(a, ct.numpy.array([2.0, 9.0]), left_side=True, lower=True)
+    Array([1., 2.], dtype=float32)
     """
     vectors = b.ndim == a.ndim - 1
     if vectors:
@@ -313,14 +166,35 @@ def _solve_by_factors(factors: Array, b: Array, order: Array, trans: int) -> Arr
 def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
     """The solution of ``op(A) x = b`` from the factors of A.
 
-    Args:
-        lu: the first result of `lu`, [..., n, n].
-        permutation: its third result, [..., n].
-        b: [..., n, k], or vectors [..., n] with one axis less than ``lu``.
-        trans: 0, 1 or 2 for A, its transpose, its conjugate transpose.
+    Parameters
+    ----------
+    lu : array, shape (..., n, n)
+        The first result of `lu` of A.
+    permutation : array of int, shape (..., n)
+        Its third result.
+    b : array, shape (..., n, k)
+        The right-hand sides; or vectors (..., n), with one axis less than ``lu``.
+    trans : int
+        0, 1 or 2 for A, its transpose, its conjugate transpose.
 
-    Raises:
-        ShapeError: the shapes do not fit. ValueError: ``trans`` is none of these.
+    Returns
+    -------
+    array
+        Of the shape of ``b``.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not fit.
+    ValueError
+        ``trans`` is none of these.
+
+    Examples
+    --------
+    >>> a = ct.numpy.array([[1.0, 2.0], [4.0, 4.0]])
+    >>> factors, _, permutation = ct.lax.linalg.lu(a)
+    >>> ct.lax.linalg.lu_solve(factors, permutation, ct.numpy.array([5.0, 12.0]))
+    Array([1., 2.], dtype=float32)
     """
     factors, order, b = _core.array(lu), convert(_core.array(permutation), "int32"), _core.array(b)
     if trans not in (0, 1, 2):
@@ -336,16 +210,27 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     """The order of rows that exchanging row i with row ``pivots[i]``, one after the other, leads to.
 
-    Args:
-        pivots: integers [..., k].
-        permutation_size: the number of rows, at least k.
+    Parameters
+    ----------
+    pivots : array of int, shape (..., k)
+        As `lu` returns them.
+    permutation_size : int
+        The number of rows, at least k.
 
-    Returns:
-        int32 [..., permutation_size].
+    Returns
+    -------
+    array of int32, shape (..., permutation_size)
+        The order.
 
-    >>> import cotangent as ct
-    >>> ct.lax.linalg.lu_pivots_to_permutation(ct.numpy.array([2, 2, 2]), 3).tolist()
-    [2, 0, 1]
+    Raises
+    ------
+    ShapeError
+        There are more pivots than rows.
+
+    Examples
+    --------
+    >>> ct.lax.linalg.lu_pivots_to_permutation(ct.numpy.array([2, 2, 2]), 3)
+    Array([2, 0, 1], dtype=int32)
     """
     exchanges = convert(_core.array(pivots), "int32")
     length = None
@@ -379,15 +264,41 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
     """The solution of systems with one diagonal on either side of the main one, by elimination with partial pivoting.
 
-    Args:
-        dl: the lower diagonal [..., n]; its first element does not count.
-        d: the main diagonal [..., n].
-        du: the upper diagonal [..., n]; its last element does not count.
-        b: right-hand sides [..., n, k].
-        perturb_singular: not supported.
+    Parameters
+    ----------
+    dl : array, shape (..., n)
+        The lower diagonal; its first element does not count.
+    d : array, shape (..., n)
+        The main diagonal.
+    du : array, shape (..., n)
+        The upper diagonal; its last element does not count.
+    b : array, shape (..., n, k)
+        The right-hand sides.
+    perturb_singular : bool
+        Not supported: must be false.
 
-    Raises:
-        NotImplementedError: ``perturb_singular``. ShapeError: the shapes do not fit.
+    Returns
+    -------
+    array, shape (..., n, k)
+        The solutions.
+
+    Raises
+    ------
+    NotImplementedError
+        ``perturb_singular`` is true.
+    ShapeError
+        The shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 4.3.
+
+    Examples
+    --------
+    >>> dl, d, du = ct.numpy.array([0.0, 1.0]), ct.numpy.array([2.0, 2.0]), ct.numpy.array([1.0, 0.0])
+    >>> ct.lax.linalg.tridiagonal_solve(dl, d, du, ct.numpy.array([[4.0], [5.0]])).round(4)
+    Array([[1.],
+           [2.]], dtype=float32)
     """
     if perturb_singular:
         raise NotImplementedError(
@@ -437,7 +348,30 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 def symmetric_product(
     a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Array:
-    """``alpha a a^T + beta c``, of matrices [..., n, k] and symmetric [..., n, n]."""
+    """The matrices ``alpha a a^T + beta c``.
+
+    Parameters
+    ----------
+    a_matrix : array, shape (..., n, k)
+        Real or complex; it is transposed, not conjugated.
+    c_matrix : array, shape (..., n, n)
+        Symmetric.
+    alpha, beta : float
+        The factors.
+    symmetrize_output : bool
+        Accepted for JAX's signature: both triangles are always computed.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        Symmetric.
+
+    Examples
+    --------
+    >>> ct.lax.linalg.symmetric_product(ct.numpy.array([[1.0], [2.0]]), ct.numpy.zeros((2, 2)))
+    Array([[1., 2.],
+           [2., 4.]], dtype=float32)
+    """
     del symmetrize_output
     result: Array = alpha * ops.matmul(a_matrix, a_matrix.mT) + beta * c_matrix
     return result
@@ -445,11 +379,29 @@ def symmetric_product(
 
 @matrices(2, promote=False)
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
-    """The upper triangular factor, with a positive diagonal, of ``r^H r + w w^H``.
+    """The upper triangular factor of ``r^H r + w w^H``, with a positive diagonal.
 
-    Args:
-        r_matrix: upper triangular [..., n, n].
-        w_vector: [..., n].
+    Parameters
+    ----------
+    r_matrix : array, shape (..., n, n)
+        Upper triangular.
+    w_vector : array, shape (..., n)
+        What the product is changed by.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        Upper triangular.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 6.5.
+
+    Examples
+    --------
+    >>> ct.lax.linalg.cholesky_update(ct.numpy.array([[3.0, 0.0], [0.0, 2.0]]), ct.numpy.array([4.0, 0.0]))
+    Array([[ 5., -0.],
+           [ 0.,  2.]], dtype=float32)
     """
     rows = ops.concatenate([r_matrix, ops.conj(w_vector)[..., None, :]], -2)
     _, r = primitives.qr(rows, full_matrices=False, pivoting=False)

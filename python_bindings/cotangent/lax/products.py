@@ -59,24 +59,43 @@ def dot_general(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """Products summed over contracted axes, for every index of batch axes.
+    """Products of two arrays summed over contracted axes, for every index of batch axes.
 
-    Args:
-        lhs: the left operand.
-        rhs: the right operand; different dtypes are promoted.
-        dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``, axes that belong together in
-            the same places.
-        precision: checked only; products are exact to the rounding of their dtype.
-        preferred_element_type: the dtype of the result, and of sums where it is the wider one.
-        out_sharding: a placement on the one device.
+    Parameters
+    ----------
+    lhs, rhs : array
+        The operands; several dtypes are promoted.
+    dimension_numbers : ((sequence, sequence), (sequence, sequence)) of int
+        The contracted axes of ``lhs`` and of ``rhs``, then their batch axes; axes in the same place belong together
+        and have one size.
+    precision : optional
+        Checked only: products are exact to the rounding of their dtype.
+    preferred_element_type : dtype, optional
+        The dtype of the result, and of the sums where it is the wider one.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    Returns:
-        Shape (batch..., other lhs axes..., other rhs axes...).
+    Returns
+    -------
+    array
+        The batch axes, then the other axes of ``lhs``, then those of ``rhs``.
 
-    >>> import cotangent as ct
-    >>> a = ct.numpy.ones((2, 3), "int8") * 100
-    >>> ct.lax.dot_general(a, a, (((1,), (1,)), ((), ())), preferred_element_type="int32").tolist()
-    [[30000, 30000], [30000, 30000]]
+    Raises
+    ------
+    ShapeError
+        Axes that belong together have several sizes.
+    ValueError
+        An axis is named twice, or there is none of that number.
+
+    Examples
+    --------
+    >>> a = ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> ct.lax.dot_general(a, a, (((1,), (1,)), ((), ())))
+    Array([[ 5., 11.],
+           [11., 25.]], dtype=float32)
+    >>> b = ct.numpy.ones((2, 3), "int8") * 100
+    >>> ct.lax.dot_general(b, b, (((1,), (1,)), ((0,), (0,))), preferred_element_type="int32")
+    Array([30000, 30000], dtype=int32)
     """
     check_precision(precision)
     left, right = as_array("dot_general", lhs), as_array("dot_general", rhs)
@@ -121,8 +140,31 @@ def dot(
 ) -> Array:
     """The product of vectors and matrices; with ``dimension_numbers``, `dot_general`.
 
-    Raises:
-        ShapeError: more than two axes, or sizes that do not fit.
+    Parameters
+    ----------
+    lhs, rhs : array, shape (k,) or (m, k), and (k,) or (k, n)
+        The operands; several dtypes are promoted.
+    dimension_numbers : optional
+        As of `dot_general`: operands may then have any number of axes.
+    precision, preferred_element_type : optional
+        As of `dot_general`.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of shape (), (m,), (n,) or (m, n).
+
+    Raises
+    ------
+    ShapeError
+        There are more than two axes, or sizes do not fit.
+
+    Examples
+    --------
+    >>> ct.lax.dot(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), ct.numpy.array([1.0, -1.0]))
+    Array([-1., -1.], dtype=float32)
     """
     left, right = as_array("dot", lhs), as_array("dot", rhs)
     if dimension_numbers is None:
@@ -137,7 +179,34 @@ def dot(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
-    """Products of the matrices in the last two axes, for every index of the axes before."""
+    """Products of the matrices in the last two axes, for every index of the axes before.
+
+    Nothing is broadcast; `cotangent.numpy.matmul` does.
+
+    Parameters
+    ----------
+    lhs : array, shape (..., m, k)
+        The left matrices.
+    rhs : array, shape (..., k, n)
+        The right matrices, with equal axes in front.
+    precision : optional
+        Checked only.
+
+    Returns
+    -------
+    array, shape (..., m, n)
+        The products.
+
+    Raises
+    ------
+    ShapeError
+        The numbers of axes differ, or sizes do not fit.
+
+    Examples
+    --------
+    >>> ct.lax.batch_matmul(ct.numpy.ones((2, 1, 3)), ct.numpy.ones((2, 3, 1))).tolist()
+    [[[3.0]], [[3.0]]]
+    """
     left, right = as_array("batch_matmul", lhs), as_array("batch_matmul", rhs)
     if left.ndim < 2 or left.ndim != right.ndim:
         raise ShapeError(
@@ -151,7 +220,11 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
-    """Which axes `ragged_dot_general` pairs, cuts into groups, and finds a group's operand on."""
+    """Which axes `ragged_dot_general` pairs, cuts into groups, and finds a group's operand on.
+
+    ``dot_dimension_numbers`` are those of `dot_general`; ``lhs_ragged_dimensions`` the one axis of ``lhs`` that is
+    cut into groups; ``rhs_group_dimensions`` the axis of ``rhs`` that holds a slice for each group, or none.
+    """
 
     dot_dimension_numbers: Any
     lhs_ragged_dimensions: Sequence[int]
@@ -167,21 +240,35 @@ def ragged_dot(
     group_offset: Any = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Rows in consecutive groups, each group times a matrix of its own.
+    """Multiplies rows in consecutive groups, each group by a matrix of its own.
 
-    Args:
-        lhs: shape (m, k).
-        rhs: shape (groups, k, n).
-        group_sizes: shape (groups,): how many rows the groups have, one after the other; rows beyond give 0.
-        precision: as in `dot_general`.
-        preferred_element_type: as in `dot_general`.
-        group_offset: not supported.
-        out_sharding: a placement on the one device.
+    Parameters
+    ----------
+    lhs : array, shape (m, k)
+        The rows.
+    rhs : array, shape (groups, k, n)
+        A matrix for each group.
+    group_sizes : array of int, shape (groups,)
+        How many rows the groups have, one after the other; rows behind the last group give 0.
+    precision, preferred_element_type : optional
+        As of `dot_general`.
+    group_offset : None
+        Not supported.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    Returns:
-        Shape (m, n).
+    Returns
+    -------
+    array, shape (m, n)
+        The products.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    NotImplementedError
+        ``group_offset`` is given.
+
+    Examples
+    --------
     >>> rhs = ct.numpy.array([[[1.0]], [[10.0]]])
     >>> ct.lax.ragged_dot(ct.numpy.ones((3, 1)), rhs, ct.numpy.array([1, 2])).tolist()
     [[1.0], [10.0], [10.0]]
@@ -204,12 +291,43 @@ def ragged_dot_general(
 ) -> Array:
     """`dot_general` of consecutive groups along an axis of ``lhs``.
 
-    The axis may be one that the result keeps (each group has its own slice of ``rhs``, along its group axis), one that is
-    contracted (each group has a slice of the result, along a new axis 0), or a batch axis (rows beyond the groups give 0).
+    The axis may be one that the result keeps (each group has its own slice of ``rhs``, along its group axis), one
+    that is contracted (each group has a slice of the result, along a new axis 0), or a batch axis (rows behind the
+    groups give 0).
 
-    Args:
-        group_sizes: shape (groups,), or (batch..., groups) with the batch axes of ``lhs``.
-        ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
+    Parameters
+    ----------
+    lhs, rhs : array
+        The operands.
+    group_sizes : array of int, shape (groups,)
+        The sizes of the groups; or (batch..., groups), with the batch axes of ``lhs``.
+    ragged_dot_dimension_numbers : RaggedDotDimensionNumbers
+        Which axes belong together.
+    precision, preferred_element_type : optional
+        As of `dot_general`.
+    group_offset : None
+        Not supported.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Axes as of `dot_general`, or with the groups in front.
+
+    Raises
+    ------
+    NotImplementedError
+        ``group_offset`` is given.
+    ValueError
+        Not one axis of ``lhs`` is ragged.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+    >>> x = ct.numpy.array([[1.0], [2.0], [3.0]])
+    >>> ct.lax.ragged_dot_general(x, x, ct.numpy.array([1, 2]), numbers).tolist()
+    [[[1.0]], [[13.0]]]
     """
     if group_offset is not None:
         raise NotImplementedError("lax.ragged_dot: group_offset is not supported\n  give the sizes of all groups")

@@ -30,12 +30,54 @@ def _reduced(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Array:
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
-    """The sum over axes."""
+    """The sum of elements over axes.
+
+    The dtype stays, so that small integers may wrap; bools are refused. Padding of ragged axes does not count.
+
+    Parameters
+    ----------
+    operand : array
+        Numbers.
+    axes : sequence of int
+        The axes that are summed over.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_sum(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), (0,))
+    Array([4., 6.], dtype=float32)
+    """
     return _reduced(primitives.reduce_sum, operand, axes)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
-    """The product over axes."""
+    """The product of elements over axes.
+
+    The dtype stays, so that small integers may wrap. The derivative is right at zeros, too.
+
+    Parameters
+    ----------
+    operand : array
+        Numbers.
+    axes : sequence of int
+        The axes that are multiplied over.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_prod(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), (1,))
+    Array([ 2., 12.], dtype=float32)
+    """
     return _reduced(primitives.reduce_prod, operand, axes)
 
 
@@ -48,15 +90,54 @@ def _extremum(name: str, operand: Any, axes: Sequence[int]) -> Array:
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
-    """The largest element over axes; of none, the lowest number of the dtype.
+    """The largest element over axes; NaN if one is NaN.
 
-    Of complex numbers, the largest real part, then the largest imaginary part.
+    Over no elements it is the lowest number of the dtype, -inf of floats. Complex numbers are compared by their
+    real parts, then by their imaginary parts. Equal largest elements share the derivative.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    axes : sequence of int
+        The axes.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_max(ct.numpy.array([[1, 5], [3, 4]]), (0,))
+    Array([3, 5], dtype=int32)
     """
     return _extremum("max", operand, axes)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
-    """The smallest element over axes, as `reduce_max`; of none, the highest number of the dtype."""
+    """The smallest element over axes; NaN if one is NaN.
+
+    Over no elements it is the highest number of the dtype, inf of floats. Complex numbers are compared by their
+    real parts, then by their imaginary parts. Equal smallest elements share the derivative.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    axes : sequence of int
+        The axes.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_min(ct.numpy.array([[1, 5], [3, 4]]), (0,))
+    Array([1, 4], dtype=int32)
+    """
     return _extremum("min", operand, axes)
 
 
@@ -88,7 +169,32 @@ def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], ne
 
 @own
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
-    """The bitwise "and" over axes."""
+    """The bits that are set in all elements over axes; of bools, whether all are true.
+
+    Over no elements all bits are set.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or integers.
+    axes : sequence of int
+        The axes.
+
+    Returns
+    -------
+    array
+        Without these axes, of the same dtype.
+
+    Raises
+    ------
+    DTypeError
+        The elements are neither bools nor integers.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_and(ct.numpy.array([[7, 6], [3, 12]]), (0,))
+    Array([3, 4], dtype=int32)
+    """
     signed = _core.dtype_kind(_core.array(operand).dtype) == "signed"
     x = _core.array(operand)
     ones = -1 if signed else 1 if x.dtype == bool else 2 ** (8 * x.dtype.itemsize) - 1
@@ -97,13 +203,63 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
 
 @own
 def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
-    """The bitwise "or" over axes."""
+    """The bits that are set in any element over axes; of bools, whether any is true.
+
+    Over no elements no bit is set.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or integers.
+    axes : sequence of int
+        The axes.
+
+    Returns
+    -------
+    array
+        Without these axes, of the same dtype.
+
+    Raises
+    ------
+    DTypeError
+        The elements are neither bools nor integers.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_or(ct.numpy.array([[1, 2], [4, 8]]), (1,))
+    Array([ 3, 12], dtype=int32)
+    """
     return _bits("reduce_or", primitives.or_, operand, axes, 0)
 
 
 @own
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
-    """The bitwise "exclusive or" over axes."""
+    """The bits that are set in an odd number of elements over axes.
+
+    Of bools, whether an odd number is true. Over no elements no bit is set.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or integers.
+    axes : sequence of int
+        The axes.
+
+    Returns
+    -------
+    array
+        Without these axes, of the same dtype.
+
+    Raises
+    ------
+    DTypeError
+        The elements are neither bools nor integers.
+
+    Examples
+    --------
+    >>> ct.lax.reduce_xor(ct.numpy.array([1, 3, 7]), (0,))
+    Array(5, dtype=int32)
+    """
     return _bits("reduce_xor", primitives.xor, operand, axes, 0)
 
 
@@ -114,18 +270,42 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Placement = None,
 ) -> Any:
-    """Folds an array over axes by an associative function of two elements.
+    """Folds arrays over axes by an associative function of two elements.
 
-    Args:
-        operands: an array, or a pytree of arrays of one shape, which are folded together.
-        init_values: a scalar for each, what the fold begins with: neutral to ``computation``.
-        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function of two elements (two
-            pytrees of elements).
-        dimensions: the axes.
+    `add`, `mul`, `max` and `min` are folded at once; other functions one element after the other, in row-major
+    order.
 
-    >>> import cotangent as ct
-    >>> ct.lax.reduce(ct.numpy.array([[1, 2], [3, 4]]), 0, ct.lax.add, (0,)).tolist()
-    [4, 6]
+    Parameters
+    ----------
+    operands : array, or pytree of arrays
+        Of one shape; several arrays are folded together.
+    init_values : scalar, or pytree of scalars
+        One for each array: what the fold begins with, neutral to ``computation``.
+    computation : callable
+        An associative function of two elements (two pytrees of elements).
+    dimensions : sequence of int
+        The axes that are folded.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array, or pytree of arrays
+        Without these axes, of the dtypes of ``operands``.
+
+    Raises
+    ------
+    ShapeError
+        The arrays have several shapes, or an initial value is no scalar.
+    TypeError
+        ``init_values`` has another structure than ``operands``.
+
+    Examples
+    --------
+    >>> ct.lax.reduce(ct.numpy.array([[1, 2], [3, 4]]), 0, ct.lax.add, (0,))
+    Array([4, 6], dtype=int32)
+    >>> ct.lax.reduce(ct.numpy.array([1, 2, 3]), 0, lambda x, y: x + y + x * y, (0,))
+    Array(23, dtype=int32)
     """
     leaves, structure = tree_util.tree_flatten(operands)
     given, init_structure = tree_util.tree_flatten(init_values)

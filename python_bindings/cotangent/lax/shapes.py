@@ -1,10 +1,9 @@
-"""Shapes and positions: broadcasting, reshaping, slicing, padding, joining, taking apart."""
+"""Shapes: broadcasting, reshaping, new axes, the order of axes."""
 
 from __future__ import annotations
 
 import builtins
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,41 +11,30 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths, set_length
+from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
-from cotangent._base.dimensions import Dim
 from cotangent._core import Array
 from cotangent._ops.binding import own
 from cotangent._ops.extents import (
-    alike,
-    bound_of,
     capacities,
     capacity,
     check_stretch,
     drop_axes,
-    exact_size,
     join_axes,
 )
 from cotangent._ops.reshaping import reshaped
-from cotangent._ops.sized_slices import resolve_slice, take_slice
 from cotangent._ops.sizes import (
-    axis_size,
     bound_size,
     check_rank,
     common_shape,
     insert_axes,
-    is_dimension,
-    length_of_size,
     normalize_axis,
-    size_from,
     static_int,
     static_shape,
     symbolic_shape,
-    symbolic_size,
 )
-from cotangent._transforms.lengths import require
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array, one_dtype
+from cotangent.lax._operands import as_array
 
 __all__ = [
     "broadcast",
@@ -55,20 +43,11 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_to_rank",
     "collapse",
-    "concatenate",
     "expand_dims",
-    "index_in_dim",
-    "pad",
     "reshape",
     "rev",
-    "slice",
-    "slice_in_dim",
-    "split",
     "squeeze",
-    "stack",
-    "tile",
     "transpose",
-    "unstack",
 ]
 
 
@@ -93,11 +72,28 @@ def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:
-    """New axes of the given sizes in front.
+    """Puts new axes in front of an array and repeats it along them.
 
-    >>> import cotangent as ct
-    >>> ct.lax.broadcast(ct.numpy.array([1, 2]), (3,)).shape
-    (3, 2)
+    Parameters
+    ----------
+    operand : array
+        Of shape (...).
+    sizes : sequence of int
+        The sizes of the new axes.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of shape (*sizes, ...).
+
+    Examples
+    --------
+    >>> ct.lax.broadcast(ct.numpy.array([1, 2]), (3,))
+    Array([[1, 2],
+           [1, 2],
+           [1, 2]], dtype=int32)
     """
     array = as_array("broadcast", operand)
     lead = list(sizes)
@@ -109,10 +105,34 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = N
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Placement = None
 ) -> Array:
-    """Broadcast to a shape, axis i of the operand at ``broadcast_dimensions[i]`` of the result.
+    """Broadcasts an array to a shape, with its axes at given places.
 
-    Raises:
-        ShapeError: a size is neither 1 nor that of the result.
+    Parameters
+    ----------
+    operand : array
+        The axis i is the axis ``broadcast_dimensions[i]`` of the result.
+    shape : sequence of int
+        The shape of the result.
+    broadcast_dimensions : sequence of int
+        One axis of the result for each axis of ``operand``, distinct.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        A size is neither 1 nor that of the result, or there are not as many places as axes.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_in_dim(ct.numpy.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
     """
     array = as_array("broadcast_in_dim", operand)
     sizes, lengths = static_shape(shape, "lax.broadcast_in_dim")
@@ -137,18 +157,76 @@ def broadcast_in_dim(
 
 @own
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """``arr`` broadcast, by NumPy's rules, to the shape of another array."""
+    """Broadcasts an array, by NumPy's rules, to the shape of another one.
+
+    Parameters
+    ----------
+    arr : array
+        What is broadcast.
+    like_arr : array
+        Only its shape counts.
+
+    Returns
+    -------
+    array
+        Of the shape of ``like_arr`` and the dtype of ``arr``.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_like(ct.numpy.array([1, 2]), ct.numpy.zeros((2, 2)))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     return ops.broadcast_to(as_array("broadcast_like", arr), as_array("broadcast_like", like_arr).shape)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of the given shapes broadcast to, by NumPy's rules."""
+    """The shape that arrays of the given shapes broadcast to, by NumPy's rules.
+
+    Parameters
+    ----------
+    *shapes : sequence of int
+        Any number of shapes.
+
+    Returns
+    -------
+    tuple of int
+        The common shape.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not fit.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_shapes((3, 1), (2,))
+    (3, 2)
+    """
     return common_shape([symbolic_shape(shape, "lax.broadcast_shapes") for shape in shapes])
 
 
 @own
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """New axes of size 1 in front, up to a number of axes."""
+    """Puts axes of size 1 in front, up to a number of axes.
+
+    Parameters
+    ----------
+    x : array
+        Of any shape.
+    rank : int
+        The wanted number of axes; an array that has more is returned as it is.
+
+    Returns
+    -------
+    array
+        Of at least ``rank`` axes.
+
+    Examples
+    --------
+    >>> ct.lax.broadcast_to_rank(ct.numpy.array([1, 2]), 3).shape
+    (1, 1, 2)
+    """
     array = as_array("broadcast_to_rank", x)
     rank = check_rank(rank, "lax.broadcast_to_rank")
     return expand_dims(array, range(rank - array.ndim)) if rank > array.ndim else array
@@ -161,14 +239,36 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 def reshape(
     operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Placement = None
 ) -> Array:
-    """The elements, in row-major order, under another shape.
+    """Gives the elements, in row-major order, another shape.
 
-    Args:
-        new_sizes: the shape; all sizes are given.
-        dimensions: the order that axes are put into first.
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    new_sizes : sequence of int
+        The shape; every size is given (`cotangent.numpy.reshape` takes -1).
+    dimensions : sequence of int, optional
+        The order that the axes are put into first.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    Raises:
-        ShapeError: the sizes do not have the same product.
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The sizes do not have the same product.
+
+    Examples
+    --------
+    >>> ct.lax.reshape(ct.numpy.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    >>> ct.lax.reshape(ct.numpy.array([[1, 2], [3, 4]]), (4,), (1, 0))
+    Array([1, 3, 2, 4], dtype=int32)
     """
     array = as_array("reshape", operand)
     if dimensions is not None:
@@ -184,9 +284,24 @@ def reshape(
 
 @own
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """The axes from start up to stop made one.
+    """Makes consecutive axes one.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    start_dimension : int
+        The first of the axes; negative ones count from the end.
+    stop_dimension : int, optional
+        The axis behind the last of them; by default the end.
+
+    Returns
+    -------
+    array
+        With one axis in the place of those.
+
+    Examples
+    --------
     >>> ct.lax.collapse(ct.numpy.ones((2, 3, 4)), 0, 2).shape
     (6, 4)
     """
@@ -196,17 +311,54 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
-    """New axes of size 1 at the positions they have in the result."""
+    """Inserts axes of size 1.
+
+    Parameters
+    ----------
+    array : array
+        Of any shape.
+    dimensions : sequence of int
+        The positions of the new axes in the result.
+
+    Returns
+    -------
+    array
+        With as many axes more.
+
+    Examples
+    --------
+    >>> ct.lax.expand_dims(ct.numpy.array([1, 2]), (0, 2)).shape
+    (1, 2, 1)
+    """
     operand = as_array("expand_dims", array)
     rank = check_rank(operand.ndim + len(dimensions), "lax.expand_dims")
     return insert_axes(operand, _axes("expand_dims", dimensions, rank))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
-    """Without some axes of size 1.
+    """Takes away axes of size 1.
 
-    Raises:
-        ValueError: an axis has another size.
+    Parameters
+    ----------
+    array : array
+        Of any shape.
+    dimensions : sequence of int
+        Which axes; all of them have size 1.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Raises
+    ------
+    ValueError
+        An axis has another size.
+
+    Examples
+    --------
+    >>> ct.lax.squeeze(ct.numpy.ones((1, 3, 1)), (0,)).shape
+    (3, 1)
     """
     operand = as_array("squeeze", array)
     axes = _axes("squeeze", dimensions, operand.ndim)
@@ -217,7 +369,31 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
-    """Axes reordered: result axis i is axis ``permutation[i]``."""
+    """Reorders the axes of an array.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    permutation : sequence of int
+        The axis i of the result is the axis ``permutation[i]`` of ``operand``.
+
+    Returns
+    -------
+    array
+        With the same elements.
+
+    Raises
+    ------
+    ValueError
+        ``permutation`` does not name every axis once.
+
+    Examples
+    --------
+    >>> ct.lax.transpose(ct.numpy.array([[1, 2], [3, 4]]), (1, 0))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     array = as_array("transpose", operand)
     order = _integers("transpose", permutation, "the order")
     if sorted(order) != list(range(array.ndim)):
@@ -226,198 +402,27 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
-    """Elements reversed along axes."""
+    """Reverses the elements along axes.
+
+    Parameters
+    ----------
+    operand : array
+        Of any shape.
+    dimensions : sequence of int
+        The axes; distinct.
+
+    Returns
+    -------
+    array
+        Of the same shape.
+
+    Examples
+    --------
+    >>> ct.lax.rev(ct.numpy.array([1, 2, 3]), (0,))
+    Array([3, 2, 1], dtype=int32)
+    """
     array = as_array("rev", operand)
     return primitives.reverse(array, axes=sorted(_axes("rev", dimensions, array.ndim)))
-
-
-# ---- Slices ----------------------------------------------------------------------------------------------------------
-
-
-def slice(  # noqa: A001
-    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
-) -> Array:
-    """The elements from start up to limit in steps, on every axis.
-
-    Raises:
-        ValueError: not 0 <= start <= limit <= size, or a step below 1.
-    """
-    array = as_array("slice", operand)
-    start = _integers("slice", start_indices, "the starts")
-    ends = {axis: end for axis, end in enumerate(limit_indices) if is_dimension(end)}
-    limit = _integers(
-        "slice", [bound_of(end) if axis in ends else end for axis, end in enumerate(limit_indices)], "the limits"
-    )
-    steps = [1] * len(start) if strides is None else _integers("slice", strides, "the steps")
-    if not len(start) == len(limit) == len(steps) == array.ndim:
-        raise ValueError(f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps")
-    for axis, size in enumerate(capacities(array)):
-        if not 0 <= start[axis] <= limit[axis] <= size or steps[axis] < 1:
-            raise ValueError(
-                f"lax.slice: axis {axis} of shape {array.shape} cannot be cut from {start[axis]} to {limit[axis]} in "
-                f"steps of {steps[axis]}"
-            )
-    result = primitives.slice(array, start=start, limit=limit, stride=steps)
-    for axis, end in ends.items():
-        length = axis_size(array, axis)
-        if not (isinstance(length, Array) and _core.same_length(length, _core.array(end))):
-            room = _core.array(end) - _core.full((), start[axis], "int32")
-            kept = primitives.max(room + (steps[axis] - 1), _core.full((), 0, "int32"))
-            result = set_length(result, primitives.div(kept, _core.full((), steps[axis], "int32")), axis)
-    return result
-
-
-def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Array:
-    """A slice of one axis; None is its end, negative positions count from the end."""
-    array = as_array("slice_in_dim", operand)
-    axis = normalize_axis(axis, array.ndim, "lax.slice_in_dim")
-    if axis in _core.ragged_axes(array):  # whose end is not where the bound is
-        return array[(builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)]
-    size = capacity(array, axis)
-    first, last = (
-        default if given is None else operator.index(given) + (size if operator.index(given) < 0 else 0)
-        for given, default in ((start_index, 0), (limit_index, size))
-    )
-    start, limit, strides = [0] * array.ndim, list(capacities(array)), [1] * array.ndim
-    start[axis], limit[axis], strides[axis] = first, last, stride
-    return slice(array, start, limit, strides)
-
-
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One slice of an axis, at a known position.
-
-    Raises:
-        IndexError: it is outside.
-    """
-    array = as_array("index_in_dim", operand)
-    axis = normalize_axis(axis, array.ndim, "lax.index_in_dim")
-    position, size = static_int(index, "the index of index_in_dim"), capacity(array, axis)
-    if not -size <= position < size:
-        raise IndexError(f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}")
-    if axis in _core.ragged_axes(array):
-        found = expand_dims(array[(builtins.slice(None),) * axis + (position,)], (axis,))
-    else:
-        found = slice_in_dim(array, position % size, position % size + 1, 1, axis)
-    return found if keepdims else squeeze(found, (axis,))
-
-
-def split(operand: Any, sizes: Sequence[int | Dim], axis: int = 0) -> list[Array]:
-    """Consecutive pieces of an axis, of the given sizes.
-
-    Raises:
-        ValueError: they do not add up to the axis.
-    """
-    array = as_array("split", operand)
-    axis = normalize_axis(axis, array.ndim, "lax.split")
-    if not hasattr(sizes, "__iter__"):
-        raise TypeError(f"lax.split: the sizes must be a sequence of integers; got {sizes!r}")
-    counts = [size_from(size, "lax.split: a size") for size in sizes]
-    _check_parts(array, axis, counts)
-    ends: list[Any] = [sum(counts[:i]) for i in range(len(counts) + 1)]
-    total = symbolic_size(array, axis)
-    pieces = [resolve_slice(total, builtins.slice(ends[i], ends[i + 1]), 1, axis) for i in range(len(counts))]
-    return [take_slice(array, axis, piece) for piece in pieces]
-
-
-def _check_parts(array: Array, axis: int, counts: Sequence[int | Dim]) -> None:
-    """ValueError unless sizes of parts are not negative and add up to an axis: at once, or where lengths are known."""
-    total, together = symbolic_size(array, axis), sum(counts)
-    shown = ", ".join(size.owner if isinstance(size, Dim) else str(size) for size in counts)
-    what = f"sizes ({shown}) do not add up to"
-    equal = together == total
-    if equal is False or any(isinstance(count, int) and count < 0 for count in counts):
-        raise ValueError(
-            f"lax.split: {what} {bound_of(total)}, the {'bound' if isinstance(total, Dim) else 'size'} of axis {axis}"
-        )
-    length, whole = (
-        _core.full((), size, "int32") if isinstance(size, int) else length_of_size(size) for size in (total, together)
-    )
-    if equal is not True:
-        fault = "whose length is another"
-        require([length, whole], lambda n, m: n == m, f"lax.split: {what} axis {axis}", fault)
-    for count in counts:
-        if isinstance(count, Dim) and count.least < 0:
-            text = f"lax.split: the size {count.owner} is negative, for axis {axis}"
-            require([length, count.value], lambda n, m: m >= 0, text, "whose length is too small")
-
-
-def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an axis, without it."""
-    array = as_array("unstack", x)
-    axis = normalize_axis(axis, array.ndim, "lax.unstack")
-    count = exact_size(array, axis, "lax.unstack", "the number of slices depends on its length")
-    return tuple(index_in_dim(array, i, axis, keepdims=False) for i in range(count))
-
-
-# ---- Joining ---------------------------------------------------------------------------------------------------------
-
-
-def concatenate(operands: Any, dimension: int) -> Array:
-    """Arrays of one dtype joined along an axis; of an array, its slices.
-
-    >>> import cotangent as ct
-    >>> ct.lax.concatenate([ct.numpy.array([1, 2]), ct.numpy.array([3])], 0).tolist()
-    [1, 2, 3]
-    """
-    pieces = unstack(operands) if isinstance(operands, Array) else list(operands)
-    if not pieces:
-        raise ValueError("lax.concatenate needs at least one array")
-    arrays = one_dtype("concatenate", pieces)
-    shapes = [capacities(x) for x in arrays]
-    axis = static_int(dimension, "the axis of concatenate")
-    if not 0 <= axis < arrays[0].ndim:
-        raise ValueError(f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes")
-    if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
-        raise ShapeError(f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}")
-    return primitives.concatenate(*arrays, axis=axis)
-
-
-def stack(operands: Sequence[Any], axis: int = 0) -> Array:
-    """Arrays of one shape and dtype along a new axis."""
-    pieces = list(operands)
-    if not pieces:
-        raise ValueError("lax.stack needs at least one array")
-    arrays = one_dtype("stack", pieces)
-    if not alike(*arrays):
-        raise ShapeError(f"lax.stack: shapes {', '.join(str(x.shape) for x in arrays)} are not equal")
-    position = normalize_axis(axis, arrays[0].ndim + 1, "lax.stack")
-    return primitives.concatenate(*[expand_dims(x, (position,)) for x in arrays], axis=position)
-
-
-def tile(operand: Any, reps: Sequence[int]) -> Array:
-    """The array repeated, a number of times for every axis."""
-    array, counts = as_array("tile", operand), _integers("tile", reps, "the repetitions")
-    if len(counts) != array.ndim:
-        raise ValueError(
-            f"lax.tile: an array of shape {array.shape} needs {array.ndim} repetitions; got {tuple(counts)}"
-        )
-    if any(counts[axis] != 1 for axis in _core.ragged_axes(array)):
-        return ops.tile(array, counts)
-    shape = capacities(array)
-    pairs = [number for pair in zip(counts, shape, strict=True) for number in pair]
-    wide = primitives.broadcast(array, shape=pairs, axes=list(range(1, 2 * array.ndim, 2)))
-    return primitives.reshape(wide, shape=[n * size for n, size in zip(counts, shape, strict=True)])
-
-
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """Padded with a scalar: (low, high, interior) an axis; negative low and high crop.
-
-    >>> import cotangent as ct
-    >>> ct.lax.pad(ct.numpy.array([1, 2]), 0, [(1, 0, 1)]).tolist()
-    [0, 1, 0, 2]
-    """
-    array, value = one_dtype("pad", (operand, padding_value))
-    if value.ndim:
-        raise ShapeError(f"lax.pad: the padding must be a scalar; got shape {value.shape}")
-    config = [_integers("pad", triple, "the padding") for triple in padding_config]
-    if len(config) != array.ndim or any(len(triple) != 3 for triple in config):
-        raise ValueError(f"lax.pad: shape {array.shape} needs {array.ndim} triples (low, high, interior); got {config}")
-    if any(interior < 0 for _, _, interior in config):
-        raise ValueError(f"lax.pad: interior padding must be nonnegative; got {config}")
-    low, high, interior = ([triple[i] for triple in config] for i in range(3))
-    return primitives.pad(array, value, low=low, high=high, interior=interior)
 
 
 check_arguments(globals())

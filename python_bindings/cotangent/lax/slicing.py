@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,9 +16,8 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import as_ragged_as
-from cotangent._core import Array, Primitive
-from cotangent._ops.binding import constant, literal
+from cotangent._core import Array
+from cotangent._ops.binding import literal
 from cotangent._ops.extents import (
     bound_of,
     capacities,
@@ -29,31 +28,23 @@ from cotangent._ops.extents import (
     stretched,
     without_padding,
 )
-from cotangent._ops.repeated import repeated
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, is_dimension, normalize_axis
 from cotangent._ops.taking import fill_outside
 from cotangent.errors import DTypeError, ShapeError
 
-__all__ = [
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "ScatterDimensionNumbers",
-    "gather",
-    "index_take",
-    "scatter",
-    "scatter_add",
-    "scatter_apply",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_sub",
-]
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather", "index_take"]
 
 _INT64 = np.dtype("int64")
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of the operand, of the indices and of the result belong together, in `gather`."""
+    """Which axes of the operand, of the indices and of the result belong together, in `gather`.
+
+    ``offset_dims`` are the axes of the result that are axes of a slice; ``collapsed_slice_dims`` the axes of the
+    operand that slices, whose size there is 1, are taken without; ``start_index_map`` names the axis of the operand
+    that each number of an index is for; the last two pair axes of the operand and of the indices that are walked
+    along together.
+    """
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -63,7 +54,13 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of the operand, of the indices and of the updates belong together, in the scatters."""
+    """Which axes of the operand, of the indices and of the updates belong together, in the scatters.
+
+    ``update_window_dims`` are the axes of the updates that are axes of a slice; ``inserted_window_dims`` the axes
+    of the operand that updates, whose size there would be 1, lack; ``scatter_dims_to_operand_dims`` names the axis
+    of the operand that each number of an index is for; the last two pair axes of the operand and of the indices
+    that are walked along together.
+    """
 
     update_window_dims: Sequence[int]
     inserted_window_dims: Sequence[int]
@@ -73,7 +70,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of slices that lie outside: moved inside, read as a fill value or not written, or promised away."""
+    """What becomes of slices that lie outside: moved inside, read as a fill value or not written, or promised away.
+
+    ``CLIP`` moves a slice as far as it takes; ``FILL_OR_DROP`` reads a fill value in `gather` and writes nothing in
+    a scatter; ``PROMISE_IN_BOUNDS`` is treated as ``CLIP``.
+    """
 
     CLIP = 0
     FILL_OR_DROP = 1
@@ -81,7 +82,28 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(mode: Any) -> GatherScatterMode:
-        """From a mode, its name, or None for fill or drop."""
+        """The mode of a mode, of its name, or of None, which is ``FILL_OR_DROP``.
+
+        Parameters
+        ----------
+        mode : GatherScatterMode, str or None
+            A name is "clip", "fill", "drop" or "promise_in_bounds".
+
+        Returns
+        -------
+        GatherScatterMode
+            The mode.
+
+        Raises
+        ------
+        ValueError
+            There is no such name.
+
+        Examples
+        --------
+        >>> ct.lax.GatherScatterMode.from_any("clip").name
+        'CLIP'
+        """
         if isinstance(mode, GatherScatterMode):
             return mode
         names = {
@@ -234,17 +256,44 @@ def gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> Array:
-    """Slices of one size at many places.
+    """Slices of one size at many computed places.
 
-    Args:
-        operand: the array.
-        start_indices: integers; the last axis holds where a slice begins, in the axes of ``start_index_map``.
-        dimension_numbers: which axes belong together.
-        slice_sizes: of the slices, an axis of the operand.
-        unique_indices: a promise, which is not needed.
-        indices_are_sorted: a promise, which is not needed.
-        mode: for slices that reach outside: "clip" (the default), "fill" or "promise_in_bounds".
-        fill_value: what slices outside read as with "fill"; by default NaN, the lowest signed, the highest unsigned number.
+    It is what indexing with arrays becomes; ``x[indices]`` and `cotangent.numpy.take` are the friendlier
+    interfaces.
+
+    Parameters
+    ----------
+    operand : array
+        What slices are taken of.
+    start_indices : array of int, shape (..., k)
+        Where each slice begins, in the k axes of ``start_index_map``.
+    dimension_numbers : GatherDimensionNumbers
+        Which axes belong together.
+    slice_sizes : sequence of int
+        The size of a slice along each axis of ``operand``.
+    unique_indices, indices_are_sorted : bool
+        Promises, which are not needed.
+    mode : str, GatherScatterMode or None
+        For slices that reach outside: "clip" (the default), "fill" or "promise_in_bounds".
+    fill_value : scalar, optional
+        What slices outside read as with "fill"; by default NaN, the lowest signed or the highest unsigned number.
+
+    Returns
+    -------
+    array
+        The axes (...) of the indices, with the axes of the slices at ``offset_dims``.
+
+    Raises
+    ------
+    ShapeError
+        Sizes or dimension numbers do not fit.
+
+    Examples
+    --------
+    >>> numbers = ct.lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(), start_index_map=(0,))
+    >>> ct.lax.gather(ct.numpy.arange(5), ct.numpy.array([[0], [3]]), numbers, (2,))
+    Array([[0, 1],
+           [3, 4]], dtype=int32)
     """
     del unique_indices, indices_are_sorted
     x = _core.array(operand)
@@ -256,195 +305,33 @@ def gather(
     return result if places.order == sorted(places.order) else primitives.transpose(result, permutation=places.order)
 
 
-def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) -> list[int]:
-    """The sizes of the slices that updates hold, an axis of the operand."""
-    shape = capacities(updates)
-    if any(not 0 <= axis < len(shape) for axis in numbers.update_window_dims):
-        raise ShapeError(
-            f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}"
-        )
-    sizes = iter(shape[axis] for axis in numbers.update_window_dims)
-    dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    return [1 if axis in dropped else next(sizes, -1) for axis in range(x.ndim)]
-
-
-def _as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
-    return GatherDimensionNumbers(
-        tuple(numbers.update_window_dims),
-        tuple(numbers.inserted_window_dims),
-        tuple(numbers.scatter_dims_to_operand_dims),
-        tuple(numbers.operand_batching_dims),
-        tuple(numbers.scatter_indices_batching_dims),
-    )
-
-
-def _scatter(
-    name: str, primitive: Primitive, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
-) -> Array:
-    x, given = _core.array(operand), _core.array(updates)
-    batch_axes = [axis for axis in _core.ragged_axes(given) if axis not in numbers.update_window_dims]
-    if batch_axes or _core.ragged_axes(_core.array(indices)):
-        raise NotImplementedError(f"lax.{name} of ragged updates is not supported\n  use x.at[...]")
-    left_out = {*numbers.inserted_window_dims, *getattr(numbers, "operand_batching_dims", ())}
-    window_axes = [axis for axis in range(x.ndim) if axis not in left_out]
-    for axis, of_x in zip(numbers.update_window_dims, window_axes, strict=False):
-        own, length = _core.length_of(given, axis), _core.length_of(x, of_x)
-        if own is not None and (length is None or not _core.same_length(own, length)):
-            raise NotImplementedError(
-                f"lax.{name}: the updates are ragged along axis {axis}, and not as long as axis {of_x} of the array\n"
-                "  use x.at[...]"
-            )
-    if given.dtype != x.dtype:
-        if not given.weak_type:
-            raise DTypeError(f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}")
-        given = _core.convert(given, x.dtype)
-    places = _places(
-        name, x, indices, _as_gather(numbers), _window_sizes(x, given, numbers), GatherScatterMode.from_any(mode)
-    )
-    back = [places.order.index(axis) for axis in range(len(places.order))]
-    if given.ndim != len(back):
-        raise ShapeError(f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}")
-    if back != sorted(back):
-        given = primitives.transpose(given, permutation=back)
-    options: dict[str, Any] = {"unique": True} if unique else {}
-    result = primitive(_flattened(x, places), places.positions, given, axis=0, batch_dims=0, **options)
-    result = primitives.reshape(result, shape=[capacity(x, axis) for axis in places.permutation])
-    if places.permutation != list(range(x.ndim)):
-        back = [places.permutation.index(axis) for axis in range(x.ndim)]
-        result = primitives.transpose(result, permutation=back)
-    return as_ragged_as(result, x)  # type: ignore[no-any-return]
-
-
-def scatter(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Array:
-    """``operand`` with slices at computed places replaced; where places repeat, the last update stays.
-
-    Args:
-        operand: the array.
-        scatter_indices: integers; the last axis holds where a slice begins.
-        updates: the slices, of the operand's dtype.
-        dimension_numbers: which axes belong together.
-        indices_are_sorted: a promise, which is not needed.
-        unique_indices: a promise that no element is written twice.
-        mode: for slices that reach outside: "drop" (the default), "clip" or "promise_in_bounds".
-    """
-    del indices_are_sorted
-    return _scatter(
-        "scatter", primitives.scatter, operand, scatter_indices, updates, dimension_numbers, unique_indices, mode
-    )
-
-
-def _combining(primitive: Primitive, what: str) -> Callable[..., Array]:
-    def function(
-        operand: Any,
-        scatter_indices: Any,
-        updates: Any,
-        dimension_numbers: ScatterDimensionNumbers,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: Any = None,
-    ) -> Array:
-        del indices_are_sorted
-        return _scatter(
-            primitive.name, primitive, operand, scatter_indices, updates, dimension_numbers, unique_indices, mode
-        )
-
-    function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = f"``operand`` with slices at computed places {what}; arguments as in `scatter`."
-    return function
-
-
-scatter_add = _combining(primitives.scatter_add, "added to")
-scatter_mul = _combining(primitives.scatter_mul, "multiplied by the updates")
-scatter_min = _combining(primitives.scatter_min, "replaced by the updates where these are smaller")
-scatter_max = _combining(primitives.scatter_max, "replaced by the updates where these are larger")
-
-
-def scatter_sub(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Array:
-    """``operand`` with slices at computed places subtracted from; arguments as in `scatter`."""
-    del indices_are_sorted
-    negated = primitives.neg(_core.array(updates))
-    return _scatter(
-        "scatter_sub",
-        primitives.scatter_add,
-        operand,
-        scatter_indices,
-        negated,
-        dimension_numbers,
-        unique_indices,
-        mode,
-    )
-
-
-def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
-    func: Callable[[Array], Any],
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    update_shape: Sequence[int] = (),
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Any = None,
-) -> Array:
-    """``operand`` with a function applied to the elements at computed places, as often as they are named.
-
-    Args:
-        operand: the array.
-        scatter_indices: integers; the last axis holds where a slice begins.
-        func: from elements to elements; it is given arrays.
-        dimension_numbers: which axes belong together.
-        update_shape: the shape of all slices together.
-        indices_are_sorted: a promise, which is not needed.
-        unique_indices: a promise that no element is written twice.
-        mode: for slices that reach outside, as in `scatter`.
-    """
-    x = _core.array(operand)
-    shaped = _core.full(tuple(update_shape), 0, x.dtype)
-    sizes = _window_sizes(x, shaped, dimension_numbers)
-    hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
-    ones = _core.full(tuple(update_shape), 1, np.dtype("int32"))
-    none = constant(x, 0, np.dtype("int32"))
-    counts = scatter_add(none, scatter_indices, ones, dimension_numbers, **hints)
-
-    def slices(x: Array) -> Array:
-        return gather(x, scatter_indices, _as_gather(dimension_numbers), sizes, mode="clip")
-
-    chosen = slices(counts)
-
-    def again(step: Any, x: Array) -> Array:
-        values = slices(x)
-        results = primitives.select(chosen > step, _core.convert(func(values), x.dtype), values)
-        return scatter(x, scatter_indices, results, dimension_numbers, **hints)
-
-    return repeated(again, x, counts)
-
-
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
-    """The slices of ``src`` at positions along some axes, modulo their sizes: one for each element of the index vectors.
+    """The slices of an array at positions along some axes, one for each element of the index vectors.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    src : array
+        What slices are taken of.
+    idxs : sequence of array of int, shape (n,)
+        One vector of positions for each of ``axes``; positions count modulo the size of their axis.
+    axes : sequence of int
+        The axes that are indexed.
+
+    Returns
+    -------
+    array, shape (n, ...)
+        The other axes of ``src`` follow.
+
+    Raises
+    ------
+    ShapeError
+        An index has not one axis.
+
+    Examples
+    --------
     >>> x = ct.numpy.arange(6).reshape(2, 3)
-    >>> ct.lax.index_take(x, (ct.numpy.array([0, 1]), ct.numpy.array([2, -3])), (0, 1)).tolist()
-    [2, 3]
+    >>> ct.lax.index_take(x, (ct.numpy.array([0, 1]), ct.numpy.array([2, -3])), (0, 1))
+    Array([2, 3], dtype=int32)
     """
     x = _core.array(src)
     places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in axes]

@@ -14,7 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
 from cotangent._ops.extents import capacities
-from cotangent._transforms.control_flow import _capture_body, _constants_first
+from cotangent._transforms.bodies import _capture_body, _constants_first
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent._transforms.forward import jvp, linearize
 
@@ -55,19 +55,43 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The solution x of ``matvec(x) = b``, by ``solve(matvec, b)``, with derivatives that solve the same equation.
+    """The solution x of ``matvec(x) = b`` by a given solver, with derivatives that solve the same equation.
 
-    Args:
-        matvec: a linear function of values like ``b``, to values like ``b``. What it closes over is differentiated.
-        b: a pytree of arrays.
-        solve: ``(matvec, b) -> x``. It need not be differentiable.
-        transpose_solve: ``(vecmat, c) -> y``, the same for the transposed function, which reverse mode needs.
-        symmetric: the function is its own transpose: ``solve`` serves for both.
-        has_aux: the solvers return ``(x, aux)``, and so does this function. ``aux`` has no derivative.
+    The solver may be anything, a loop until convergence included: derivatives are those of the solution, not of the
+    way it was found.
 
-    >>> import cotangent as ct
-    >>> def half(b):
-    ...     return ct.lax.custom_linear_solve(lambda x: 2.0 * x, b, lambda matvec, b: b / 2.0, symmetric=True)
+    Parameters
+    ----------
+    matvec : callable
+        A linear function of values like ``b``, to values like ``b``. What it closes over is differentiated.
+    b : pytree of arrays
+        The right-hand side.
+    solve : callable
+        ``(matvec, b) -> x``. It need not be differentiable.
+    transpose_solve : callable, optional
+        ``(vecmat, c) -> y``, the same for the transposed function, which reverse mode needs.
+    symmetric : bool
+        Whether the function is its own transpose, so that ``solve`` serves for both.
+    has_aux : bool
+        Whether the solvers return ``(x, aux)``, as this function does then. ``aux`` has no derivative.
+
+    Returns
+    -------
+    pytree of arrays
+        The solution, like ``b``.
+
+    Raises
+    ------
+    TypeError
+        ``matvec`` or a solver does not return values like ``b``.
+
+    References
+    ----------
+    Mathieu Blondel and others, "Efficient and modular implicit differentiation", 2022.
+
+    Examples
+    --------
+    >>> half = lambda b: ct.lax.custom_linear_solve(lambda x: 2.0 * x, b, lambda matvec, b: b / 2.0, symmetric=True)
     >>> float(half(3.0)), float(ct.grad(half)(3.0))
     (1.5, 0.5)
     """
@@ -125,20 +149,42 @@ def custom_root(
     tangent_solve: Callable[[Function, Any], Any],
     has_aux: bool = False,
 ) -> Any:
-    """A root of ``f``, by ``solve(f, initial_guess)``, with derivatives by the implicit function theorem.
+    """A root of a function by a given solver, with derivatives by the implicit function theorem.
 
-    Args:
-        f: a function of values like ``initial_guess``, to values like it, whose root is wanted. What it closes over is differentiated.
-        initial_guess: a pytree of arrays; the solution has no derivative with respect to it.
-        solve: ``(f, initial_guess) -> x`` with ``f(x)`` close to zero. It need not be differentiable.
-        tangent_solve: ``(g, y) -> x`` with ``g(x) = y`` for a linear function g. For reverse mode it must be linear in y in a way that can
-            be transposed: ``lambda g, y: y / g(1.0)`` for scalars, `custom_linear_solve` or a dense solve for arrays.
-        has_aux: ``solve`` returns ``(x, aux)``, and so does this function. ``aux`` has no derivative.
+    Parameters
+    ----------
+    f : callable
+        Of values like ``initial_guess``, to values like it; its root is wanted. What it closes over is
+        differentiated.
+    initial_guess : pytree of arrays
+        Where to start; the solution has no derivative with respect to it.
+    solve : callable
+        ``(f, initial_guess) -> x`` with ``f(x)`` close to zero. It need not be differentiable.
+    tangent_solve : callable
+        ``(g, y) -> x`` with ``g(x) = y`` for a linear function g. For reverse mode it must be linear in y in a way
+        that can be transposed: ``lambda g, y: y / g(1.0)`` for scalars, `custom_linear_solve` or a dense solve for
+        arrays.
+    has_aux : bool
+        Whether ``solve`` returns ``(x, aux)``, as this function does then. ``aux`` has no derivative.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    pytree of arrays
+        The root, like ``initial_guess``.
+
+    Raises
+    ------
+    TypeError
+        ``f`` or a solver does not return values like ``initial_guess``.
+
+    References
+    ----------
+    Mathieu Blondel and others, "Efficient and modular implicit differentiation", 2022.
+
+    Examples
+    --------
     >>> def square_root(y):
-    ...     def newton(f, x):
-    ...         return ct.lax.fori_loop(0, 20, lambda _, x: 0.5 * (x + y / x), x)
+    ...     newton = lambda f, x: ct.lax.fori_loop(0, 20, lambda _, x: 0.5 * (x + y / x), x)
     ...     return ct.lax.custom_root(lambda x: x * x - y, 1.0, newton, lambda g, y: y / g(1.0))
     >>> round(float(square_root(4.0)), 4), round(float(ct.grad(square_root)(4.0)), 4)
     (2.0, 0.25)

@@ -29,19 +29,32 @@ _INT32 = np.dtype("int32")
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """Sorts along an axis, ascending; of several arrays by the first ``num_keys``, the others along with them.
+    """Sorts along an axis, ascending; of several arrays by the first ones, the others along with them.
 
     NaN is last and -0 equal to 0. Equal elements keep their order, whether or not that is asked for.
 
-    Args:
-        operand: an array, or a tuple or list of arrays of one shape.
-        dimension: the axis.
-        is_stable: whether equal elements must keep their order, which they always do.
-        num_keys: how many arrays are compared.
+    Parameters
+    ----------
+    operand : array, or sequence of array
+        Several arrays are of one shape.
+    dimension : int
+        The axis, by default the last.
+    is_stable : bool
+        Whether equal elements must keep their order, which they always do.
+    num_keys : int
+        How many of the arrays are compared, one after the other where elements are equal.
 
-    >>> import cotangent as ct
-    >>> ct.lax.sort(ct.numpy.array([3, 1, 2])).tolist()
-    [1, 2, 3]
+    Returns
+    -------
+    array, or tuple of array
+        As was given.
+
+    Examples
+    --------
+    >>> ct.lax.sort(ct.numpy.array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    >>> [x.tolist() for x in ct.lax.sort((ct.numpy.array([3, 1, 2]), ct.numpy.array([30, 10, 20])))]
+    [[1, 2, 3], [10, 20, 30]]
     """
     del is_stable
     several = isinstance(operand, (tuple, list))
@@ -54,18 +67,62 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
-    """``keys`` sorted along an axis, and ``values`` in the same order."""
+    """Sorts ``keys`` along an axis, and puts ``values`` into the same order.
+
+    Parameters
+    ----------
+    keys : array
+        Compared as by `sort`.
+    values : array
+        Of the same shape.
+    dimension : int
+        The axis, by default the last.
+    is_stable : bool
+        Whether equal keys must keep their order, which they always do.
+
+    Returns
+    -------
+    (array, array)
+        The sorted keys and the values.
+
+    Examples
+    --------
+    >>> keys, values = ct.lax.sort_key_val(ct.numpy.array([3, 1, 2]), ct.numpy.array([30, 10, 20]))
+    >>> values
+    Array([10, 20, 30], dtype=int32)
+    """
     first, second = sort((keys, values), dimension, is_stable)
     return first, second
 
 
 def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
-    """The ``k`` largest elements along an axis, largest first, and their positions (int32); NaN counts as largest.
+    """The k largest elements along an axis, largest first, and their positions.
 
-    Of equal elements the first comes first. Along a ragged axis whose length is computed, and less than ``k``, the rest is the smallest
-    number of the dtype, -inf of floats, and the position that is the length; ``ct.numpy.minimum(k, n)`` asks for what there is.
+    NaN counts as largest, and of equal elements the first comes first. Along a ragged axis whose length is
+    computed, and less than ``k``, the rest is the smallest number of the dtype, -inf of floats, and the position
+    that is the length; ``ct.numpy.minimum(k, n)`` asks for what there is.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    operand : array
+        Real numbers.
+    k : int
+        How many, at most the size of the axis; inside ``mask`` also a size.
+    axis : int
+        The axis, by default the last.
+
+    Returns
+    -------
+    (array, array of int32)
+        The elements and their positions, k along the axis.
+
+    Raises
+    ------
+    ValueError
+        ``k`` is above the size of the axis, or negative.
+
+    Examples
+    --------
     >>> values, places = ct.lax.top_k(ct.numpy.array([1, 5, 3]), 2)
     >>> values.tolist(), places.tolist()
     ([5, 3], [1, 2])
@@ -123,15 +180,39 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` largest elements along an axis, and their positions: all of them, whatever ``recall_target`` allows.
+    """The k largest elements along an axis, and their positions.
 
-    Args:
-        operand: floats.
-        k: how many.
-        reduction_dimension: the axis.
-        recall_target: the share of them that must be found; all are.
-        reduction_input_size_override: what an approximation would be made for; there is none.
-        aggregate_to_topk: must be true: there are no partial results that would be left to aggregate.
+    All of them are found, whatever ``recall_target`` allows.
+
+    Parameters
+    ----------
+    operand : array
+        Floats.
+    k : int
+        How many.
+    reduction_dimension : int
+        The axis, by default the last.
+    recall_target : float
+        The share of them that must be found, in (0, 1].
+    reduction_input_size_override : int
+        What an approximation would be made for; there is none.
+    aggregate_to_topk : bool
+        Must be true: there are no partial results.
+
+    Returns
+    -------
+    (array, array of int32)
+        The elements, largest first, and their positions.
+
+    Raises
+    ------
+    NotImplementedError
+        ``aggregate_to_topk`` is false.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in ct.lax.approx_max_k(ct.numpy.array([1.0, 5.0, 3.0]), 2)]
+    [[5.0, 3.0], [1, 2]]
     """
     return _approximate("approx_max_k", operand, k, reduction_dimension, recall_target, aggregate_to_topk, True)
 
@@ -144,7 +225,40 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The ``k`` smallest elements along an axis, smallest first, and their positions; see `approx_max_k`."""
+    """The k smallest elements along an axis, and their positions.
+
+    All of them are found, whatever ``recall_target`` allows.
+
+    Parameters
+    ----------
+    operand : array
+        Floats.
+    k : int
+        How many.
+    reduction_dimension : int
+        The axis, by default the last.
+    recall_target : float
+        The share of them that must be found, in (0, 1].
+    reduction_input_size_override : int
+        What an approximation would be made for; there is none.
+    aggregate_to_topk : bool
+        Must be true: there are no partial results.
+
+    Returns
+    -------
+    (array, array of int32)
+        The elements, smallest first, and their positions.
+
+    Raises
+    ------
+    NotImplementedError
+        ``aggregate_to_topk`` is false.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in ct.lax.approx_min_k(ct.numpy.array([1.0, 5.0, 3.0]), 2)]
+    [[1.0, 3.0], [0, 2]]
+    """
     return _approximate("approx_min_k", operand, k, reduction_dimension, recall_target, aggregate_to_topk, False)
 
 
@@ -173,12 +287,62 @@ def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The position of the first largest element along an axis; the first NaN counts as largest."""
+    """The position of the first largest element along an axis; the first NaN counts as largest.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    axis : int
+        The axis.
+    index_dtype : dtype
+        An integer dtype, of the result.
+
+    Returns
+    -------
+    array of int
+        Without that axis.
+
+    Raises
+    ------
+    DTypeError
+        ``index_dtype`` is none of integers.
+
+    Examples
+    --------
+    >>> ct.lax.argmax(ct.numpy.array([1.0, 5.0, 3.0]), 0, "int32")
+    Array(1, dtype=int32)
+    """
     return _position("argmax", operand, axis, index_dtype)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The position of the first smallest element along an axis; the first NaN counts as smallest."""
+    """The position of the first smallest element along an axis; the first NaN counts as smallest.
+
+    Parameters
+    ----------
+    operand : array
+        Bools or numbers.
+    axis : int
+        The axis.
+    index_dtype : dtype
+        An integer dtype, of the result.
+
+    Returns
+    -------
+    array of int
+        Without that axis.
+
+    Raises
+    ------
+    DTypeError
+        ``index_dtype`` is none of integers.
+
+    Examples
+    --------
+    >>> ct.lax.argmin(ct.numpy.array([4.0, 1.0, 3.0]), 0, "int32")
+    Array(1, dtype=int32)
+    """
     return _position("argmin", operand, axis, index_dtype)
 
 

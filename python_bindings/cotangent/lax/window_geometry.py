@@ -36,9 +36,30 @@ def window_count(size: int, window: int, stride: int) -> int:
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: Any
 ) -> list[tuple[int, int]]:
-    """The (low, high) padding an axis that "SAME", "SAME_LOWER" or "VALID" means.
+    """The padding of each axis that "SAME", "SAME_LOWER" or "VALID" means.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    in_shape, window_shape, window_strides : sequence of int
+        Sizes of the array and of the window, and how far the window moves, along each axis.
+    padding : str
+        "SAME" pads so that windows begin at each stride, the odd element behind; "SAME_LOWER" the odd one in front;
+        "VALID" not at all.
+
+    Returns
+    -------
+    list of (int, int)
+        How many elements in front and behind, along each axis.
+
+    Raises
+    ------
+    TypeError
+        ``padding`` is no such word but pairs.
+    ValueError
+        The word is unknown.
+
+    Examples
+    --------
     >>> ct.lax.padtype_to_pads([10], [3], [2], "SAME")
     [(0, 1)]
     """

@@ -55,25 +55,45 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """The elements in each window, combined.
+    """Combines the elements that each of many windows sees, as pooling does.
 
-    Args:
-        operand: an array, or a pytree of arrays of one shape, which are combined together.
-        init_value: a scalar for each: what the combination begins with. Nothing outside of the array is combined.
-        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function of two elements (two
-            pytrees of elements).
-        window_dimensions: the window's size an axis.
-        window_strides: how far the window moves, an axis; 1 by default.
-        padding: "SAME", "SAME_LOWER", "VALID" or a pair (low, high) an axis.
-        base_dilation: the distance of the array's elements; 1 by default.
-        window_dilation: the distance of the window's elements; 1 by default.
+    The gradient of a maximum goes to the first of equal elements. Along a ragged axis windows end at the real
+    length.
 
-    The gradient of a maximum goes to the first of equal elements. Along a ragged axis windows end at the real length.
+    Parameters
+    ----------
+    operand : array, or pytree of arrays
+        Of one shape; several arrays are combined together.
+    init_value : scalar, or pytree of scalars
+        One for each array: what the combination begins with. Nothing outside of the array is combined.
+    computation : callable
+        `add`, `mul`, `max` or `min`, or another associative function of two elements (two pytrees of elements).
+    window_dimensions : sequence of int
+        The size of the window along each axis.
+    window_strides : sequence of int, optional
+        How far the window moves along each axis; by default 1.
+    padding : str or sequence of (int, int)
+        "SAME", "SAME_LOWER", "VALID" (the default), or a pair (low, high) for each axis.
+    base_dilation : sequence of int, optional
+        The distance of the array's elements along each axis; by default 1.
+    window_dilation : sequence of int, optional
+        The distance of the window's elements along each axis; by default 1.
 
-    >>> import cotangent as ct
+    Returns
+    -------
+    array, or pytree of arrays
+        One element for each place of the window.
+
+    Raises
+    ------
+    ShapeError
+        The arrays have several shapes, or an initial value is no scalar.
+
+    Examples
+    --------
     >>> x = ct.numpy.array([1.0, 3.0, 2.0, 5.0])
-    >>> ct.lax.reduce_window(x, -ct.numpy.inf, ct.lax.max, (2,), (2,), "VALID").tolist()
-    [3.0, 5.0]
+    >>> ct.lax.reduce_window(x, -ct.numpy.inf, ct.lax.max, (2,), (2,), "VALID")
+    Array([3., 5.], dtype=float32)
     """
     arrays, inits, structure = _given(operand, init_value)
     rank = arrays[0].ndim
@@ -257,9 +277,26 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of the result of `reduce_window`, whose padding is given as pairs here.
+    """The shape of the result of `reduce_window`.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    operand_shape : sequence of int
+        The shape of the array.
+    window_dimensions, window_strides : sequence of int
+        As of `reduce_window`.
+    padding : sequence of (int, int)
+        A pair (low, high) for each axis.
+    base_dilation, window_dilation : sequence of int, optional
+        As of `reduce_window`; by default 1.
+
+    Returns
+    -------
+    tuple of int
+        The shape.
+
+    Examples
+    --------
     >>> ct.lax.reduce_window_shape_tuple((5, 7), (2, 3), (1, 2), [(0, 0), (1, 1)])
     (4, 4)
     """

@@ -13,6 +13,7 @@ from cotangent._special.logistic import sigmoid as sigmoid
 from cotangent.nn.activations import *
 from cotangent.nn.attention import *
 from cotangent.nn.normalization import *
+from cotangent.nn.rectifiers import *
 
 if TYPE_CHECKING:
     from cotangent.nn import initializers as initializers

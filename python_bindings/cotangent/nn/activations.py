@@ -11,20 +11,17 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import choose, inexact, kind, literal, ordered, own
-from cotangent._ops.choice import where
-from cotangent._ops.exponentials import logaddexp
 from cotangent._ops.extents import capacity, slice_axis, without_padding
-from cotangent._ops.per_element import by_precision, elementwise, pick
+from cotangent._ops.per_element import elementwise, pick
 from cotangent._ops.sizes import normalize_axis, ragged_length
 from cotangent._special.error import gelu_of_one
-from cotangent._special.logistic import is_below, sigmoid, small_exponential
+from cotangent._special.logistic import is_below, sigmoid
 from cotangent._special.support import floats
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import ShapeError
+from cotangent.nn.rectifiers import relu6, softplus
 
 __all__ = [
-    "celu",
-    "elu",
     "gelu",
     "glu",
     "hard_sigmoid",
@@ -32,80 +29,35 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "identity",
-    "leaky_relu",
     "log1mexp",
     "log_sigmoid",
     "mish",
-    "relu",
-    "relu6",
-    "selu",
     "silu",
     "soft_sign",
-    "softplus",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "squareplus",
     "swish",
 ]
 
 
 @own
 def identity(x: Any) -> Array:
-    """``x``."""
-    return _core.array(x)
+    """The value itself, as an array.
 
+    Parameters
+    ----------
+    x : array
+        Anything that is one.
 
-# ---- Activations -----------------------------------------------------------------------------------------------------
+    Returns
+    -------
+    array
+        ``x``.
 
-
-def relu(x: Any) -> Array:
-    """``max(x, 0)``, with derivative 0 at 0.
-
-    >>> import cotangent as ct
-    >>> ct.nn.relu(ct.numpy.array([-1.0, 2.0])).tolist()
-    [0.0, 2.0]
+    Examples
+    --------
+    >>> ct.nn.identity(ct.numpy.array([-1.0, 2.0]))
+    Array([-1.,  2.], dtype=float32)
     """
-    array = _core.array(x)
-    return choose(ordered(primitives.le, array, literal(array, 0)), 0, array)
-
-
-def relu6(x: Any) -> Array:
-    """``min(max(x, 0), 6)``."""
-    array = inexact(x)
-    return choose(
-        ordered(primitives.ge, array, literal(array, 6.0)),
-        6.0,
-        choose(ordered(primitives.le, array, literal(array, 0.0)), 0.0, array),
-    )
-
-
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
-    """``x`` from 0 on, ``negative_slope * x`` below."""
-    array = inexact(x)
-    return where(ordered(primitives.ge, array, literal(array, 0.0)), array, negative_slope * array)  # type: ignore[no-any-return]
-
-
-def softplus(x: Any) -> Array:
-    """``log(1 + exp(x))`` without overflow."""
-    array = inexact(x)
-    if kind(array) == "complex":
-        return logaddexp(array, literal(array, 0.0))
-    return choose(is_below(array, 0.0), 0.0, array) + primitives.log1p(small_exponential(array))
-
-
-def sparse_plus(x: Any) -> Array:
-    """``x`` from 1 on, 0 up to -1, and ``(x + 1)**2 / 4`` between."""
-    array = inexact(x)
-    shifted = array + 1.0
-    inside = choose(ordered(primitives.ge, array, literal(array, 1.0)), array, shifted * shifted / 4.0)
-    return choose(ordered(primitives.le, array, literal(array, -1.0)), 0.0, inside)
-
-
-def sparse_sigmoid(x: Any) -> Array:
-    """``(x + 1) / 2`` limited to [0, 1]: the derivative of `sparse_plus`."""
-    array = inexact(x)
-    # By max and min, so that at a bound the slopes of both sides share.
-    return primitives.min(primitives.max(array + 1.0, literal(array, 0.0)), literal(array, 2.0)) * 0.5
+    return _core.array(x)
 
 
 def _log1mexp_slope(x: Array, result: Array) -> Array:
@@ -124,43 +76,28 @@ def _log1mexp(x: Array) -> Array:
 
 
 def log1mexp(x: Any) -> Array:
-    """``log(1 - exp(-x))`` for positive x, accurate near 0 and far from it."""
+    """The logarithm ``log(1 - exp(-x))`` for positive numbers, accurate near 0 and far from it.
+
+    Parameters
+    ----------
+    x : array
+        Positive numbers; the result is -inf at 0 and NaN below.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Martin Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    Examples
+    --------
+    >>> ct.nn.log1mexp(ct.numpy.array([0.5, 2.0])).round(4)
+    Array([-0.9328, -0.1454], dtype=float32)
+    """
     return _log1mexp(inexact(x))
-
-
-def _squareplus_root(x: Array, b: Array) -> Array:
-    """``sqrt(x**2 + b)``, also where the square overflows: there it is of numbers that are smaller by a power of 2."""
-    limit, power = by_precision(x, (2.0**62, 2.0**70), (2.0**510, 2.0**520))
-    size = primitives.abs(x)
-    large = size > limit
-    down = pick(large, 1.0 / power, _core.full((), 1.0, x.dtype))
-    scaled = size * down
-    root = primitives.sqrt(scaled * scaled + (b * down) * down)
-    return pick(large, root * power, root)
-
-
-def _squareplus_slope(x: Array, b: Array, result: Array) -> Array:
-    # (1 + x / root) / 2, without cancellation.
-    root = _squareplus_root(x, b)
-    end = primitives.or_(root == 0.0, root == math.inf)
-    limits = pick(x > 0.0, 1.0, pick(x < 0.0, 0.0, _core.full((), 0.5, x.dtype)))
-    return pick(end, limits, result / pick(end, 1.0, root))
-
-
-@elementwise(_squareplus_slope, lambda x, b, result: 0.25 / _squareplus_root(x, b))
-def _squareplus(x: Array, b: Array) -> Array:
-    # The sum is of magnitudes: below 0 it is the other factor of b / 4.
-    half = 0.5 * _squareplus_root(x, b) + 0.5 * primitives.abs(x)
-    below = x < 0.0
-    return pick(below, (0.25 * b) / pick(primitives.and_(below, half != 0.0), half, 1.0), half)
-
-
-def squareplus(x: Any, b: Any = 4) -> Array:
-    """``(x + sqrt(x**2 + b)) / 2``, also where the square overflows or the sum cancels."""
-    array, added = _core.promote([x, b], inexact=True)
-    if kind(array) == "complex":
-        return (array + primitives.sqrt(array * array + added)) / 2
-    return _squareplus(*floats("squareplus", array, added))
 
 
 def _soft_sign_slope(x: Array, result: Array) -> Array:
@@ -175,7 +112,23 @@ def _real_soft_sign(x: Array) -> Array:
 
 
 def soft_sign(x: Any) -> Array:
-    """``x / (|x| + 1)``."""
+    """The quotient ``x / (|x| + 1)``, which lies between -1 and 1.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.nn.soft_sign(ct.numpy.array([-1.0, 3.0]))
+    Array([-0.5 ,  0.75], dtype=float32)
+    """
     array = inexact(x)
     return array / (primitives.abs(array) + 1) if kind(array) == "complex" else _real_soft_sign(array)
 
@@ -204,7 +157,28 @@ def _real_silu_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array
 
 
 def silu(x: Any) -> Array:
-    """``x * sigmoid(x)``."""
+    """The product ``x * sigmoid(x)``, also called swish.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Stefan Elfwing, Eiji Uchibe and Kenji Doya, "Sigmoid-weighted linear units for neural network function
+    approximation in reinforcement learning", 2018.
+
+    Examples
+    --------
+    >>> ct.nn.silu(ct.numpy.array([0.0, 2.0])).round(4)
+    Array([0.    , 1.7616], dtype=float32)
+    """
     array = inexact(x)
     if kind(array) == "complex":
         return array * sigmoid(array)
@@ -239,7 +213,27 @@ def _real_mish_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array
 
 
 def mish(x: Any) -> Array:
-    """``x * tanh(softplus(x))``."""
+    """The product ``x * tanh(softplus(x))``.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Diganta Misra, "Mish: a self regularized non-monotonic activation function", 2019.
+
+    Examples
+    --------
+    >>> ct.nn.mish(ct.numpy.array([0.0, 2.0])).round(4)
+    Array([0.   , 1.944], dtype=float32)
+    """
     array = inexact(x)
     if kind(array) == "complex":
         return array * primitives.tanh(softplus(array))
@@ -247,14 +241,33 @@ def mish(x: Any) -> Array:
 
 
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """``x`` times the normal distribution function at ``x``: with tanh, or exactly with erf.
+    """The product of ``x`` and the normal distribution function at ``x``.
 
-    Below -5 the formula with tanh is ill-conditioned (it falls like ``exp(x**3 / 14)``): there its relative error grows to
-    ``|x|**3`` units in the last place.
+    Below -5 the formula with tanh is ill-conditioned (it falls like ``exp(x**3 / 14)``): there its relative error
+    grows to ``|x|**3`` units in the last place.
 
-    >>> import cotangent as ct
-    >>> round(float(ct.nn.gelu(1.0)), 4)
-    0.8412
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+    approximate : bool
+        Whether the distribution function is replaced by a formula with tanh (the default), or exact, with erf.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Dan Hendrycks and Kevin Gimpel, "Gaussian error linear units (GELUs)", 2016.
+
+    Examples
+    --------
+    >>> ct.nn.gelu(ct.numpy.array([0.0, 1.0])).round(4)
+    Array([0.    , 0.8412], dtype=float32)
+    >>> ct.nn.gelu(ct.numpy.array([0.0, 1.0]), approximate=False).round(4)
+    Array([0.    , 0.8413], dtype=float32)
     """
     array = inexact(x)
     if approximate:
@@ -264,27 +277,24 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     return gelu_of_one(*floats("gelu", array))
 
 
-def elu(x: Any, alpha: Any = 1.0) -> Array:
-    """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
-    array = inexact(x)
-    above = ordered(primitives.gt, array, literal(array, 0.0))
-    return where(above, array, alpha * primitives.expm1(choose(above, 0.0, array)))  # type: ignore[no-any-return]
-
-
-def selu(x: Any) -> Array:
-    """The self-normalising `elu`."""
-    return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
-
-
-def celu(x: Any, alpha: Any = 1.0) -> Array:
-    """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below: smooth for every alpha."""
-    array = inexact(x)
-    above = ordered(primitives.gt, array, literal(array, 0.0))
-    return where(above, array, alpha * primitives.expm1(choose(above, 0.0, array) / alpha))  # type: ignore[no-any-return]
-
-
 def hard_tanh(x: Any) -> Array:
-    """``x`` limited to [-1, 1]."""
+    """The numbers limited to [-1, 1].
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.nn.hard_tanh(ct.numpy.array([-2.0, 0.5, 2.0]))
+    Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     array = inexact(x)
     return choose(
         ordered(primitives.gt, array, literal(array, 1.0)),
@@ -294,12 +304,52 @@ def hard_tanh(x: Any) -> Array:
 
 
 def hard_sigmoid(x: Any) -> Array:
-    """``relu6(x + 3) / 6``."""
+    """A sigmoid of straight pieces: ``relu6(x + 3) / 6``.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Andrew Howard and others, "Searching for MobileNetV3", 2019.
+
+    Examples
+    --------
+    >>> ct.nn.hard_sigmoid(ct.numpy.array([-4.0, 0.0, 1.5]))
+    Array([0.  , 0.5 , 0.75], dtype=float32)
+    """
     return relu6(inexact(x) + 3.0) / 6.0
 
 
 def hard_silu(x: Any) -> Array:
-    """``x * hard_sigmoid(x)``."""
+    """The product ``x * hard_sigmoid(x)``, also called hard swish.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Andrew Howard and others, "Searching for MobileNetV3", 2019.
+
+    Examples
+    --------
+    >>> ct.nn.hard_silu(ct.numpy.array([-4.0, 1.5, 4.0]))
+    Array([-0.   ,  1.125,  4.   ], dtype=float32)
+    """
     array = inexact(x)
     return array * hard_sigmoid(array)
 
@@ -308,10 +358,34 @@ hard_swish = hard_silu
 
 
 def glu(x: Any, axis: int = -1) -> Array:
-    """One half of an axis times the sigmoid of the other.
+    """The gated linear unit: one half of an axis times the sigmoid of the other.
 
-    Raises:
-        ShapeError: the axis has an odd size.
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int
+        The axis that is halved, by default the last.
+
+    Returns
+    -------
+    array
+        Of half the size along that axis.
+
+    Raises
+    ------
+    ShapeError
+        The axis has an odd size.
+
+    References
+    ----------
+    Yann N. Dauphin, Angela Fan, Michael Auli and David Grangier, "Language modeling with gated convolutional
+    networks", 2017.
+
+    Examples
+    --------
+    >>> ct.nn.glu(ct.numpy.array([2.0, 4.0, 0.0, 0.0]))
+    Array([1., 2.], dtype=float32)
     """
     array = inexact(x)
     axis = normalize_axis(axis, array.ndim, "glu")
@@ -337,7 +411,23 @@ def _ragged_glu(x: Array, axis: int) -> Array:
 
 
 def log_sigmoid(x: Any) -> Array:
-    """``log(sigmoid(x))``."""
+    """The logarithm of the sigmoid, without underflow.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.nn.log_sigmoid(ct.numpy.array([0.0, -100.0])).round(4)
+    Array([  -0.6931, -100.    ], dtype=float32)
+    """
     return primitives.neg(softplus(primitives.neg(inexact(x))))
 
 

@@ -35,27 +35,61 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> Any:
-    """Scaled dot-product attention.
+    """Scaled dot-product attention: means of values, weighted by a softmax of products of queries and keys.
 
-    Args:
-        query: shape (..., T, N, H): T positions, N heads of H features.
-        key: shape (..., S, K, H); N is a multiple of K, and each head of key and value serves N / K heads of the query.
-        value: shape (..., S, K, H).
-        bias: added to the logits, shape broadcast to (..., N, T, S).
-        mask: bool, which logits count, shape broadcast to (..., N, T, S).
-        scale: of the logits, by default 1 / sqrt(H).
-        is_causal: whether position t sees only positions up to t.
-        query_seq_lengths: integers of the leading shape: the results of later positions are 0.
-        key_value_seq_lengths: integers of the leading shape: later positions are not seen.
-        local_window_size: how many positions before and after are seen: one number, or a pair.
-        implementation: None or ``"xla"``; there is one.
-        return_residual: whether the logarithms of the softmax' denominators, shape (..., T, N), are returned too.
+    Products and softmax are computed in float32 or wider.
 
-    Returns:
-        Shape (..., T, N, H).
+    Parameters
+    ----------
+    query : array, shape (..., T, N, H)
+        T positions, N heads of H features.
+    key : array, shape (..., S, K, H)
+        N is a multiple of K, and each head of key and value serves N / K heads of the query.
+    value : array, shape (..., S, K, H)
+        What is averaged.
+    bias : array, optional
+        Added to the logits; broadcast to (..., N, T, S).
+    mask : array of bool, optional
+        Which logits count; broadcast to (..., N, T, S).
+    scale : float, optional
+        The factor of the logits, by default 1 / sqrt(H).
+    is_causal : bool
+        Whether position t sees only positions up to t.
+    query_seq_lengths : array of int, optional
+        Of the leading shape: the results of later positions are 0.
+    key_value_seq_lengths : array of int, optional
+        Of the leading shape: later positions are not seen.
+    local_window_size : int or (int, int), optional
+        How many positions before and after are seen.
+    implementation : str, optional
+        None or "xla"; there is one.
+    return_residual : bool
+        Whether the logarithms of the softmax' denominators, shape (..., T, N), are returned too; they have no
+        derivative.
 
-    Raises:
-        ShapeError: the numbers of heads or features do not fit.
+    Returns
+    -------
+    array, shape (..., T, N, H)
+        Or a pair with the logarithms.
+
+    Raises
+    ------
+    ShapeError
+        The numbers of axes, heads or features do not fit.
+    DTypeError
+        The mask is not bool.
+
+    References
+    ----------
+    - Ashish Vaswani and others, "Attention is all you need", 2017.
+    - Joshua Ainslie and others, "GQA: training generalized multi-query transformer models from multi-head
+      checkpoints", 2023.
+
+    Examples
+    --------
+    >>> x = ct.numpy.array([[[1.0, 0.0]], [[0.0, 1.0]]])
+    >>> ct.nn.dot_product_attention(x, x, x, is_causal=True).round(4).tolist()
+    [[[1.0, 0.0]], [[0.3301999866962433, 0.6697999835014343]]]
     """
     if implementation not in (None, "xla"):
         raise ValueError(f"dot_product_attention: unsupported implementation {implementation!r}\n  use None or 'xla'")

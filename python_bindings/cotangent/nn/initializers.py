@@ -17,17 +17,83 @@ from cotangent._ops import creation
 from cotangent._ops.binding import real_dtype
 from cotangent._ops.sizes import is_dimension
 
+__all__ = [
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
 Initializer = Callable[..., Array]
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placement = None) -> Array:
-    """Zeros."""
+    """Weights that are 0.
+
+    Parameters
+    ----------
+    key : key
+        Not looked at.
+    shape : sequence of int
+        The shape of the weights.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Zeros.
+
+    Examples
+    --------
+    >>> ct.nn.initializers.zeros(ct.random.key(0), (2,))
+    Array([0., 0.], dtype=float32)
+    """
     del key
     return creation.zeros(shape, dtype)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placement = None) -> Array:
-    """Ones."""
+    """Weights that are 1.
+
+    Parameters
+    ----------
+    key : key
+        Not looked at.
+    shape : sequence of int
+        The shape of the weights.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Ones.
+
+    Examples
+    --------
+    >>> ct.nn.initializers.ones(ct.random.key(0), (2,))
+    Array([1., 1.], dtype=float32)
+    """
     del key
     return creation.ones(shape, dtype)
 
@@ -39,18 +105,55 @@ def _check_dtype(dtype: Any) -> None:
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """Copies of a number."""
+    """Weights that are copies of a value.
+
+    Parameters
+    ----------
+    value : array
+        Broadcast to the shape of the weights.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> ct.nn.initializers.constant(0.5)(ct.random.key(0), (2,))
+    Array([0.5, 0.5], dtype=float32)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         del key
-        return creation.full(shape, value, dtype)
+        return creation.full(shape, value, _core.default_float_dtype() if dtype is None else dtype)
 
     return init
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Evenly distributed over [0, scale)."""
+    """Weights evenly distributed over [0, scale).
+
+    Parameters
+    ----------
+    scale : float
+        The upper end.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.uniform(1.0)(ct.random.key(0), (200, 300))
+    >>> round(float(w.mean()), 2)
+    0.5
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -61,7 +164,26 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """Normally distributed around 0."""
+    """Weights normally distributed around 0.
+
+    Parameters
+    ----------
+    stddev : float
+        The standard deviation.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.normal(0.5)(ct.random.key(0), (200, 300))
+    >>> round(float(w.std()), 2)
+    0.5
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -72,7 +194,28 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normally distributed around 0 within [lower, upper] standard deviations."""
+    """Weights normally distributed around 0 and cut at two ends.
+
+    Parameters
+    ----------
+    stddev : float
+        The standard deviation before anything is cut off.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    lower, upper : float
+        The ends, in standard deviations.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.truncated_normal(0.5)(ct.random.key(0), (200, 300))
+    >>> round(float(w.std()), 2), bool(abs(w).max() <= 1.0)
+    (0.44, True)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -93,14 +236,45 @@ def variance_scaling(
 ) -> Initializer:
     """Weights of variance ``scale / n``, n the number of inputs, of outputs, or their mean.
 
-    Args:
-        scale: the factor.
-        mode: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` or ``"fan_geo_avg"`` (their geometric mean).
-        distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
-        in_axis: axes of inputs.
-        out_axis: axes of outputs.
-        batch_axis: axes that are neither; the remaining axes count for both.
-        dtype: of the weights.
+    Axes that are none of inputs, outputs and batch belong to a convolution's window, and count for both.
+
+    Parameters
+    ----------
+    scale : float
+        The factor.
+    mode : str
+        "fan_in", "fan_out", "fan_avg" or "fan_geo_avg" (their geometric mean): what n is.
+    distribution : str
+        "truncated_normal" (cut at two standard deviations), "normal" or "uniform".
+    in_axis : int or sequence of int
+        Axes of inputs, by default the last but one.
+    out_axis : int or sequence of int
+        Axes of outputs, by default the last.
+    batch_axis : sequence of int
+        Axes that are neither.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    Raises
+    ------
+    ValueError
+        The mode or the distribution is unknown.
+
+    References
+    ----------
+    Kaiming He, Xiangyu Zhang, Shaoqing Ren and Jian Sun, "Delving deep into rectifiers: surpassing human-level
+    performance on ImageNet classification", 2015.
+
+    Examples
+    --------
+    >>> init = ct.nn.initializers.variance_scaling(2.0, "fan_in", "normal")
+    >>> round(float(init(ct.random.key(0), (200, 300)).var()), 3)
+    0.01
     """
     if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
         raise ValueError(
@@ -169,7 +343,49 @@ def _product(shape: Sequence[int], axes: int | Sequence[int]) -> Any:
     return math.prod(_core.array(size).astype("float64") if is_dimension(size) else size for size in sizes)
 
 
-def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[..., Initializer]:
+_GLOROT = 'Xavier Glorot and Yoshua Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.'
+_LECUN = 'Yann LeCun, Léon Bottou, Genevieve B. Orr and Klaus-Robert Müller, "Efficient BackProp", 1998.'
+_HE = (
+    'Kaiming He, Xiangyu Zhang, Shaoqing Ren and Jian Sun, "Delving deep into rectifiers: surpassing human-level\n'
+    '    performance on ImageNet classification", 2015.'
+)
+_DISTRIBUTIONS = {"uniform": "evenly", "truncated_normal": "normally"}
+_COUNTS = {"fan_avg": "the mean of the numbers of inputs and outputs", "fan_in": "the number of inputs"}
+_TEXT = """Weights that are {spread} distributed, of variance {scale:g} over {count}.
+
+    It is `variance_scaling` with ``scale={scale}``, ``mode="{mode}"`` and ``distribution="{distribution}"``.
+
+    Parameters
+    ----------
+    in_axis : int or sequence of int
+        Axes of inputs, by default the last but one.
+    out_axis : int or sequence of int
+        Axes of outputs, by default the last.
+    batch_axis : sequence of int
+        Axes that are neither.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``.
+
+    References
+    ----------
+    {reference}
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.{name}()(ct.random.key(0), (200, 300))
+    >>> round(float(w.std()), 2)
+    {deviation}
+    """
+
+
+def _scaled(name: str, scale: float, mode: str, distribution: str, reference: str, deviation: float) -> Any:
+    """``deviation``: the standard deviation of 200 by 300 weights, for the example."""
+
     def maker(
         in_axis: int | Sequence[int] = -2,
         out_axis: int | Sequence[int] = -1,
@@ -178,20 +394,52 @@ def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[.
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    maker.__doc__ = text
+    maker.__name__ = maker.__qualname__ = name
+    spread, count = _DISTRIBUTIONS[distribution], _COUNTS[mode]
+    maker.__doc__ = _TEXT.format(
+        name=name, scale=scale, mode=mode, distribution=distribution, reference=reference, deviation=deviation,
+        spread=spread, count=count,
+    )  # fmt: skip
     return maker
 
 
-glorot_uniform = xavier_uniform = _scaled(1.0, "fan_avg", "uniform", "Glorot's uniform weights.")
-glorot_normal = xavier_normal = _scaled(1.0, "fan_avg", "truncated_normal", "Glorot's normal weights.")
-lecun_uniform = _scaled(1.0, "fan_in", "uniform", "LeCun's uniform weights.")
-lecun_normal = _scaled(1.0, "fan_in", "truncated_normal", "LeCun's normal weights.")
-he_uniform = kaiming_uniform = _scaled(2.0, "fan_in", "uniform", "He's uniform weights.")
-he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's normal weights.")
+glorot_uniform = xavier_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT, 0.06)
+glorot_normal = xavier_normal = _scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT, 0.06)
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN, 0.07)
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN, 0.07)
+he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _HE, 0.1)
+he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", _HE, 0.1)
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """Matrices with orthonormal columns (or rows, where there are more columns), times ``scale``."""
+    """Matrices with orthonormal columns (or rows, where there are more columns), times a factor.
+
+    Parameters
+    ----------
+    scale : float
+        The factor.
+    column_axis : int
+        The axis of columns, by default the last; the others together are the rows.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``, for shapes of at least two axes.
+
+    References
+    ----------
+    Andrew M. Saxe, James L. McClelland and Surya Ganguli, "Exact solutions to the nonlinear dynamics of learning in
+    deep linear neural networks", 2013.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.orthogonal()(ct.random.key(0), (3, 2))
+    >>> ct.numpy.abs(w.T @ w).round(3)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
@@ -213,7 +461,33 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """Convolution weights that are an orthogonal matrix at the centre and 0 elsewhere; shapes of three to five axes."""
+    """Weights of convolutions that are an orthogonal matrix at the centre and 0 elsewhere.
+
+    Parameters
+    ----------
+    scale : float
+        The factor.
+    column_axis : int
+        The axis of columns, by default the last.
+    dtype : dtype, optional
+        By default the default floating dtype.
+
+    Returns
+    -------
+    callable
+        ``init(key, shape, dtype)``, for shapes of three to five axes with at least as many outputs as inputs.
+
+    References
+    ----------
+    Lechao Xiao and others, "Dynamical isometry and a mean field theory of CNNs: how to train 10,000-layer vanilla
+    convolutional neural networks", 2018.
+
+    Examples
+    --------
+    >>> w = ct.nn.initializers.delta_orthogonal()(ct.random.key(0), (3, 2, 2))
+    >>> (w * w).sum((1, 2)).round(3)
+    Array([0., 2., 0.], dtype=float32)
+    """
     _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:

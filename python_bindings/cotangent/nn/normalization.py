@@ -35,11 +35,35 @@ def _choice(x: Array, chosen: Any) -> Array | None:
 
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
-    """Exponentials that sum to 1 along axes; with ``where``, of the chosen elements, and 0 elsewhere.
+    """Exponentials that sum to 1 along axes.
 
-    >>> import cotangent as ct
-    >>> ct.nn.softmax(ct.numpy.zeros(2)).tolist()
-    [0.5, 0.5]
+    The largest element is subtracted first, so that nothing overflows.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int, tuple of int or None
+        The axes that sum to 1, by default the last; None for all.
+    where : array of bool, optional
+        The elements that count; the result is 0 elsewhere, and 0 where none counts.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Pierre Blanchard, Desmond J. Higham and Nicholas J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021.
+
+    Examples
+    --------
+    >>> ct.nn.softmax(ct.numpy.array([0.0, 0.0]))
+    Array([0.5, 0.5], dtype=float32)
+    >>> ct.nn.softmax(ct.numpy.array([0.0, 9.0, 0.0]), where=ct.numpy.array([True, False, True]))
+    Array([0.5, 0. , 0.5], dtype=float32)
     """
     array = inexact(x)
     chosen = _choice(array, where)
@@ -54,7 +78,32 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
-    """``log(softmax(x))``; with ``where``, minus infinity for elements that are not chosen."""
+    """The logarithm of `softmax`, without underflow.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int, tuple of int or None
+        The axes that sum to 1, by default the last; None for all.
+    where : array of bool, optional
+        The elements that count; the result is -inf elsewhere.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    Pierre Blanchard, Desmond J. Higham and Nicholas J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021.
+
+    Examples
+    --------
+    >>> ct.nn.log_softmax(ct.numpy.array([0.0, 0.0])).round(4)
+    Array([-0.6931, -0.6931], dtype=float32)
+    """
     array = inexact(x)
     chosen = _choice(array, where)
     shifted = _shifted(array, axis, chosen)
@@ -66,7 +115,40 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
 def logsumexp(
     a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
 ) -> Any:
-    """``log(sum(b * exp(a)))`` without overflow; ``return_sign`` gives the logarithm of the magnitude, and the sign."""
+    """The logarithm of a sum of exponentials, ``log(sum(b * exp(a)))``, without overflow.
+
+    Parameters
+    ----------
+    a : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int, tuple of int or None
+        The axes that are summed over; None, the default, for all.
+    b : array, optional
+        Factors, broadcast against ``a``; elements with factor 0 do not count.
+    keepdims : bool
+        Whether the axes stay, with size 1.
+    return_sign : bool
+        Whether to return the logarithm of the magnitude, and the sign. Without it a negative sum gives NaN.
+    where : array of bool, optional
+        The elements that count.
+
+    Returns
+    -------
+    array, or (array, array)
+        The logarithm, -inf of an empty sum; with ``return_sign`` and the sign.
+
+    References
+    ----------
+    Pierre Blanchard, Desmond J. Higham and Nicholas J. Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021.
+
+    Examples
+    --------
+    >>> ct.nn.logsumexp(ct.numpy.array([1000.0, 1000.0])).round(4)
+    Array(1000.6932, dtype=float32)
+    >>> [x.tolist() for x in ct.nn.logsumexp(ct.numpy.zeros(3), b=ct.numpy.array([1.0, 1.0, -3.0]), return_sign=True)]
+    [0.0, -1.0]
+    """
     if b is None:
         array, weights = inexact(a), None
     else:
@@ -105,7 +187,29 @@ def logsumexp(
 
 
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
-    """``log(mean(exp(x)))`` without overflow; with ``where``, of the chosen elements."""
+    """The logarithm of a mean of exponentials, ``log(mean(exp(x)))``, without overflow.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int, tuple of int or None
+        The axes that the mean is taken over; None, the default, for all.
+    where : array of bool, optional
+        The elements that count.
+    keepdims : bool
+        Whether the axes stay, with size 1.
+
+    Returns
+    -------
+    array
+        Without these axes.
+
+    Examples
+    --------
+    >>> ct.nn.logmeanexp(ct.numpy.array([1000.0, 1000.0])).round(4)
+    Array(1000., dtype=float32)
+    """
     array = inexact(x)
     total = logsumexp(array, axis, keepdims=keepdims, where=where)
     chosen = constant(array, True, bool) if where is None else _choice(array, where)
@@ -123,17 +227,43 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """``(x - mean) / sqrt(variance + epsilon)`` along axes.
+    """Subtracts the mean and divides by the standard deviation, along axes.
 
-    Args:
-        x: floating.
-        axis: the axes that mean and variance are taken over.
-        mean: known beforehand.
-        variance: known beforehand.
-        epsilon: keeps the divisor from 0.
-        where: the elements that count.
-        algorithm: ``"fast"``: the variance is the mean of squares less the square of the mean, at least 0; ``"stable"``:
-            the mean of squared differences.
+    Parameters
+    ----------
+    x : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int, tuple of int or None
+        The axes that mean and variance are taken over, by default the last.
+    mean, variance : array, optional
+        Where they are known beforehand; broadcast against ``x``.
+    epsilon : float
+        What is added to the variance, to keep the divisor from 0.
+    where : array of bool, optional
+        The elements that count for mean and variance.
+    algorithm : str
+        "fast" (the default): the variance is the mean of squares less the square of the mean, at least 0; "stable":
+        the mean of squared differences.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ValueError
+        The algorithm is unknown.
+
+    References
+    ----------
+    Tony F. Chan, Gene H. Golub and Randall J. LeVeque, "Algorithms for computing the sample variance: analysis and
+    recommendations", 1983.
+
+    Examples
+    --------
+    >>> ct.nn.standardize(ct.numpy.array([1.0, 3.0]), epsilon=0.0)
+    Array([-1.,  1.], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable'; got {algorithm!r}")
@@ -151,11 +281,32 @@ def standardize(
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
-    """For each integer a vector with 1 at its position, along a new axis; all zeros for positions outside.
+    """For each integer a vector with 1 at its position, and 0 elsewhere.
 
-    >>> import cotangent as ct
-    >>> ct.nn.one_hot(ct.numpy.array([0, 2]), 3).tolist()
-    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    Positions outside of the vector give zeros.
+
+    Parameters
+    ----------
+    x : array
+        Integers; floats are compared with the positions.
+    num_classes : int
+        The size of the vectors; inside ``mask`` also a size.
+    dtype : dtype, optional
+        By default the default floating dtype.
+    axis : int
+        Where the new axis is in the result, by default the last.
+
+    Returns
+    -------
+    array
+        With one axis more than ``x``.
+
+    Examples
+    --------
+    >>> ct.nn.one_hot(ct.numpy.array([0, 2, -1]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.],
+           [0., 0., 0.]], dtype=float32)
     """
     array = _core.array(x)
     (count,), lengths = static_shape(num_classes, "one_hot")

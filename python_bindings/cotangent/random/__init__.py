@@ -12,6 +12,8 @@ Each module is one idea and lists its public names in its ``__all__``; this pack
 from cotangent._ops.keys import *
 from cotangent.random.basic import *
 from cotangent.random.choices import *
+from cotangent.random.continuous import *
 from cotangent.random.discrete import *
 from cotangent.random.distributions import *
+from cotangent.random.gammas import *
 from cotangent.random.permutations import *

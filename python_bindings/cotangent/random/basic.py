@@ -16,10 +16,8 @@ from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
-from cotangent._ops.choice import where
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.extents import capacities, stretched
-from cotangent._ops.floating_parts import ldexp
 from cotangent._ops.keys import _like, _words_of
 from cotangent._ops.sizes import (
     common_shape,
@@ -30,25 +28,9 @@ from cotangent._ops.sizes import (
 from cotangent._special import erf_inv
 from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError
-from cotangent.lax.bits import clz
 from cotangent.random import sequences
 
-__all__ = [
-    "bernoulli",
-    "bits",
-    "cauchy",
-    "exponential",
-    "fold_in",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "normal",
-    "rademacher",
-    "randint",
-    "split",
-    "truncated_normal",
-    "uniform",
-]
+__all__ = ["bernoulli", "bits", "fold_in", "normal", "rademacher", "randint", "split", "truncated_normal", "uniform"]
 
 _UINT32 = np.dtype("uint32")
 _INT32 = np.dtype("int32")
@@ -82,9 +64,27 @@ def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[A
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Array:
-    """New keys of the kind of ``key``: an array of shape (num,) of keys, or of shape (num, 2) of their words.
+    """Makes several new keys of one, whose numbers are independent of each other.
 
-    >>> import cotangent as ct
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`.
+    num : int or sequence of int
+        How many, or the shape of the array of keys; by default 2.
+
+    Returns
+    -------
+    array of keys
+        Of shape (num,) of keys, or (num, 2) of their words: of the kind of ``key``.
+
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
+
+    Examples
+    --------
     >>> ct.random.split(ct.random.key(0), 3).shape, ct.random.split(ct.random.PRNGKey(0), 3).shape
     ((3,), (3, 2))
     """
@@ -96,7 +96,30 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Array:
 
 
 def fold_in(key: Any, data: Any) -> Array:
-    """A new key from a key and an integer, which may be traced."""
+    """A new key from a key and an integer.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`.
+    data : int
+        A scalar, may be traced; its lowest 32 bits count.
+
+    Returns
+    -------
+    key
+        Of the kind of ``key``.
+
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
+
+    Examples
+    --------
+    >>> ct.random.fold_in(ct.random.PRNGKey(0), 1).tolist() != ct.random.fold_in(ct.random.PRNGKey(0), 2).tolist()
+    True
+    """
     words = _words_of(key, "fold_in")
     if _core.is_python_scalar(data):
         number = _core.full((), int(data) & 0xFFFFFFFF, _UINT32)
@@ -126,8 +149,36 @@ def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Random bits as unsigned integers.
 
-    Raises:
-        DTypeError: the dtype is not an unsigned integer.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`.
+    shape : int or sequence of int
+        The shape of the result, by default ().
+    dtype : dtype, optional
+        Unsigned integers, by default as wide as the default integers.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array of unsigned int
+        Of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not an unsigned integer.
+
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
+
+    Examples
+    --------
+    >>> ct.random.bits(ct.random.key(0), (2,), "uint8").dtype
+    dtype('uint8')
     """
     dtype = _core.canonical_dtype(np.dtype(f"u{_core.default_int_dtype().name}") if dtype is None else dtype)
     if _core.dtype_kind(dtype) != "unsigned":
@@ -157,15 +208,38 @@ def uniform(
 ) -> Array:
     """Numbers evenly distributed over [minval, maxval).
 
-    Args:
-        key: the key.
-        shape: of the result; ``minval`` and ``maxval`` must broadcast to it.
-        dtype: floating.
-        minval: the lower end.
-        maxval: the upper end.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    shape : int or sequence of int
+        The shape of the result, by default ().
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    minval, maxval : array
+        The lower end, which is drawn, and the upper end, which is not; broadcast to ``shape``.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    Raises:
-        DTypeError: the dtype is not floating.
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not floating.
+
+    References
+    ----------
+    John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+    2011.
+
+    Examples
+    --------
+    >>> ct.random.uniform(ct.random.key(0), (3,)).round(4)
+    Array([0.9477, 0.9786, 0.3323], dtype=float32)
     """
     dtype = float_dtype(dtype, "uniform")
     sizes, lengths = static_shape(shape, "uniform")
@@ -223,11 +297,41 @@ def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Arra
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Normally distributed numbers of mean 0 and variance 1, real or complex.
+    """Normally distributed numbers of mean 0 and variance 1.
 
-    >>> import cotangent as ct
-    >>> ct.random.normal(ct.random.PRNGKey(0), (2, 3)).shape
-    (2, 3)
+    Of complex numbers each part has variance 1/2. They are made of uniform numbers by the inverse of the error
+    function.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    shape : int or sequence of int
+        The shape of the result, by default ().
+    dtype : dtype, optional
+        Floating or complex, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is neither floating nor complex.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 13.
+
+    Examples
+    --------
+    >>> ct.random.normal(ct.random.key(0), (3,)).round(3)
+    Array([ 1.623,  2.025, -0.434], dtype=float32)
     """
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) == "complex":
@@ -240,7 +344,41 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
-    """Normally distributed numbers that lie between ``lower`` and ``upper``."""
+    """Normally distributed numbers that lie between two ends.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    lower, upper : array
+        The ends, in standard deviations from the mean 0.
+    shape : sequence of int, optional
+        The shape of the result, by default the common shape of the ends.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 13.
+
+    Examples
+    --------
+    >>> ct.random.truncated_normal(ct.random.key(0), -1.0, 1.0, (3,)).round(3)
+    Array([ 0.862,  0.941, -0.291], dtype=float32)
+    """
     dtype = float_dtype(dtype, "truncated_normal")
     low, high = _end(lower, dtype), _end(upper, dtype)
     if shape is None:
@@ -259,10 +397,36 @@ def truncated_normal(
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Placement = None) -> Array:
-    """True with probability ``p``.
+    """True with a given probability.
 
-    Raises:
-        DTypeError: ``p`` is not floating.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    p : array
+        The probabilities: floats, by default 0.5.
+    shape : sequence of int, optional
+        The shape of the result, by default that of ``p``.
+    mode : str
+        "low", or "high" for twice as many random bits, which probabilities far from those that few bits can tell
+        apart need.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array of bool
+        Of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        ``p`` is not floating.
+
+    Examples
+    --------
+    >>> ct.random.bernoulli(ct.random.key(0), 0.5, (4,))
+    Array([False, False,  True,  True], dtype=bool)
     """
     probability = _core.array(p)
     if kind(probability) != "float":
@@ -277,7 +441,29 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """-1 or 1 with equal probability."""
+    """The numbers -1 and 1 with equal probability.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    shape : int or sequence of int
+        The shape of the result, by default ().
+    dtype : dtype, optional
+        Of the result, by default the default integer dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Of the given shape.
+
+    Examples
+    --------
+    >>> ct.random.rademacher(ct.random.key(0), (4,))
+    Array([-1, -1,  1,  1], dtype=int32)
+    """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     flips = _core.convert(bernoulli(key, 0.5, shape), dtype)
     return flips + flips - literal(flips, 1)
@@ -286,10 +472,37 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Pl
 def randint(
     key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
-    """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty. Ends that are floats lose their fraction.
+    """Integers evenly distributed over [minval, maxval).
 
-    Raises:
-        DTypeError: the dtype is none of integers, or an end is complex.
+    Where the range is empty the result is ``minval``. Ends that are floats lose their fraction.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    shape : int or sequence of int
+        The shape of the result.
+    minval, maxval : array
+        The lowest number, and the one above the highest; real, broadcast to ``shape``.
+    dtype : dtype, optional
+        Of integers, by default the default integer dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array of int
+        Of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is none of integers, or an end is complex.
+
+    Examples
+    --------
+    >>> ct.random.randint(ct.random.key(0), (5,), 0, 10)
+    Array([9, 0, 2, 3, 1], dtype=int32)
     """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
@@ -349,70 +562,6 @@ def _fit(x: Array, dtype: Any) -> Array:
     """``x`` as another integer dtype, limited to its range."""
     target, source = np.iinfo(dtype), np.iinfo(x.dtype)
     return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
-
-
-def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Placement = None
-) -> Array:
-    """Numbers of the standard Gumbel distribution.
-
-    Args:
-        mode: how far the tails reach: ``"low"`` draws as many bits as the dtype has, ``"high"`` twice as many, ``"highest"``, of float32,
-            also uses all of them near either end.
-    """
-    dtype = float_dtype(dtype, "gumbel")
-    if mode not in (None, "low", "high", "highest"):
-        raise ValueError(f"gumbel: mode must be 'highest', 'high' or 'low'; got {mode!r}")
-    if mode == "highest" and dtype == np.float32:
-        return _far_gumbel(key, symbolic_shape(shape, "gumbel"))
-    if mode in ("high", "highest"):
-        fine = uniform(key, (2, *symbolic_shape(shape, "gumbel")), dtype)
-        low = fine[0] + 2.0 ** -int(_finfo(dtype).nmant) * fine[1] + float(_finfo(dtype).tiny)
-        x = primitives.select(fine[0] >= 0.5, fine[0], low)
-        return primitives.neg(primitives.log(primitives.neg(primitives.log1p(primitives.neg(x)))))
-    draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
-    return primitives.neg(primitives.log(primitives.neg(primitives.log(draws))))
-
-
-def _far_gumbel(key: Any, shape: Any) -> Array:
-    """By 64 bits, as a fraction u below 1/2, else as 1 - u, which is small then: either has all digits of a float32."""
-    words = bits(key, (2, *shape), "uint32")
-    wide = (_core.convert(words[0], "uint64") << 32) | _core.convert(words[1], "uint64")
-    below = words[0] < 2**31
-    small = where(below, wide, ~wide + 1)
-    zeros = clz(small)
-    leading = _core.convert((small << zeros) >> 40, "float32")
-    x = ldexp(leading, -24 - _core.convert(zeros, "int32"))
-    below_log = primitives.log1p(primitives.neg(x))
-    return -primitives.log(primitives.neg(primitives.select(below, below_log, primitives.log(x))))
-
-
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the exponential distribution of mean 1."""
-    draws = uniform(key, shape, float_dtype(dtype, "exponential"))
-    return primitives.neg(primitives.log1p(primitives.neg(draws)))
-
-
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the Laplace distribution of mean 0 and scale 1."""
-    dtype = float_dtype(dtype, "laplace")
-    draws = uniform(key, shape, dtype, -1.0 + float(_finfo(dtype).epsneg), 1.0)
-    return primitives.sign(draws) * primitives.log1p(primitives.neg(primitives.abs(draws)))
-
-
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the logistic distribution of mean 0 and scale 1."""
-    dtype = float_dtype(dtype, "logistic")
-    draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
-    return primitives.log(draws) - primitives.log1p(primitives.neg(draws))
-
-
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the standard Cauchy distribution."""
-    dtype = float_dtype(dtype, "cauchy")
-    draws = uniform(key, shape, dtype, float(_finfo(dtype).eps), 1.0)
-    angle = literal(draws, math.pi) * (draws - literal(draws, 0.5))
-    return primitives.sin(angle) / primitives.cos(angle)
 
 
 check_arguments(globals())

@@ -32,7 +32,8 @@ from cotangent._ops.sizes import (
 from cotangent._ops.sorting import argsort
 from cotangent._ops.taking import take
 from cotangent._transforms.lengths import require
-from cotangent.random.basic import gumbel, randint, uniform
+from cotangent.random.basic import randint, uniform
+from cotangent.random.continuous import gumbel
 from cotangent.random.permutations import permutation
 
 __all__ = ["categorical", "choice"]
@@ -48,19 +49,46 @@ def categorical(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """Positions along ``axis``, with probabilities proportional to ``exp(logits)``.
+    """Positions along an axis, with probabilities proportional to ``exp(logits)``.
 
-    Args:
-        key: the key.
-        logits: unnormalised log-probabilities.
-        axis: of the categories.
-        shape: of the result: leading axes, then the other axes of ``logits``, which is the default.
-        replace: whether positions along the leading axes may repeat.
-        mode: of `gumbel`.
-        out_sharding: a placement on the one device.
+    The draw is the position of the largest sum of a logit and a Gumbel number.
 
-    Raises:
-        ValueError: the shape does not end with the other axes of ``logits``.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    logits : array
+        Logarithms of probabilities, which need not be normalised.
+    axis : int
+        The axis of the categories, by default the last.
+    shape : sequence of int, optional
+        Of the result: leading axes, then the other axes of ``logits``, which alone are the default.
+    replace : bool
+        Whether positions along the leading axes may repeat (the default).
+    mode : str, optional
+        As of `gumbel`.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array of int
+        The positions.
+
+    Raises
+    ------
+    ValueError
+        The shape does not end with the other axes of ``logits``, or more different positions are asked for than
+        there are.
+
+    References
+    ----------
+    Chris J. Maddison, Daniel Tarlow and Tom Minka, "A* sampling", 2014, section 2.
+
+    Examples
+    --------
+    >>> ct.random.categorical(ct.random.key(0), ct.numpy.log(ct.numpy.array([0.1, 0.8, 0.1])), shape=(5,))
+    Array([1, 1, 1, 1, 1], dtype=int32)
     """
     array = _core.promote([logits], inexact=True)[0]
     axis = normalize_axis(axis, array.ndim, "categorical")
@@ -102,9 +130,39 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """Elements of ``a`` (slices of ``axis``), or of ``arange(a)``, drawn with or without replacement.
+    """Elements of an array, or numbers below an integer, drawn with or without replacement.
 
-    Their probabilities are ``p``, or equal.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    a : array or int
+        What is drawn from: slices of ``axis``; an integer n stands for ``arange(n)``.
+    shape : int or sequence of int
+        How many are drawn, in which shape; by default one.
+    replace : bool
+        Whether an element may be drawn several times (the default).
+    p : array, shape (n,), optional
+        The probabilities; by default equal.
+    axis : int
+        The axis that is drawn from, by default 0.
+    mode : str, optional
+        As of `gumbel`, for ``p`` without replacement.
+
+    Returns
+    -------
+    array
+        The axes ``shape`` in the place of ``axis``.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to choose from, fewer elements than are asked for, or ``p`` has another size.
+
+    Examples
+    --------
+    >>> ct.random.choice(ct.random.key(0), ct.numpy.array([10, 20, 30]), (4,))
+    Array([20, 10, 30, 20], dtype=int32)
     """
     array = None if isinstance(a, (int, np.integer)) or is_dimension(a) else _core.array(a)
     population: Size

@@ -22,7 +22,7 @@ from cotangent._ops.sizes import axis_size, symbolic_shape
 from cotangent._transforms.control_flow import scan, while_loop
 from cotangent.errors import DTypeError
 from cotangent.random import basic
-from cotangent.random.distributions import _parameters
+from cotangent.random.gammas import _parameters
 
 __all__ = [
     "binomial",
@@ -33,7 +33,41 @@ __all__ = [
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """How many trials of probability ``p`` until the first success."""
+    """How many trials there are until the first success, that one included.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    p : array
+        The probability of success in a trial, in (0, 1].
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Of integers, by default the default integer dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array of int
+        From 1 on.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is none of integers.
+
+    References
+    ----------
+    Norman L. Johnson, Adrienne W. Kemp and Samuel Kotz, "Univariate Discrete Distributions", 3rd edition, 2005,
+    chapter 5.
+
+    Examples
+    --------
+    >>> ct.random.geometric(ct.random.key(0), 0.25, (4,))
+    Array([1, 1, 4, 3], dtype=int32)
+    """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"geometric: the dtype must be an integer; got {dtype}")
@@ -45,7 +79,42 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
 
 
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the Poisson distribution of mean ``lam``."""
+    """Numbers of the Poisson distribution: how many independent events occur of which ``lam`` are expected.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    lam : array
+        The mean, from 0 on.
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Of integers, by default the default integer dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array of int
+        From 0 on.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is none of integers.
+
+    References
+    ----------
+    - Wolfgang Hörmann, "The transformed rejection method for generating Poisson random variables", 1993.
+    - Donald E. Knuth, "The Art of Computer Programming", volume 2, 3rd edition, 1997, section 3.4.1, for means
+      below 10.
+
+    Examples
+    --------
+    >>> ct.random.poisson(ct.random.key(0), 3.0, (4,))
+    Array([0, 0, 4, 4], dtype=int32)
+    """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")
@@ -143,7 +212,40 @@ def _stirling_tail(k: Array) -> Array:
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """How many of ``n`` trials of probability ``p`` succeed, as floats; NaN where n or p is negative or NaN."""
+    """How many of ``n`` independent trials succeed.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    n : array
+        The number of trials; fractions are cut off.
+    p : array
+        The probability of success in a trial, in [0, 1].
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floats that are whole numbers; NaN where ``n`` or ``p`` is negative or NaN.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not floating.
+
+    References
+    ----------
+    Wolfgang Hörmann, "The generation of binomial random variates", 1993.
+
+    Examples
+    --------
+    >>> ct.random.binomial(ct.random.key(0), 10, 0.5, (4,))
+    Array([6., 7., 5., 6.], dtype=float32)
+    """
     dtype = basic.float_dtype(dtype, "binomial")
     prob = primitives.stop_gradient(_core.promote([p], inexact=True)[0])
     sizes, _, (count, prob) = _parameters("binomial", shape, prob.dtype, primitives.stop_gradient(_core.array(n)), prob)
@@ -226,7 +328,37 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1) -> Array:
-    """How often each outcome occurs in ``n`` trials; outcomes of probabilities ``p`` are along the last axis."""
+    """How often each of several outcomes occurs in ``n`` independent trials.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    n : array, shape (...)
+        The number of trials.
+    p : array, shape (..., k)
+        The probabilities of the k outcomes, along the last axis.
+    shape : sequence of int, optional
+        Of the result, which ``p`` is broadcast to; by default that of ``p``.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    unroll : int
+        Accepted for JAX's signature: compiled loops do not get faster by repeating steps in the body.
+
+    Returns
+    -------
+    array, shape (..., k)
+        Floats that are whole numbers and sum to ``n``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Discrete Multivariate Distributions", 1997, chapter 35.
+
+    Examples
+    --------
+    >>> ct.random.multinomial(ct.random.key(0), 10.0, ct.numpy.array([0.5, 0.25, 0.25])).sum()
+    Array(10., dtype=float32)
+    """
     dtype = basic.float_dtype(dtype, "multinomial")
     probabilities = _core.promote([p], inexact=True)[0]
     sizes = probabilities.shape if shape is None else symbolic_shape(shape, "multinomial")

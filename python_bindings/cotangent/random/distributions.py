@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from typing import Any
-
-import numpy as np
 
 from cotangent import _core
 from cotangent import numpy as cnp
@@ -15,236 +11,28 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
-from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import (
     common_shape,
     refuse_ragged_shape,
     static_shape,
     symbolic_shape,
 )
-from cotangent._special.incomplete import _random_gamma_grad
-from cotangent._transforms.batching import vmap
-from cotangent._transforms.control_flow import while_loop
 from cotangent.errors import ShapeError
-from cotangent.random import basic
+from cotangent.random import basic, continuous
+from cotangent.random.gammas import _one_over, _parameters
 
 __all__ = [
-    "ball",
-    "beta",
-    "chisquare",
-    "dirichlet",
     "double_sided_maxwell",
-    "f",
-    "gamma",
-    "generalized_normal",
-    "loggamma",
     "lognormal",
     "maxwell",
     "multivariate_normal",
     "orthogonal",
     "pareto",
     "rayleigh",
-    "t",
     "triangular",
     "wald",
     "weibull_min",
 ]
-
-
-def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, Any, list[Array]]:
-    """The shape of the result, symbolic where it is, its dtype, and parameters of that dtype, not broadcast.
-
-    Raises:
-        ShapeError: the parameters do not broadcast to the shape.
-    """
-    dtype = basic.float_dtype(dtype, name)
-    arrays = [_core.convert(_core.array(x), dtype) for x in given]
-    if shape is None:
-        return common_shape([x.shape for x in arrays]), dtype, arrays
-    shapes = [capacities(x) for x in arrays]
-    sizes = tuple(static_shape(shape, name)[0])
-    if tuple(_core.broadcast_shapes([sizes, *shapes])) != sizes:
-        raise ShapeError(f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}")
-    return symbolic_shape(shape, name), dtype, arrays
-
-
-# ---- Gamma and what is made of it ------------------------------------------------------------------------------------
-
-
-def _gamma_one(key: Array, alpha: Array, log_space: bool) -> Array:
-    """One draw by Marsaglia and Tsang's method ("A simple method for generating gamma variables", 2000)."""
-    dtype = alpha.dtype
-
-    def number(value: float) -> Array:
-        return _core.full((), value, dtype)
-
-    boosted = primitives.not_(alpha >= 1.0)
-    shape = pick(boosted, alpha + 1.0, alpha)
-    d = shape - 1.0 / 3.0
-    c = (1.0 / 3.0) / primitives.sqrt(d)
-
-    def propose(state: Any) -> Any:
-        keys = basic.split(state[0], 3)
-
-        def draw(inner: Any) -> Any:
-            pair = basic.split(inner[0])
-            x = basic.normal(pair[1], (), dtype)
-            return pair[0], x, 1.0 + x * c
-
-        _, x, v = while_loop(lambda inner: inner[2] <= 0.0, draw, (keys[1], number(0.0), number(-1.0)))
-        return keys[0], x * x, (v * v) * v, basic.uniform(keys[2], (), dtype)
-
-    def rejected(state: Any) -> Any:
-        _, x, v, u = state
-        squeezed = u >= 1.0 - 0.0331 * (x * x)
-        exact = primitives.log(u) >= x * 0.5 + d * ((1.0 - v) + primitives.log(v))
-        return primitives.and_(squeezed, exact)
-
-    keys = basic.split(key)
-    _, _, v, _ = while_loop(rejected, propose, (keys[0], number(0.0), number(1.0), number(2.0)))
-    if log_space:
-        logs = -basic.exponential(keys[1], (), dtype)
-        plain = primitives.or_(primitives.not_(boosted), logs == 0.0)
-        boost = pick(plain, 0.0, logs * (1.0 / alpha))
-        return (primitives.log(d) + primitives.log(v)) + boost
-    samples = 1.0 - basic.uniform(keys[1], (), dtype)
-    return (d * v) * pick(boosted, primitives.pow(samples, 1.0 / alpha), 1.0)  # type: ignore[no-any-return]
-
-
-def _zero(sample: Array, a: Array, result: Array) -> Array:
-    return _core.full((), 0.0, sample.dtype)
-
-
-def _log_slope(sample: Array, a: Array, result: Array) -> Array:
-    tiny = float(np.finfo(sample.dtype).tiny)
-    plain = primitives.exp(result)
-    plain = pick(plain == 0.0, tiny, plain)
-    return _random_gamma_grad(a, plain) / plain
-
-
-# A draw, which moves with the parameter so that its quantile stays the same.
-_moving = Elementwise(
-    lambda sample, a: sample, (_zero, lambda sample, a, result: _random_gamma_grad(a, result)), "gamma"
-)
-_moving_log = Elementwise(lambda sample, a: sample, (_zero, _log_slope), "loggamma")
-
-
-def _gamma(key: Any, a: Array, sizes: tuple[Any, ...], log_space: bool) -> Array:
-
-    wide: Array = cnp.broadcast_to(a, sizes)
-    if _core.ragged_axes(wide):
-        draw: Any = functools.partial(_gamma_one, log_space=log_space)
-        for _ in sizes:
-            draw = vmap(draw)
-        samples = primitives.stop_gradient(draw(basic.split(key, sizes), primitives.stop_gradient(wide)))
-        return (_moving_log if log_space else _moving)(samples, wide)
-    count = math.prod(sizes)
-    fixed = primitives.reshape(primitives.stop_gradient(wide), shape=[count])
-    keys = basic.split(key, count)
-    if count == 0:
-        return wide
-    draws = vmap(lambda k, alpha: _gamma_one(k, alpha, log_space))(keys, fixed)
-    samples = primitives.stop_gradient(primitives.reshape(draws, shape=list(sizes)))
-    return (_moving_log if log_space else _moving)(samples, wide)
-
-
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the gamma distribution of shape parameter ``a`` and scale 1; differentiable in ``a``.
-
-    >>> import cotangent as ct
-    >>> ct.random.gamma(ct.random.PRNGKey(0), 2.0, (3,)).shape
-    (3,)
-    """
-    sizes, _, (alpha,) = _parameters("gamma", shape, dtype, a)
-    return _gamma(key, alpha, sizes, False)
-
-
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Logarithms of `gamma`'s numbers, which do not underflow for small ``a``."""
-    sizes, _, (alpha,) = _parameters("loggamma", shape, dtype, a)
-    return _gamma(key, alpha, sizes, True)
-
-
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the beta distribution."""
-    sizes, _, (a, b) = _parameters("beta", shape, dtype, a, b)
-    keys = basic.split(key)
-    x, y = _gamma(keys[0], a, sizes, True), _gamma(keys[1], b, sizes, True)
-    largest = primitives.max(x, y)
-    p, q = primitives.exp(x - largest), primitives.exp(y - largest)
-    return p / (p + q)
-
-
-def _total(x: Array) -> Array:
-    """The sum along the last axis, which stays, in the one order that all compilers and interpreters keep: that of running sums."""
-    sums = primitives.cumsum(x, axis=x.ndim - 1, reverse=False)
-    return sums[..., -1:]
-
-
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Vectors of the Dirichlet distribution; ``alpha`` has shape (..., n), ``shape`` is that of the batch."""
-    dtype = basic.float_dtype(dtype, "dirichlet")
-    array = _core.convert(_core.array(alpha), dtype)
-    if array.ndim < 1:
-        raise ValueError("dirichlet: alpha must have an axis of parameters; got a scalar")
-    lead = array.shape[:-1] if shape is None else symbolic_shape(shape, "dirichlet")
-    logs = loggamma(key, array, (*lead, array.shape[-1]), dtype)
-    largest = primitives.reduce_max(logs, axes=[logs.ndim - 1])[..., None]
-    weights = primitives.exp(logs - primitives.stop_gradient(largest))
-    return weights / _total(weights)
-
-
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the chi-square distribution of ``df`` degrees of freedom."""
-    sizes, _, (df,) = _parameters("chisquare", shape, dtype, df)
-    return primitives.exp(_gamma(key, df / 2.0, sizes, True)) * 2.0
-
-
-def f(
-    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
-) -> Array:
-    """Numbers of the F distribution."""
-    sizes, dtype, (dfnum, dfden) = _parameters("f", shape, dtype, dfnum, dfden)
-    keys = basic.split(key)
-    return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)  # type: ignore[no-any-return]
-
-
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of Student's t distribution of ``df`` degrees of freedom."""
-    sizes, dtype, (df,) = _parameters("t", shape, dtype, df)
-    keys = basic.split(key)
-    half = df / 2.0
-    ratio = half / _gamma(keys[1], half, sizes, False)
-    return basic.normal(keys[0], sizes, dtype) * primitives.sqrt(ratio)
-
-
-def _one_over(value: Any, function: str, parameter: str) -> Any:
-    if isinstance(value, (int, float, np.generic)) and not float(value) > 0:
-        raise ValueError(f"random.{function}: {parameter} must be positive; got {value}")
-    return 1 / value
-
-
-def generalized_normal(
-    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None
-) -> Array:
-    """Numbers of density proportional to ``exp(-|x|**p)``, for p > 0."""
-    dtype = basic.float_dtype(dtype, "generalized_normal")
-    keys = basic.split(key)
-    power = _core.convert(_core.array(_one_over(p, "generalized_normal", "p")), dtype)
-    draws = gamma(keys[0], power, shape, dtype)
-    return basic.rademacher(keys[1], shape, dtype) * cnp.power(draws, power)
-
-
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions, for p > 0."""
-    dtype = basic.float_dtype(dtype, "ball")
-    power = _one_over(p, "ball", "p")
-    sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
-    keys = basic.split(key)
-    g = generalized_normal(keys[0], p, (*sizes, *count), dtype)
-    e = basic.exponential(keys[1], sizes, dtype)
-    size = cnp.power(_total(cnp.power(cnp.abs(g), p)) + e[..., None], power)
-    return g / size
 
 
 # ---- Continuous distributions ----------------------------------------------------------------------------------------
@@ -253,25 +41,161 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
 def lognormal(
     key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
-    """Exponentials of normal numbers of standard deviation ``sigma``."""
+    """Exponentials of normally distributed numbers of mean 0.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    sigma : array
+        The standard deviation of the logarithm, by default 1.
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 14.
+
+    Examples
+    --------
+    >>> ct.random.lognormal(ct.random.key(0), 0.5, (3,)).round(3)
+    Array([2.251, 2.753, 0.805], dtype=float32)
+    """
     sizes, dtype, (sigma,) = _parameters("lognormal", shape, dtype, sigma)
     return primitives.exp(basic.normal(key, sizes, dtype) * sigma)
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the Pareto distribution of exponent ``b``, from 1 on."""
+    """Numbers of the Pareto distribution, whose density is ``b / x**(b + 1)`` for x >= 1.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    b : array
+        The exponent, above 0.
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 20.
+
+    Examples
+    --------
+    >>> ct.random.pareto(ct.random.key(0), 2.0, (3,)).round(3)
+    Array([4.371, 6.833, 1.224], dtype=float32)
+    """
     sizes, dtype, (b,) = _parameters("pareto", shape, dtype, b)
-    return primitives.exp(basic.exponential(key, sizes, dtype) / b)
+    return primitives.exp(continuous.exponential(key, sizes, dtype) / b)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the Rayleigh distribution."""
+    """Numbers of the Rayleigh distribution: lengths of vectors of two normal numbers.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    scale : array
+        The standard deviation of the normal numbers.
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
+
+    Examples
+    --------
+    >>> ct.random.rayleigh(ct.random.key(0), 2.0, (3,)).round(3)
+    Array([0.656, 0.416, 2.969], dtype=float32)
+    """
     sizes, dtype, (scale,) = _parameters("rayleigh", shape, dtype, scale)
     return scale * primitives.sqrt(primitives.log(basic.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Numbers of the Wald distribution (inverse Gauss) of scale 1."""
+    """Numbers of the Wald distribution (inverse Gauss) of scale 1.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    mean : array
+        The mean, above 0.
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    John R. Michael, William R. Schucany and Roy W. Haas, "Generating random variates using transformations with
+    multiple roots", 1976.
+
+    Examples
+    --------
+    >>> ct.random.wald(ct.random.key(0), 1.0, (3,)).round(3)
+    Array([0.381, 0.416, 0.481], dtype=float32)
+    """
     sizes, dtype, (mean,) = _parameters("wald", shape, dtype, mean)
     keys = basic.split(key)
     mean = cnp.broadcast_to(mean, sizes)
@@ -283,14 +207,82 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers of the Weibull distribution."""
+    """Numbers of the Weibull distribution, whose distribution function is ``1 - exp(-(x / scale)**concentration)``.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    scale : array
+        The scale, above 0.
+    concentration : array
+        The shape parameter, above 0.
+    shape : int or sequence of int
+        The shape of the result, by default ().
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not floating.
+    ValueError
+        ``concentration`` is not positive.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 21.
+
+    Examples
+    --------
+    >>> ct.random.weibull_min(ct.random.key(0), 2.0, 1.5, (3,)).round(3)
+    Array([4.114, 4.907, 1.093], dtype=float32)
+    """
     dtype = basic.float_dtype(dtype, "weibull_min")
     draws = -primitives.log1p(-basic.uniform(key, shape, dtype))
     return cnp.power(draws, _one_over(concentration, "weibull_min", "concentration")) * scale  # type: ignore[no-any-return]
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
-    """Lengths of vectors of three normal numbers."""
+    """Numbers of the Maxwell distribution of scale 1: lengths of vectors of three normal numbers.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    shape : int or sequence of int
+        The shape of the result, by default ().
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
+
+    Examples
+    --------
+    >>> ct.random.maxwell(ct.random.key(0), (3,)).round(3)
+    Array([2.631, 0.991, 0.965], dtype=float32)
+    """
     dtype = basic.float_dtype(dtype, "maxwell")
     draws = basic.normal(key, (*symbolic_shape(shape, "maxwell"), 3), dtype)
     x, y, z = (draws[..., i] for i in range(3))
@@ -299,7 +291,41 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Place
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """`maxwell`'s numbers with random signs, scaled and moved."""
+    """Numbers of the Maxwell distribution with random signs, scaled and moved.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    loc : array
+        What is added.
+    scale : array
+        What is multiplied with.
+    shape : int or sequence of int
+        Leading axes of the result, before the common axes of ``loc`` and ``scale``.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    DTypeError
+        The dtype is not floating.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    1, 1994, chapter 18.
+
+    Examples
+    --------
+    >>> ct.random.double_sided_maxwell(ct.random.key(0), 1.0, 2.0, (3,)).round(3)
+    Array([ 4.091,  4.148, -3.165], dtype=float32)
+    """
     dtype = basic.float_dtype(dtype, "double_sided_maxwell")
     common = common_shape([cnp.shape(loc), cnp.shape(scale)])
     sizes = (symbolic_shape(shape, "double_sided_maxwell") or common) + common
@@ -310,7 +336,41 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
-    """Numbers of the triangular distribution over [left, right] with its peak at ``mode``."""
+    """Numbers of the triangular distribution, whose density rises from ``left`` to ``mode`` and falls to ``right``.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    left, mode, right : array
+        The ends and the peak between them.
+    shape : sequence of int, optional
+        The shape of the result, which parameters are broadcast to; by default their common shape.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array
+        Floats of the given shape.
+
+    Raises
+    ------
+    ShapeError
+        The parameters do not broadcast to ``shape``.
+
+    References
+    ----------
+    Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Continuous Univariate Distributions", 2nd edition, volume
+    2, 1995, chapter 26.
+
+    Examples
+    --------
+    >>> ct.random.triangular(ct.random.key(0), 0.0, 1.0, 2.0, (3,)).round(3)
+    Array([1.676, 1.793, 0.815], dtype=float32)
+    """
     sizes, dtype, given = _parameters("triangular", shape, dtype, left, mode, right)
     left, mode, right = (cnp.broadcast_to(x, sizes) for x in given)
     u = basic.uniform(key, sizes, dtype)
@@ -329,16 +389,48 @@ def multivariate_normal(
     *,
     out_sharding: Placement = None,
 ) -> Array:
-    """Normally distributed vectors.
+    """Normally distributed vectors of given mean and covariance.
 
-    Args:
-        key: the key.
-        mean: shape (..., n).
-        cov: shape (..., n, n).
-        shape: of the batch.
-        dtype: floating.
-        method: how the covariance is factored: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
-        out_sharding: a placement on the one device.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    mean : array, shape (..., n)
+        The means.
+    cov : array, shape (..., n, n)
+        The covariances: symmetric, positive definite for "cholesky" and semidefinite for the other methods.
+    shape : sequence of int, optional
+        Of the batch; by default the common axes (...) of mean and covariance.
+    dtype : dtype, optional
+        Floating, by default the default floating dtype.
+    method : str
+        How the covariance is factored: "cholesky", "eigh" or "svd".
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array, shape (*shape, n)
+        The vectors.
+
+    Raises
+    ------
+    ShapeError
+        Mean and covariance do not fit.
+    ValueError
+        The method is unknown.
+
+    References
+    ----------
+    Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+    1, 2000, chapter 45.
+
+    Examples
+    --------
+    >>> cov = ct.numpy.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> ct.random.multivariate_normal(ct.random.key(0), ct.numpy.zeros(2), cov, (2,)).round(3)
+    Array([[ 1.623,  2.565],
+           [-0.434, -0.285]], dtype=float32)
     """
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError(f"multivariate_normal: method must be 'svd', 'eigh' or 'cholesky'; got {method!r}")
@@ -367,7 +459,40 @@ def multivariate_normal(
 def orthogonal(
     key: Any, n: Any, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Placement = None
 ) -> Array:
-    """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
+    """Evenly distributed orthogonal matrices, unitary ones of complex dtypes.
+
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    n : int
+        The number of rows, and of columns without ``m``.
+    shape : int or sequence of int
+        The shape of the batch, by default ().
+    dtype : dtype, optional
+        Floating or complex, by default the default floating dtype.
+    m : int, optional
+        The number of columns; rows or columns are orthonormal then, whichever are fewer.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
+
+    Returns
+    -------
+    array, shape (*shape, n, m)
+        The matrices.
+
+    References
+    ----------
+    Francesco Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+
+    Examples
+    --------
+    >>> q = ct.random.orthogonal(ct.random.key(0), 3)
+    >>> ct.numpy.abs(q @ q.T).round(4)
+    Array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     if m is not None:
         refuse_ragged_shape("orthogonal", (n, m), "which of n and m is larger decides what is drawn")
     (rows, columns), _ = static_shape((n, n if m is None else m), "orthogonal")

@@ -23,16 +23,34 @@ __all__ = [
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Placement = None) -> Array:
     """The slices of an axis, or the numbers below an integer, in random order.
 
-    Args:
-        key: the key.
-        x: an array, or an integer n for ``arange(n)``. Inside of `ct.mask` a ragged axis is permuted as that of the array without padding.
-        axis: the axis that is shuffled.
-        independent: whether the elements of each line along the axis are shuffled for themselves.
-        out_sharding: a placement on the one device.
+    Parameters
+    ----------
+    key : key
+        As of `key` or `PRNGKey`; a key gives the same numbers every time.
+    x : array or int
+        What is permuted; an integer n stands for ``arange(n)``. Inside ``mask`` a ragged axis is permuted as that
+        of the array without padding.
+    axis : int
+        The axis that is shuffled, by default 0.
+    independent : bool
+        Whether the elements of each line along the axis are shuffled for themselves.
+    out_sharding : device or sharding, optional
+        What the result is made on; by default the default device.
 
-    >>> import cotangent as ct
-    >>> sorted(ct.random.permutation(ct.random.PRNGKey(0), 5).tolist())
-    [0, 1, 2, 3, 4]
+    Returns
+    -------
+    array
+        The same elements in another order.
+
+    Raises
+    ------
+    TypeError
+        ``x`` is a scalar and no integer.
+
+    Examples
+    --------
+    >>> ct.random.permutation(ct.random.key(0), 5)
+    Array([0, 1, 4, 3, 2], dtype=int32)
     """
     array = _core.array(x)
     if array.ndim == 0:

@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import checked
 from cotangent._core import Array
+from cotangent.scipy._distribution_texts import describe, overview
 
 Function = Callable[..., Array]
 
@@ -21,17 +22,27 @@ class Distribution:
     Args:
         name: of the distribution, for errors.
         shapes: the names of the shape parameters.
-        scaled: whether there is a scale beside the location.
         functions: the functions by name, of the standardised variable (location 0, scale 1).
+        valid: which shape parameters make a distribution; of others every function is NaN.
+        scaled: whether there is a scale beside the location.
     """
 
     _variable = "x"
 
-    def __init__(self, name: str, shapes: Sequence[str], functions: dict[str, Function], scaled: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        shapes: Sequence[str],
+        functions: dict[str, Function],
+        valid: Function | None = None,
+        scaled: bool = True,
+    ) -> None:
         self._name = name
         self._shapes = tuple(shapes)
         self._functions = functions
+        self._valid = valid
         self._defaults = {"loc": 0.0, "scale": 1.0} if scaled else {"loc": 0.0}
+        self.__doc__ = overview(name)
 
     def __repr__(self) -> str:
         return f"<distribution {self._name}: {', '.join(sorted(self._names()))}>"
@@ -54,7 +65,10 @@ class Distribution:
         ]
         apply.__name__ = function
         apply.__signature__ = inspect.Signature(parameters)
-        apply.__doc__ = f"The function {function} of the distribution {self._name}: {apply.__signature__}."
+        apply.__doc__ = describe(self._name, function, names)
+
+    def _where_valid(self, value: Array, shapes: Sequence[Array]) -> Array:
+        return value if self._valid is None else inside(self._valid(*shapes), value, math.nan)
 
     def _arguments(self, function: str, first: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
         """The variable, the shapes, the location and the scale, as arrays of one floating dtype and shape."""
@@ -99,13 +113,12 @@ class Continuous(Distribution):
         def apply(*args: Any, **kwargs: Any) -> Array:
             x, *shapes, loc, scale = self._arguments(function, "q" if inverse else "x", args, kwargs)
             if inverse:
-                result: Array = self._functions[function](x, *shapes) * scale + loc
-                return result
+                return self._where_valid(self._functions[function](x, *shapes) * scale + loc, shapes)
             z = (x - loc) / scale
             if function in ("logpdf", "pdf"):
-                value = self._functions["logpdf"](z, *shapes) - cnp.log(scale)
+                value = self._where_valid(self._functions["logpdf"](z, *shapes) - cnp.log(scale), shapes)
                 return value if function == "logpdf" else cnp.exp(value)
-            return self._probability(function)(z, *shapes)
+            return self._where_valid(self._probability(function)(z, *shapes), shapes)
 
         self._describe(apply, function, "q" if inverse else "x")
         return checked(apply)  # type: ignore[arg-type]
@@ -127,8 +140,8 @@ class Discrete(Distribution):
 
     _variable = "k"
 
-    def __init__(self, name: str, shapes: Sequence[str], functions: dict[str, Function]) -> None:
-        super().__init__(name, shapes, functions, scaled=False)
+    def __init__(self, name: str, shapes: Sequence[str], functions: dict[str, Function], valid: Function) -> None:
+        super().__init__(name, shapes, functions, valid, scaled=False)
 
     def _names(self) -> set[str]:
         return {"logpmf", "pmf", *self._functions} | ({"logcdf", "sf", "logsf"} if "cdf" in self._functions else set())
@@ -143,17 +156,16 @@ class Discrete(Distribution):
             if function == "entropy":
                 kwargs = {"k": 0.0, **dict(zip([*self._shapes, "loc"], args, strict=False)), **kwargs}
                 _, *shapes, _ = self._arguments(function, "k", (), kwargs)
-                return self._functions[function](*shapes)
+                return self._where_valid(self._functions[function](*shapes), shapes)
             k, *shapes, loc = self._arguments(function, "q" if function == "ppf" else "k", args, kwargs)
             if function == "ppf":
-                result: Array = self._functions[function](k, *shapes) + loc
-                return result
+                return self._where_valid(self._functions[function](k, *shapes) + loc, shapes)
             k = k - loc
             if function in ("logpmf", "pmf"):
                 value = self._functions["logpmf"](k, *shapes)
-                value = cnp.where(k == cnp.floor(k), value, -math.inf)
+                value = self._where_valid(cnp.where(k == cnp.floor(k), value, -math.inf), shapes)
                 return value if function == "logpmf" else cnp.exp(value)
-            below = self._functions["cdf"](cnp.floor(k), *shapes)
+            below = self._where_valid(self._functions["cdf"](cnp.floor(k), *shapes), shapes)
             value = 1 - below if function.endswith("sf") else below
             return cnp.log(value) if function.startswith("log") else value
 

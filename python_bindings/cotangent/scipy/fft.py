@@ -147,25 +147,76 @@ def _sized(x: Array, axis: int, size: Any, name: str) -> Array:
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete cosine transform along an axis.
 
-    Args:
-        x: an array; complex numbers are transformed part by part.
-        type: 1, 2, 3 or 4.
-        n: the length; the axis is cut or padded with zeros to it. None: its size, of a ragged axis its length.
-        axis: which axis.
-        norm: "backward" (None): the inverse divides; "forward": this does; "ortho": orthonormal.
+    Parameters
+    ----------
+    x : array
+        Numbers; complex ones are transformed part by part.
+    type : int
+        1, 2 (the default), 3 or 4.
+    n : int, optional
+        The length, which the axis is cut or padded with zeros to; by default its size, of a ragged axis its length.
+    axis : int
+        The axis, by default the last.
+    norm : str, optional
+        What divides by the number of elements: "backward" (None) the inverse, "forward" the transform, "ortho" both
+        by its square root.
 
-    Raises:
-        ValueError: there is nothing to transform, or the norm is unknown. NotImplementedError: another type.
+    Returns
+    -------
+    array
+        Of the shape of ``x``, with the new sizes.
 
-    >>> import cotangent as ct
-    >>> ct.scipy.fft.dct(ct.numpy.array([1.0, 1.0])).tolist()
-    [4.0, 0.0]
+    Raises
+    ------
+    ValueError
+        There is nothing to transform, or the norm is unknown.
+    NotImplementedError
+        There is no such type.
+
+    References
+    ----------
+    - Nasir Ahmed, T. Natarajan and K. R. Rao, "Discrete cosine transform", 1974.
+    - John Makhoul, "A fast cosine transform in one and two dimensions", 1980.
+
+    Examples
+    --------
+    >>> ct.scipy.fft.dct(ct.numpy.array([1.0, 1.0]))
+    Array([4., 0.], dtype=float32)
     """
     return _along(x, type, None if n is None else [n], [axis], norm, False, "dct")
 
 
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `dct`."""
+    """The inverse of `dct` along an axis.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; complex ones are transformed part by part.
+    type : int
+        That of the transform that is inverted: 1, 2 (the default), 3 or 4.
+    n : int, optional
+        The length, which the axis is cut or padded with zeros to; by default its size.
+    axis : int
+        The axis, by default the last.
+    norm : str, optional
+        What divides by the number of elements: "backward" (None) the inverse, "forward" the transform, "ortho" both
+        by its square root.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``, with the new sizes.
+
+    References
+    ----------
+    John Makhoul, "A fast cosine transform in one and two dimensions", 1980.
+
+    Examples
+    --------
+    >>> ct.scipy.fft.idct(ct.scipy.fft.dct(ct.numpy.array([1.0, 2.0, 3.0]))).round(4)
+    Array([1., 2., 3.], dtype=float32)
+    """
     return _along(x, type, None if n is None else [n], [axis], norm, True, "idct")
 
 
@@ -185,14 +236,79 @@ def _several(x: Any, number: int, s: Any, axes: Any, norm: str | None, inverse: 
 def dctn(
     x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The discrete cosine transform along several axes: all, the last ``len(s)``, or ``axes``."""
+    """The discrete cosine transform along several axes.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; complex ones are transformed part by part.
+    type : int
+        1, 2 (the default), 3 or 4.
+    s : sequence of int, optional
+        The lengths, which the axes are cut or padded with zeros to; by default their sizes.
+    axes : sequence of int, optional
+        The axes; by default the last ``len(s)``, or all.
+    norm : str, optional
+        What divides by the number of elements: "backward" (None) the inverse, "forward" the transform, "ortho" both
+        by its square root.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``, with the new sizes.
+
+    Raises
+    ------
+    ValueError
+        ``s`` and ``axes`` have different lengths.
+
+    References
+    ----------
+    John Makhoul, "A fast cosine transform in one and two dimensions", 1980.
+
+    Examples
+    --------
+    >>> ct.scipy.fft.dctn(ct.numpy.ones((2, 2))).round(4)
+    Array([[16.,  0.],
+           [ 0.,  0.]], dtype=float32)
+    """
     return _several(x, type, s, axes, norm, False, "dctn")
 
 
 def idctn(
     x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of `dctn`."""
+    """The inverse of `dctn` along several axes.
+
+    Parameters
+    ----------
+    x : array
+        Numbers; complex ones are transformed part by part.
+    type : int
+        That of the transform that is inverted: 1, 2 (the default), 3 or 4.
+    s : sequence of int, optional
+        The lengths, which the axes are cut or padded with zeros to; by default their sizes.
+    axes : sequence of int, optional
+        The axes; by default the last ``len(s)``, or all.
+    norm : str, optional
+        What divides by the number of elements: "backward" (None) the inverse, "forward" the transform, "ortho" both
+        by its square root.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``, with the new sizes.
+
+    References
+    ----------
+    John Makhoul, "A fast cosine transform in one and two dimensions", 1980.
+
+    Examples
+    --------
+    >>> ct.scipy.fft.idctn(ct.scipy.fft.dctn(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]))).round(4)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _several(x, type, s, axes, norm, True, "idctn")
 
 

@@ -24,17 +24,31 @@ _METHODS = ("linear", "nearest")
 class RegularGridInterpolator:
     """Interpolates values that are given at the points of a rectangular grid.
 
-    Args:
-        points: for each of D axes its coordinates, increasing, at least two.
-        values: the values at the grid's points; shape (n_1, …, n_D, …), further axes are kept.
-        method: ``"linear"`` or ``"nearest"``.
-        bounds_error: must be False: a compiled program cannot raise on values.
-        fill_value: the result outside of the grid; None: extrapolated.
+    Parameters
+    ----------
+    points : sequence of array
+        For each of D axes its coordinates, increasing, at least two.
+    values : array, shape (n_1, ..., n_D, ...)
+        The values at the grid's points; further axes are kept.
+    method : str
+        "linear" (the default) or "nearest".
+    bounds_error : bool
+        Must be false: a compiled program cannot raise on values.
+    fill_value : float or None
+        The result outside of the grid, by default NaN; None to extrapolate.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    ShapeError
+        Points and values do not fit.
+    NotImplementedError
+        ``bounds_error`` is true.
+
+    Examples
+    --------
     >>> f = ct.scipy.interpolate.RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 2.0], [1.0, 3.0]])
-    >>> f([0.5, 1.0]).tolist()
-    [1.5]
+    >>> f(ct.numpy.array([0.5, 1.0]))
+    Array([1.5], dtype=float32)
     """
 
     def __init__(
@@ -63,7 +77,31 @@ class RegularGridInterpolator:
                 )
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
-        """The interpolated values at points of shape (…, D), or a tuple of D arrays: shape (…, further axes of the values)."""
+        """The interpolated values at points.
+
+        Parameters
+        ----------
+        xi : array, shape (..., D), or tuple of D arrays
+            The points.
+        method : str, optional
+            "linear" or "nearest"; by default that of the object.
+
+        Returns
+        -------
+        array
+            The leading axes of the points, then the further axes of the values.
+
+        Raises
+        ------
+        ShapeError
+            The points do not have D coordinates.
+
+        Examples
+        --------
+        >>> f = ct.scipy.interpolate.RegularGridInterpolator(([0.0, 1.0],), [0.0, 2.0])
+        >>> f(ct.numpy.array([[0.25], [2.0]]))
+        Array([0.5, nan], dtype=float32)
+        """
         method = self.method if method is None else _known(method)
         parts = cnp.broadcast_arrays(*xi) if isinstance(xi, tuple) else None
         at = cnp.stack([inexact(x) for x in parts], -1) if parts is not None else inexact(xi)

@@ -48,21 +48,38 @@ def map_coordinates(
     mode: str = "constant",
     cval: Any = 0.0,
 ) -> Array:
-    """Values of an array at coordinates between its elements.
+    """The values of an array at coordinates between its elements.
 
-    Args:
-        input: the array.
-        coordinates: one array of coordinates for each axis, broadcast against each other.
-        order: 0 for the nearest element, 1 for linear interpolation.
-        mode: what lies outside: "constant", "nearest", "wrap", "mirror" (about the last element's centre), "reflect" (about its
-            edge).
-        cval: the value outside, for the mode "constant".
+    Parameters
+    ----------
+    input : array
+        Of n axes.
+    coordinates : sequence of array
+        n arrays of coordinates, broadcast against each other; element i is at the coordinate i.
+    order : int
+        0 for the nearest element, 1 for linear interpolation.
+    mode : str
+        What lies outside: "constant", "nearest", "wrap", "mirror" (about the last element's centre) or "reflect"
+        (about its edge).
+    cval : float
+        The value outside, for the mode "constant".
 
-    Returns:
-        An array of the coordinates' shape and the input's dtype.
+    Returns
+    -------
+    array
+        Of the shape of the coordinates and the dtype of ``input``.
 
-    Raises:
-        NotImplementedError: for orders above 1, or an unknown mode. ValueError: the number of coordinates is wrong.
+    Raises
+    ------
+    NotImplementedError
+        The order is above 1, or the mode is unknown.
+    ValueError
+        There is not one array of coordinates for each axis.
+
+    Examples
+    --------
+    >>> ct.scipy.ndimage.map_coordinates(ct.numpy.array([0.0, 10.0, 20.0]), [ct.numpy.array([0.5, 1.25])], order=1)
+    Array([ 5. , 12.5], dtype=float32)
     """
     array = cnp.asarray(input)
     points = [cnp.asarray(c) for c in coordinates]

@@ -24,8 +24,9 @@ _HISTORY = 10
 class OptimizeResults(NamedTuple):
     """What `minimize` found. All fields are arrays.
 
-    ``status`` is 0 for success, 1 when the iterations ran out, 3 when a line search failed; ``hess_inv`` is the estimate of the
-    inverse Hessian (BFGS) or None (L-BFGS).
+    ``x`` is the minimiser, ``fun`` the value and ``jac`` the gradient there; ``success`` says whether ``status`` is
+    0, which is 1 when the iterations ran out and 3 when a line search failed; ``hess_inv`` is the estimate of the
+    inverse Hessian (BFGS) or None (L-BFGS); ``nfev``, ``njev`` and ``nit`` count values, gradients and iterations.
     """
 
     x: Any
@@ -259,27 +260,48 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """Minimises ``fun(x, *args)`` over a vector from the start ``x0``.
+    """Minimises ``fun(x, *args)`` over a vector, from a start.
 
-    Args:
-        fun: a function of a vector to a real scalar, differentiable by `cotangent.grad`.
-        x0: floating array of shape (n,).
-        args: further arguments.
-        method: ``"BFGS"`` or ``"L-BFGS"`` (also under the name ``"l-bfgs-experimental-do-not-rely-on-this"``).
-        tol: the same as the option ``gtol``.
-        options: ``gtol`` (1e-5: iterations end when the gradient's norm is below), ``norm`` (infinity), ``maxiter`` (200 n),
-            ``line_search_maxiter`` (10 for BFGS, 20 for L-BFGS), ``maxcor`` (10: pairs that L-BFGS keeps).
+    Every iteration is traced, so that ``jit`` compiles it whole.
 
-    Returns:
-        `OptimizeResults`.
+    Parameters
+    ----------
+    fun : callable
+        Of a vector to a real scalar, differentiable by `cotangent.grad`.
+    x0 : array, shape (n,)
+        The start; floating.
+    args : tuple
+        Further arguments of ``fun``.
+    method : str
+        "BFGS" or "L-BFGS" (also under the name "l-bfgs-experimental-do-not-rely-on-this").
+    tol : float, optional
+        The same as the option ``gtol``.
+    options : mapping, optional
+        ``gtol`` (1e-5: iterations end when the gradient's norm is below), ``norm`` (infinity), ``maxiter`` (200 n),
+        ``line_search_maxiter`` (10 for BFGS, 20 for L-BFGS), ``maxcor`` (10: pairs that L-BFGS keeps).
 
-    Raises:
-        ValueError: for an unknown method or option. TypeError: ``x0`` is not a floating vector.
+    Returns
+    -------
+    OptimizeResults
+        What was found.
 
-    >>> import cotangent as ct
-    >>> from cotangent.scipy.optimize import minimize
-    >>> result = minimize(lambda x: ((x - 3.0) ** 2).sum(), ct.numpy.zeros(2), method="BFGS")
-    >>> bool(result.success), [round(float(x), 4) for x in result.x]
+    Raises
+    ------
+    ValueError
+        The method or an option is unknown.
+    DTypeError
+        ``x0`` is not floating.
+    ShapeError
+        ``x0`` is no vector.
+
+    References
+    ----------
+    Jorge Nocedal and Stephen J. Wright, "Numerical Optimization", 2nd edition, 2006, chapters 3, 6 and 7.
+
+    Examples
+    --------
+    >>> result = ct.scipy.optimize.minimize(lambda x: ((x - 3.0) ** 2).sum(), ct.numpy.zeros(2), method="BFGS")
+    >>> bool(result.success), result.x.round(3).tolist()
     (True, [3.0, 3.0])
     """
     x = cnp.asarray(x0)

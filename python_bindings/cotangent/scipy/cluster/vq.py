@@ -14,21 +14,32 @@ __all__ = ["vq"]
 
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """The nearest row of ``code_book`` for each row of ``obs``.
+    """The nearest code for each observation.
 
-    Args:
-        obs: observations, shape (N, D), or (N,) of one feature.
-        code_book: codes, shape (K, D), or (K,).
-        check_finite: whether elements may be trusted to be finite; they need not be.
+    Parameters
+    ----------
+    obs : array, shape (N, D)
+        The observations; or (N,) of one feature.
+    code_book : array, shape (K, D)
+        The codes; or (K,).
+    check_finite : bool
+        Accepted for SciPy's signature: elements need not be finite.
 
-    Returns:
-        The position of the nearest code of each observation, and the distance to it, both of shape (N,).
+    Returns
+    -------
+    array of int, shape (N,)
+        The position of the nearest code of each observation.
+    array, shape (N,)
+        The distance to it.
 
-    Raises:
-        ShapeError: the numbers of axes or features differ.
+    Raises
+    ------
+    ShapeError
+        The numbers of axes or features differ.
 
-    >>> import cotangent as ct
-    >>> codes, distances = ct.scipy.cluster.vq.vq([[0.0, 1.0], [4.0, 4.0]], [[0.0, 0.0], [4.0, 4.0]])
+    Examples
+    --------
+    >>> codes, distances = ct.scipy.cluster.vq.vq(ct.numpy.array([[0.0, 1.0], [4.0, 4.0]]), ct.numpy.array([[0.0, 0.0], [4.0, 4.0]]))
     >>> codes.tolist(), distances.tolist()
     ([0, 1], [1.0, 0.0])
     """

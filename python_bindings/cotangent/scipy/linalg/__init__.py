@@ -7,6 +7,8 @@ Each module is one idea and lists its public names in ``__all__``; this package 
 """
 
 from cotangent.scipy.linalg.decompositions import *
+from cotangent.scipy.linalg.matrices_of_size import *
 from cotangent.scipy.linalg.matrix_functions import *
 from cotangent.scipy.linalg.special_matrices import *
+from cotangent.scipy.linalg.spectral import *
 from cotangent.scipy.linalg.systems import *

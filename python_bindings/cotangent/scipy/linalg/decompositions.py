@@ -5,45 +5,48 @@ from __future__ import annotations
 from typing import Any
 
 import cotangent.numpy as cnp
-from cotangent import _core
-from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.extents import capacities, capacity, without_padding
-from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
-from cotangent._ops.sizes import axis_size
-from cotangent._transforms.control_flow import scan
-from cotangent._transforms.rules_by_type import custom_jvp_by_type
+from cotangent._ops.extents import capacities, capacity
+from cotangent._ops.matrices import check_matrix, check_square, matrices
 from cotangent.lax import linalg as lax_linalg
-from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim
-from cotangent.numpy import linalg as cnp_linalg
 from cotangent.scipy.linalg.systems import _cholesky
 
-__all__ = [
-    "cholesky",
-    "eigh",
-    "eigh_tridiagonal",
-    "hessenberg",
-    "lu",
-    "polar",
-    "qr",
-    "qr_multiply",
-    "rsf2csf",
-    "schur",
-    "svd",
-]
+__all__ = ["cholesky", "lu", "qr", "qr_multiply", "svd"]
 
 
 @matrices()
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The triangular factor of Hermitian positive definite matrices: upper, R^H R, or lower, L L^H.
+    """The triangular factor of Hermitian positive definite matrices: upper, ``R^H R``, or lower, ``L L^H``.
 
-    Args:
-        a: matrices [..., n, n].
-        lower: which triangle is read, and which the factor is.
-        overwrite_a: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Hermitian, positive definite; else the result is NaN.
+    lower : bool
+        Which triangle is read, and which the factor is; by default the upper one.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The factor.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 4.2.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.cholesky(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 1.],
+           [0., 2.]], dtype=float32)
     """
     del overwrite_a, check_finite
     check_square(a, "cholesky")
@@ -59,7 +62,40 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Array | tuple[Array, Array, Array]:
-    """The factors of ``a = U diag(s) V^H``: (U, s, V^H), or s alone; see `cotangent.numpy.linalg.svd`."""
+    """The singular values of matrices, and their singular vectors; see `cotangent.numpy.linalg.svd`.
+
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    full_matrices : bool
+        Whether U and V are square (the default).
+    compute_uv : bool
+        Whether U and V are wanted (the default).
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+    lapack_driver : str
+        "gesdd" or "gesvd": ways to the same result, of which there is one here.
+
+    Returns
+    -------
+    (U, s, V^H), or s
+        ``a = U diag(s) V^H``; the singular values descend.
+
+    Raises
+    ------
+    ValueError
+        There is no such driver.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 8.6.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.svd(ct.numpy.array([[3.0, 0.0], [4.0, 5.0]]), compute_uv=False).round(4)
+    Array([6.7082, 2.2361], dtype=float32)
+    """
     del overwrite_a, check_finite
     if lapack_driver not in ("gesdd", "gesvd"):
         raise ValueError(f"svd: lapack_driver must be 'gesdd' or 'gesvd'; got {lapack_driver!r}")
@@ -71,13 +107,31 @@ def svd(
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
-    """The factors of ``a = P L U``: (P, L, U), or with ``permute_l`` (P L, U).
+    """The factors of ``a = P L U``, by elimination with partial pivoting.
 
-    Args:
-        a: matrices [..., m, n].
-        permute_l: whether P and L are wanted as their product.
-        overwrite_a: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    permute_l : bool
+        Whether P and L are wanted as their product.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    (P, L, U), or (P L, U)
+        P is a permutation, the diagonal of L is 1.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.4.
+
+    Examples
+    --------
+    >>> p, l, u = ct.scipy.linalg.lu(ct.numpy.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> l.tolist(), u.tolist()
+    ([[1.0, 0.0], [0.25, 1.0]], [[4.0, 4.0], [0.0, 1.0]])
     """
     del overwrite_a, check_finite
     check_matrix(a, "lu")
@@ -102,18 +156,41 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """The factors of ``a = Q R``: (Q, R), with ``pivoting`` and the order of columns; mode "r": without Q.
+    """The factors of ``a = Q R``, Q with orthonormal columns and R upper triangular.
 
-    Args:
-        a: matrices [..., m, n].
-        overwrite_a: ignored.
-        lwork: ignored.
-        mode: "full", "economic" or "r".
-        pivoting: whether columns are reordered so that the diagonal of R descends.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    overwrite_a, lwork : optional
+        Accepted for SciPy's signature: nothing is overwritten.
+    mode : str
+        "full" (the default), "economic" for a Q of min(m, n) columns, or "r" for R without Q.
+    pivoting : bool
+        Whether columns are reordered so that the magnitudes on the diagonal of R descend.
+    check_finite : bool
+        Accepted for SciPy's signature: NaN is computed with.
 
-    Raises:
-        ValueError: the mode is none of these.
+    Returns
+    -------
+    (Q, R), (R,), or with the order
+        With ``pivoting`` the order of the columns is last.
+
+    Raises
+    ------
+    ValueError
+        The mode is none of these.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 5.2.
+
+    Examples
+    --------
+    >>> (r,) = ct.scipy.linalg.qr(ct.numpy.array([[3.0, 1.0], [4.0, 2.0]]), mode="r")
+    >>> ct.numpy.abs(r).round(4)
+    Array([[5. , 2.2],
+           [0. , 0.4]], dtype=float32)
     """
     del overwrite_a, lwork, check_finite
     check_matrix(a, "qr")
@@ -133,19 +210,42 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, ...]:
-    """``c Q`` (mode "right") or ``Q c`` ("left") with the Q of ``a = Q R``; then R, and with ``pivoting`` the order.
+    """The product with the Q of ``a = Q R``: ``c Q`` or ``Q c``.
 
-    Args:
-        a: matrices [..., m, n].
-        c: [..., p, m] or a vector [m]; for "left" [..., min(m, n), p] or a vector.
-        mode: on which side ``c`` stands.
-        pivoting: whether columns are reordered.
-        conjugate: whether Q is conjugated.
-        overwrite_a: ignored.
-        overwrite_c: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    c : array, shape (..., p, m) or (m,)
+        For "left" (..., min(m, n), p) or (min(m, n),).
+    mode : str
+        "right" (the default) for ``c Q``, "left" for ``Q c``.
+    pivoting : bool
+        Whether columns of ``a`` are reordered.
+    conjugate : bool
+        Whether Q is conjugated.
+    overwrite_a, overwrite_c : bool
+        Accepted for SciPy's signature: nothing is overwritten.
 
-    Raises:
-        ValueError: the mode or the shapes do not fit.
+    Returns
+    -------
+    (product, R), or (product, R, order)
+        With ``pivoting`` the order of the columns.
+
+    Raises
+    ------
+    ValueError
+        The mode is unknown, or the shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 5.2.
+
+    Examples
+    --------
+    >>> product, r = ct.scipy.linalg.qr_multiply(ct.numpy.array([[3.0, 1.0], [4.0, 2.0]]), ct.numpy.array([5.0, 0.0]))
+    >>> ct.numpy.abs(product).round(4)
+    Array([3., 4.], dtype=float32)
     """
     del overwrite_a, overwrite_c
     if mode not in ("right", "left"):
@@ -166,264 +266,6 @@ def qr_multiply(
         raise ValueError(f"qr_multiply: c of shape {c.shape} does not fit Q of shape {q.shape}")
     product = cnp.matmul(q, other) if mode == "left" else cnp.matmul(other, q)
     return (cnp.ravel(product) if vector else product), *rest
-
-
-@matrices()
-def eigh(
-    a: Any,
-    b: Any = None,
-    lower: bool = True,
-    eigvals_only: bool = False,
-    overwrite_a: bool = False,
-    overwrite_b: bool = False,
-    turbo: bool = True,
-    eigvals: None = None,
-    type: int = 1,
-    check_finite: bool = True,
-) -> Array | tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices, or of pairs of them.
-
-    Args:
-        a: Hermitian matrices [..., n, n].
-        b: Hermitian positive definite matrices, or None for the identity.
-        lower: ignored: the Hermitian part of ``a`` is taken.
-        eigvals_only: whether eigenvectors are not wanted.
-        overwrite_a: ignored.
-        overwrite_b: ignored.
-        turbo: ignored.
-        eigvals: only None.
-        type: with ``b``: 1 for a v = w b v, 2 for a b v = w v, 3 for b a v = w v.
-        check_finite: ignored.
-
-    Raises:
-        NotImplementedError: ``eigvals`` is given. ValueError: there is no such type.
-    """
-    del lower, overwrite_a, overwrite_b, turbo, check_finite
-    if eigvals is not None:
-        raise NotImplementedError("eigh: a choice of eigenvalues is not supported\n  slice the results")
-    if type not in (1, 2, 3):
-        raise ValueError(f"eigh: type must be 1, 2 or 3; got {type}")
-    check_square(a, "eigh")
-    matrix = symmetrized(a)
-    if b is not None:
-        factor = cnp_linalg.cholesky(cnp.asarray(b).astype(a.dtype))
-        if type == 1:
-            half = cnp_linalg.solve(factor, matrix)
-            matrix = symmetrized(adjoint(cnp_linalg.solve(factor, adjoint(half))))
-        else:
-            matrix = symmetrized(cnp.matmul(cnp.matmul(adjoint(factor), matrix), factor))
-    if eigvals_only:
-        return cnp_linalg.eigvalsh(matrix)
-    w, v = cnp_linalg.eigh(matrix)
-    if b is None:
-        return w, v
-    return w, cnp.matmul(factor, v) if type == 3 else cnp_linalg.solve(adjoint(factor), v)
-
-
-def eigh_tridiagonal(
-    d: Any,
-    e: Any,
-    *,
-    eigvals_only: bool = False,
-    select: str = "a",
-    select_range: tuple[float, float] | None = None,
-    tol: float | None = None,
-    key: Any = None,
-) -> Array | tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices with one diagonal beside the main one.
-
-    Args:
-        d: the main diagonal [n].
-        e: the diagonal above it [n - 1]; that below holds the conjugates.
-        eigvals_only: whether eigenvectors are not wanted.
-        select: "a" for all, "i" for those with index in ``select_range``, both ends included.
-        select_range: the indices.
-        tol: ignored.
-        key: ignored.
-
-    Raises:
-        NotImplementedError: eigenvalues are selected by value. ValueError: the selection makes no sense.
-    """
-    del tol, key
-    main, beside = _core.array(d), _core.array(e)
-    if main.dtype != beside.dtype:
-        raise TypeError(f"eigh_tridiagonal: the diagonals must have equal dtypes; got {main.dtype} and {beside.dtype}")
-    if select == "v":
-        raise NotImplementedError("eigh_tridiagonal: select='v' is not supported\n  select the results by their values")
-    if select not in ("a", "i"):
-        raise ValueError(f"eigh_tridiagonal: select must be 'a' or 'i'; got {select!r}")
-    subset = slice(None)
-    if select == "i":
-        if select_range is None or select_range[0] > select_range[1]:
-            raise ValueError(f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}")
-        subset = slice(int(select_range[0]), int(select_range[1]) + 1)
-    _core.check_sizes([main, beside], [0, 0])
-    n = capacity(main, -1)
-    size = axis_size(main, 0)
-    main, beside = without_padding(main), without_padding(beside)
-    matrix = cnp.diag(main) + (cnp.diag(beside, 1) + cnp.diag(cnp.conj(beside), -1) if n > 1 else 0)
-    if isinstance(size, Array):
-        matrix = give_lengths(matrix, {0: size, 1: size})
-    if eigvals_only:
-        return cnp_linalg.eigvalsh(matrix)[subset]
-    w, v = cnp_linalg.eigh(matrix)
-    return w[subset], v[:, subset]
-
-
-@matrices()
-def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-) -> Array | tuple[Array, Array]:
-    """The H of ``a = Q H Q^H`` without elements below its first lower diagonal; with ``calc_q`` also the unitary Q."""
-    del overwrite_a, check_finite
-    check_square(a, "hessenberg")
-    packed, taus = lax_linalg.hessenberg(a)
-    h = cnp.triu(packed, -1)
-    n = capacity(a, -1)
-    if not calc_q:
-        return h
-    if n == 0:
-        return h, h
-    inner = lax_linalg.householder_product(packed[..., 1:, :-1], taus)
-    widths = [(0, 0)] * (a.ndim - 2)
-    corner = cnp.pad(cnp.ones((1, 1), a.dtype), ((0, n - 1), (0, n - 1)))
-    q = corner + cnp.pad(inner, [*widths, (1, 0), (1, 0)])
-    size = axis_size(h, h.ndim - 1)
-    return h, give_lengths(q, {q.ndim - 2: size, q.ndim - 1: size}) if isinstance(size, Array) else q
-
-
-def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
-    """The factors of ``a = Z T Z^H``, Z unitary and T upper triangular but for 2 x 2 blocks of real matrices: (T, Z).
-
-    Args:
-        a: matrices [..., n, n].
-        output: "real", or "complex" for a T without blocks.
-
-    Raises:
-        ValueError: ``output`` is neither.
-    """
-    if output not in ("real", "complex"):
-        raise ValueError(f"schur: output must be 'real' or 'complex'; got {output!r}")
-    matrix = _core.promote([a], inexact=True)[0]
-    check_square(matrix, "schur")
-    t, z = lax_linalg.schur(to_complex(matrix) if output == "complex" else matrix)
-    return t, z
-
-
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
-    """The complex Schur form from a real one: T without 2 x 2 blocks, and its Z.
-
-    Args:
-        T: the first result of `schur`, [..., n, n].
-        Z: the second.
-        check_finite: ignored.
-    """
-    del check_finite
-    t, z = to_complex(_core.promote([T], inexact=True)[0]), to_complex(_core.promote([Z], inexact=True)[0])
-    check_square(t, "rsf2csf")
-    check_square(z, "rsf2csf")
-    if capacity(t, -1) != capacity(z, -1):
-        raise ValueError(f"rsf2csf: T and Z must be matrices of one size; got {t.shape} and {z.shape}")
-    t, z = one_batch((t, 2), (z, 2))
-    n = capacity(t, -1)
-    size, last = axis_size(t, t.ndim - 1), t.ndim - 1
-    if isinstance(size, Array):
-        # Behind a matrix stand zeros, which no rotation is needed for.
-        t, z = rsf2csf(without_padding(t, [last - 1, last]), without_padding(z, [last - 1, last]))
-        lengths = {last - 1: size, last: size}
-        return give_lengths(t, lengths), give_lengths(z, lengths)
-    epsilon = float(cnp.finfo(t.dtype).eps)
-
-    def pick(x: Array, m: Array, axis: int) -> Array:
-        return dynamic_slice_in_dim(x, m, 1, x.ndim + axis)
-
-    def put(x: Array, m: Array, axis: int, value: Array) -> Array:
-        return dynamic_update_slice_in_dim(x, value, m, x.ndim + axis)
-
-    def remove(carry: tuple[Array, Array], m: Array) -> tuple[tuple[Array, Array], None]:
-        """A rotation of rows and columns m - 1 and m that clears the element below the diagonal."""
-        t, z = carry
-        above, below = pick(t, m - 1, -2), pick(t, m, -2)
-        a, b, c, d = (pick(row, j, -1) for row in (above, below) for j in (m - 1, m))
-        needed = cnp.abs(c) > epsilon * (cnp.abs(a) + cnp.abs(d))
-        shift = (a - d) / 2
-        mu = shift + cnp.sqrt(shift * shift + b * c)
-        size = cnp.sqrt(cnp.abs(mu) ** 2 + cnp.abs(c) ** 2).astype(t.dtype)
-        cosine = cnp.where(needed, mu / cnp.where(needed, size, 1), 1)
-        sine = cnp.where(needed, c / cnp.where(needed, size, 1), 0)
-        t = put(t, m - 1, -2, cnp.conj(cosine) * above + sine * below)
-        t = put(t, m, -2, cosine * below - sine * above)
-
-        def columns(x: Array) -> Array:
-            left, right = pick(x, m - 1, -1), pick(x, m, -1)
-            x = put(x, m - 1, -1, cosine * left + cnp.conj(sine) * right)
-            return put(x, m, -1, cnp.conj(cosine) * right - cnp.conj(sine) * left)
-
-        t = columns(t)
-        t = dynamic_update_slice(t, cnp.zeros((*t.shape[:-2], 1, 1), t.dtype), [*[0] * (t.ndim - 2), m, m - 1])
-        return (t, columns(z)), None
-
-    if n < 2:
-        return t, z
-    t, z = scan(remove, (t, z), cnp.arange(n - 1, 0, -1))[0]
-    return t, z
-
-
-# ---- polar -----------------------------------------------------------------------------------------------------------
-
-
-@custom_jvp_by_type
-def _unitary_factor(a: Array) -> Array:
-    """U V^H of the singular vectors: the nearest matrix with orthonormal columns (or rows)."""
-    u, _, vh = lax_linalg.svd(a, full_matrices=False)
-    return cnp.matmul(u, vh)
-
-
-@_unitary_factor.defjvp
-def _unitary_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """With a = W P and W^H dW anti-Hermitian: P (W^H dW) + (W^H dW) P = W^H da - da^H W. Higham, 2008, chapter 8."""
-    a, change = primals[0], tangents[0]
-    w = _unitary_factor(a)
-    tall = capacity(a, -2) >= capacity(a, -1)
-    wt, at, dt = (w, a, change) if tall else (adjoint(w), adjoint(a), adjoint(change))
-    p = symmetrized(cnp.matmul(adjoint(wt), at))
-    inner = cnp.matmul(adjoint(wt), dt)
-    turn = primitives.sylvester(p, p, inner - adjoint(inner))
-    tangent = cnp.matmul(wt, turn)
-    if capacity(a, -2) != capacity(a, -1):
-        outside = dt - cnp.matmul(wt, inner)
-        tangent = tangent + adjoint(cnp_linalg.solve(p, adjoint(outside)))
-    return w, tangent if tall else adjoint(tangent)
-
-
-@matrices()
-def polar(
-    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
-) -> tuple[Array, Array]:
-    """The factors of ``a = U P`` (side "right") or ``a = P U``: U with orthonormal columns or rows, P Hermitian.
-
-    Args:
-        a: matrices [..., m, n].
-        side: on which side of U P stands.
-        method: "qdwh" or "svd"; singular vectors are used for both.
-        eps: ignored.
-        max_iterations: ignored.
-
-    Returns:
-        U and P, positive semidefinite.
-
-    Raises:
-        ValueError: ``side`` or ``method`` is none of these.
-    """
-    del eps, max_iterations
-    check_matrix(a, "polar")
-    if side not in ("right", "left"):
-        raise ValueError(f"polar: side must be 'right' or 'left'; got {side!r}")
-    if method not in ("qdwh", "svd"):
-        raise ValueError(f"polar: method must be 'qdwh' or 'svd'; got {method!r}")
-    u = _unitary_factor(a)
-    p = cnp.matmul(adjoint(u), a) if side == "right" else cnp.matmul(a, adjoint(u))
-    return u, symmetrized(p)
 
 
 check_arguments(globals())

@@ -17,7 +17,8 @@ from cotangent._ops.binding import convert, kind
 from cotangent._ops.extents import alike, capacities, capacity
 from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
 from cotangent._ops.sizes import axis_size
-from cotangent._transforms.control_flow import cond, scan
+from cotangent._transforms.branches import cond
+from cotangent._transforms.control_flow import scan
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax import linalg as lax_linalg
@@ -71,17 +72,34 @@ def _pade(a: Array, double: bool) -> tuple[Array, Array]:
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of square matrices, by Padé approximants with scaling and squaring.
 
-    Args:
-        A: matrices [..., n, n].
-        upper_triangular: whether they are upper triangular.
-        max_squarings: how many squarings are made at most; matrices that would need more give NaN.
+    Parameters
+    ----------
+    A : array, shape (..., n, n)
+        Numbers.
+    upper_triangular : bool
+        Whether they are upper triangular.
+    max_squarings : int
+        How many squarings are made at most; matrices that would need more give NaN.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Returns
+    -------
+    array, shape (..., n, n)
+        The exponentials.
 
-    >>> import cotangent as ct
-    >>> ct.scipy.linalg.expm(ct.numpy.zeros((2, 2))).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Nicholas J. Higham, "The scaling and squaring method for the matrix exponential revisited", 2005.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.expm(ct.numpy.array([[0.0, 1.0], [0.0, 0.0]])).round(4)
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
     """
     check_square(A, "expm")
     double = A.dtype.itemsize == (16 if kind(A) == "complex" else 8)
@@ -109,16 +127,41 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 def expm_frechet(
     A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True
 ) -> Array | tuple[Array, Array]:
-    """The derivative of `expm` at ``A`` in the direction ``E``; with ``compute_expm`` also the exponential, first.
+    """The derivative of `expm` at ``A`` in the direction ``E``.
 
-    Args:
-        A: matrices [..., n, n].
-        E: matrices of the same shape.
-        method: None, ``"SPS"`` or ``"blockEnlarge"``: ways to the same result, of which there is one here.
-        compute_expm: whether the exponential is wanted.
+    Parameters
+    ----------
+    A : array, shape (..., n, n)
+        Numbers.
+    E : array, shape (..., n, n)
+        The direction.
+    method : str, optional
+        None, "SPS" or "blockEnlarge": ways to the same result, of which there is one here.
+    compute_expm : bool
+        Whether the exponential is wanted, too (the default).
 
-    Raises:
-        LinAlgError: matrices are not square. ValueError: shapes differ, or there is no such method.
+    Returns
+    -------
+    (exponential, derivative), or derivative
+        Matrices of the shape of ``A``.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+    ValueError
+        The shapes differ, or there is no such method.
+
+    References
+    ----------
+    Nicholas J. Higham, "Functions of Matrices", 2008, chapters 3 and 10.
+
+    Examples
+    --------
+    >>> a, e = ct.numpy.zeros((2, 2)), ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> ct.scipy.linalg.expm_frechet(a, e, compute_expm=False).round(4)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(f"expm_frechet: method must be None, 'SPS' or 'blockEnlarge'; got {method!r}")
@@ -239,12 +282,34 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
 
     The derivative needs eigenvalues that are not 0, and may coincide.
 
-    Args:
-        A: matrices [..., n, n].
-        blocksize: only 1.
+    Parameters
+    ----------
+    A : array, shape (..., n, n)
+        Numbers.
+    blocksize : int
+        Only 1.
 
-    Raises:
-        NotImplementedError: another block size. LinAlgError: matrices are not square.
+    Returns
+    -------
+    array, shape (..., n, n)
+        The roots.
+
+    Raises
+    ------
+    NotImplementedError
+        Another block size is asked for.
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Åke Björck and Sven Hammarling, "A Schur method for the square root of a matrix", 1983.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.sqrtm(ct.numpy.array([[4.0, 0.0], [0.0, 9.0]])).real.round(4)
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
     """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: blocks are not supported\n  leave blocksize at 1")
@@ -259,13 +324,34 @@ def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tup
 
     Eigenvalues that coincide or nearly do make it inaccurate. There are no derivatives.
 
-    Args:
-        A: matrices [..., n, n].
-        func: the function of numbers, applied to an array of complex eigenvalues.
-        disp: whether only the result is wanted, without an estimate of its relative error in the 1-norm.
+    Parameters
+    ----------
+    A : array, shape (..., n, n)
+        Numbers.
+    func : callable
+        The function of numbers, applied to an array of complex eigenvalues.
+    disp : bool
+        Whether only the result is wanted (the default), without an estimate of its relative error in the 1-norm.
 
-    Raises:
-        LinAlgError: matrices are not square.
+    Returns
+    -------
+    array, shape (..., n, n), or (array, array)
+        The function, complex; without ``disp`` and the estimate.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Beresford N. Parlett, "A recurrence among the elements of functions of triangular matrices", 1976.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.funm(ct.numpy.array([[1.0, 1.0], [0.0, 2.0]]), lambda x: x * x).real.round(4)
+    Array([[1., 3.],
+           [0., 4.]], dtype=float32)
     """
     check_square(A, "funm")
     t, z = schur_form(A)
@@ -296,17 +382,39 @@ def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tup
 
 @matrices(3)
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
-    """The X with ``A X + X B = C``.
+    """The matrix X with ``A X + X B = C``.
 
-    Args:
-        A: matrices [..., m, m].
-        B: matrices [..., n, n].
-        C: matrices [..., m, n].
-        method: "schur" or "eigen"; Schur forms are used for both.
-        tol: where an eigenvalue of ``A`` and one of ``-B`` are closer than this, the result is NaN.
+    Parameters
+    ----------
+    A : array, shape (..., m, m)
+        Numbers.
+    B : array, shape (..., n, n)
+        Numbers.
+    C : array, shape (..., m, n)
+        Numbers.
+    method : str
+        "schur" or "eigen"; Schur forms are used for both.
+    tol : float
+        Where an eigenvalue of ``A`` and one of ``-B`` are closer than this, the result is NaN.
 
-    Raises:
-        ValueError: the shapes do not fit, or there is no such method.
+    Returns
+    -------
+    array, shape (..., m, n)
+        X.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not fit, or there is no such method.
+
+    References
+    ----------
+    Richard H. Bartels and George W. Stewart, "Solution of the matrix equation AX + XB = C", 1972.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.solve_sylvester(ct.numpy.array([[2.0]]), ct.numpy.array([[3.0]]), ct.numpy.array([[10.0]]))
+    Array([[2.]], dtype=float32)
     """
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen'; got {method!r}")

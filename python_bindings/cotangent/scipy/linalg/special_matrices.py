@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.extents import bound_of, capacity
-from cotangent._ops.sizes import is_dimension, length_of_size
+from cotangent._ops.sizes import is_dimension
 from cotangent.lax.window_geometry import sliding
 from cotangent.scipy.linalg import ragged_matrices as ragged
 
@@ -21,17 +20,10 @@ __all__ = [
     "circulant",
     "companion",
     "convolution_matrix",
-    "dft",
     "fiedler",
     "fiedler_companion",
-    "hadamard",
     "hankel",
-    "helmert",
-    "hilbert",
-    "invhilbert",
-    "invpascal",
     "leslie",
-    "pascal",
     "toeplitz",
 ]
 
@@ -64,14 +56,28 @@ def _sloped(x: Array, shape: tuple[int, int], slope: int, offset: int) -> Array:
 
 
 def block_diag(*arrs: Any) -> Array:
-    """The matrix with the given matrices on its diagonal and 0 elsewhere; vectors are rows, scalars 1 x 1.
+    """The matrix with the given matrices on its diagonal and 0 elsewhere.
 
-    Raises:
-        ValueError: an argument has more than two axes.
+    Parameters
+    ----------
+    *arrs : array
+        Of two axes; vectors are rows, scalars 1 x 1. Several dtypes are promoted.
 
-    >>> import cotangent as ct
-    >>> ct.scipy.linalg.block_diag([[1, 2]], 3).tolist()
-    [[1, 2, 0], [0, 0, 3]]
+    Returns
+    -------
+    array
+        As many rows and columns as all of them together.
+
+    Raises
+    ------
+    ValueError
+        An argument has more than two axes.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.block_diag(ct.numpy.array([[1, 2]]), 3)
+    Array([[1, 2, 0],
+           [0, 0, 3]], dtype=int32)
     """
     blocks = [cnp.atleast_2d(x) for x in arrs] or [cnp.zeros((1, 0))]
     for i, block in enumerate(blocks):
@@ -89,15 +95,26 @@ def block_diag(*arrs: Any) -> Array:
 
 
 def toeplitz(c: Any, r: Any = None) -> Array:
-    """The matrix with constant diagonals of which ``c`` is the first column and ``r`` the first row.
+    """The matrix with constant diagonals of a given first column and row.
 
-    Args:
-        c: vectors [..., m].
-        r: vectors [..., n], whose first element does not count. None: the conjugate of ``c``.
+    Parameters
+    ----------
+    c : array, shape (..., m)
+        The first column.
+    r : array, shape (..., n), optional
+        The first row, whose first element does not count; by default the conjugate of ``c``.
 
-    >>> import cotangent as ct
-    >>> ct.scipy.linalg.toeplitz([1, 2, 3]).tolist()
-    [[1, 2, 3], [2, 1, 2], [3, 2, 1]]
+    Returns
+    -------
+    array, shape (..., m, n)
+        The matrices.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.toeplitz(ct.numpy.array([1, 2, 3]))
+    Array([[1, 2, 3],
+           [2, 1, 2],
+           [3, 2, 1]], dtype=int32)
     """
     column = _vectors(c)
     row = cnp.conj(column) if r is None else _vectors(r)
@@ -114,14 +131,31 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
 
 def hankel(c: Any, r: Any = None) -> Array:
-    """The matrix with constant anti-diagonals of which ``c`` is the first column and ``r`` the last row.
+    """The matrix with constant anti-diagonals of a given first column and last row.
 
-    Args:
-        c: vectors [..., m].
-        r: vectors [..., n], whose first element does not count. None: zeros.
+    Parameters
+    ----------
+    c : array, shape (..., m)
+        The first column.
+    r : array, shape (..., n), optional
+        The last row, whose first element does not count; by default zeros.
 
-    Raises:
-        ValueError: an argument is a scalar.
+    Returns
+    -------
+    array, shape (..., m, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        An argument is a scalar.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.hankel(ct.numpy.array([1, 2, 3]))
+    Array([[1, 2, 3],
+           [2, 3, 0],
+           [3, 0, 0]], dtype=int32)
     """
     column = _core.array(c)
     row = cnp.zeros_like(column) if r is None else _core.array(r)
@@ -138,7 +172,25 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 
 def circulant(c: Any) -> Array:
-    """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
+    """The matrix of a given first column whose other columns are each the last one moved down by one.
+
+    Parameters
+    ----------
+    c : array, shape (..., n)
+        The first column.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.circulant(ct.numpy.array([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     x = _vectors(c)
     n = capacity(x, -1)
     if ragged.last_ragged(x):
@@ -148,10 +200,35 @@ def circulant(c: Any) -> Array:
 
 
 def leslie(f: Any, s: Any) -> Array:
-    """The matrix of a population's growth: fecundities [..., n] in its first row, survivals [..., n - 1] below the diagonal.
+    """The matrix of the growth of a population in classes of age.
 
-    Raises:
-        ValueError: the lengths do not fit.
+    Parameters
+    ----------
+    f : array, shape (..., n)
+        The fecundities, its first row; n is at least 2.
+    s : array, shape (..., n - 1)
+        The survivals, its lower diagonal.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        The lengths do not fit.
+
+    References
+    ----------
+    Patrick H. Leslie, "On the use of matrices in certain population mathematics", 1945.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.leslie(ct.numpy.array([0.0, 2.0, 1.0]), ct.numpy.array([0.5, 0.25]))
+    Array([[0.  , 2.  , 1.  ],
+           [0.5 , 0.  , 0.  ],
+           [0.  , 0.25, 0.  ]], dtype=float32)
     """
     first, below = _vectors(f), _vectors(s)
     n = capacity(first, -1)
@@ -177,10 +254,32 @@ def _inexact_vectors(a: Any, least: int, name: str) -> Array:
 
 
 def companion(a: Any) -> Array:
-    """The matrix whose eigenvalues are the roots of a polynomial with coefficients [..., n + 1], highest first.
+    """The matrix whose eigenvalues are the roots of a polynomial.
 
-    Raises:
-        ValueError: there are fewer than two coefficients.
+    Parameters
+    ----------
+    a : array, shape (..., n + 1)
+        The coefficients, the highest first; at least two.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two coefficients.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 7.4.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.companion(ct.numpy.array([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
     """
     x = _inexact_vectors(a, 2, "companion")
     if ragged.last_ragged(x):
@@ -191,16 +290,57 @@ def companion(a: Any) -> Array:
 
 
 def fiedler(a: Any) -> Array:
-    """The absolute differences of all pairs of elements of vectors [..., n]."""
+    """The absolute differences of all pairs of elements.
+
+    Parameters
+    ----------
+    a : array, shape (..., n)
+        Numbers.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.fiedler(ct.numpy.array([1, 4, 6]))
+    Array([[0, 3, 5],
+           [3, 0, 2],
+           [5, 2, 0]], dtype=int32)
+    """
     x = _vectors(a)
     return cnp.abs(x[..., :, None] - x[..., None, :])
 
 
 def fiedler_companion(a: Any) -> Array:
-    """Fiedler's companion matrix, with five diagonals, of a polynomial with coefficients [..., n + 1], highest first.
+    """Fiedler's companion matrix, with five diagonals, whose eigenvalues are the roots of a polynomial.
 
-    Raises:
-        ValueError: there are no coefficients.
+    Parameters
+    ----------
+    a : array, shape (..., n + 1)
+        The coefficients, the highest first.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The matrices.
+
+    Raises
+    ------
+    ValueError
+        There are no coefficients.
+
+    References
+    ----------
+    Miroslav Fiedler, "A note on companion matrices", 2003.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.fiedler_companion(ct.numpy.array([1.0, -6.0, 11.0, -6.0]))
+    Array([[  6., -11.,   1.],
+           [  1.,   0.,   0.],
+           [  0.,   6.,   0.]], dtype=float32)
     """
     x = _inexact_vectors(a, 1, "fiedler_companion")
     n = capacity(x, -1) - 1
@@ -219,15 +359,33 @@ def fiedler_companion(a: Any) -> Array:
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
-    """The matrix whose product with a vector [n] is its convolution with ``a``.
+    """The matrix whose product with a vector is its convolution with ``a``.
 
-    Args:
-        a: vectors [..., m].
-        n: the number of columns.
-        mode: as of `cotangent.numpy.convolve`.
+    Parameters
+    ----------
+    a : array, shape (..., m)
+        What is convolved with.
+    n : int
+        The number of columns: the size of the vector.
+    mode : str
+        "full" (the default), "same" or "valid", as of `cotangent.numpy.convolve`.
 
-    Raises:
-        ValueError: ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
+    Returns
+    -------
+    array, shape (..., k, n)
+        The matrices; k is the size of the convolution.
+
+    Raises
+    ------
+    ValueError
+        ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.convolution_matrix(ct.numpy.array([1, 2]), 2)
+    Array([[1, 0],
+           [2, 1],
+           [0, 2]], dtype=int32)
     """
     columns = bound_of(n)
     x = _core.array(a)
@@ -245,151 +403,6 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     bottom = trim - top if mode == "same" else trim
     rows = m + columns - 1 - bottom - top
     return _sloped(cnp.flip(x, -1), (rows, columns), -1, m - 1 - top)
-
-
-# ---- Matrices of given size ------------------------------------------------------------------------------------------
-
-
-def _constant(values: Any, dtype: Any = None) -> Array:
-    return cnp.asarray(np.asarray(values, np.float64)).astype(dtype or _core.default_float_dtype())
-
-
-def _of_size(matrix: Array, n: Any) -> Array:
-    """A square matrix whose elements do not depend on its size, of that size."""
-    if not is_dimension(n):
-        return matrix
-    size = length_of_size(n)
-    return ragged.sized(matrix, size, size)
-
-
-def hilbert(n: int) -> Array:
-    """1 / (i + j + 1)."""
-    size = bound_of(n)
-    places = np.arange(size)
-    return _of_size(_constant(1.0 / (places[:, None] + places + 1)), n)
-
-
-# Above this order each of these matrices has elements above the range of float64; before the first is worked out.
-_HIGHEST_ORDER = 1030
-
-
-def _check_order(name: str, n: int) -> None:
-    if n > _HIGHEST_ORDER:
-        raise OverflowError(f"{name}: elements of the matrix of order {n} are above the range of float64")
-
-
-def invhilbert(n: int) -> Array:
-    """The inverse of `hilbert`, made of integers.
-
-    Raises:
-        OverflowError: elements are above the range of float64.
-    """
-    if is_dimension(n):
-        return ragged.by_size(length_of_size(n), bound_of(n), invhilbert, 0, "invhilbert")
-    _check_order("invhilbert", n)
-
-    def element(i: int, j: int) -> int:
-        binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
-        return binomials * (i + j + 1) * (1 if (i + j) % 2 == 0 else -1)
-
-    return _constant([[float(element(i, j)) for j in range(n)] for i in range(n)] or np.zeros((0, 0)))
-
-
-def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
-    if kind not in (None, "symmetric", "lower", "upper"):
-        raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper'; got {kind!r}")
-    if is_dimension(n):
-        # The product of the signed triangles is of all their rows; every other element is the same for all sizes.
-        if signed and kind in (None, "symmetric"):
-            return ragged.by_size(length_of_size(n), bound_of(n), invpascal, 0, name)
-        return _of_size(_pascal(bound_of(n), kind, name, signed), n)
-    _check_order(name, n)
-    lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
-    if kind in (None, "symmetric"):
-        # Integers, so that nothing is rounded before the end.
-        pairs = zip(*lower, strict=True) if signed else lower
-        rows = [list(row) for row in pairs]
-        values = [[sum(x * y for x, y in zip(p, q, strict=True)) for q in rows] for p in rows]
-    else:
-        values = lower if kind == "lower" else [list(row) for row in zip(*lower, strict=True)]
-    return _constant([[float(v) for v in row] for row in values] or np.zeros((0, 0)))
-
-
-def pascal(n: int, kind: str | None = None) -> Array:
-    """Binomial coefficients: (i + j choose i), or a triangle of (i choose j) as kind "lower" or "upper" says.
-
-    Raises:
-        ValueError: the kind is unknown.
-        OverflowError: elements are above the range of float64.
-    """
-    return _pascal(n, kind, "pascal", False)
-
-
-def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of `pascal`.
-
-    Raises:
-        ValueError: the kind is unknown. OverflowError: elements are above the range of float64.
-    """
-    return _pascal(n, kind, "invpascal", True)
-
-
-def helmert(n: int, full: bool = False) -> Array:
-    """Orthonormal rows that are orthogonal to (1, …, 1); with ``full`` this one, normalised, comes first.
-
-    Raises:
-        ValueError: ``n`` is not positive.
-    """
-    if is_dimension(n):
-        return ragged.by_size(
-            length_of_size(n), bound_of(n), lambda size: helmert(size, full), 0 if full else 1, "helmert"
-        )
-    if n < 1:
-        raise ValueError(f"helmert: n must be positive; got {n}")
-    rows, columns = np.arange(n)[:, None], np.arange(n)
-    values = np.where(columns < rows, 1.0, np.where(columns == rows, -rows, 0.0))
-    values[0] = 1.0
-    values /= np.sqrt(np.where(rows == 0, n, rows * (rows + 1)))
-    return _constant(values if full else values[1:])
-
-
-def hadamard(n: int, dtype: Any = int) -> Array:
-    """A matrix of 1 and -1 with orthogonal rows.
-
-    Raises:
-        ValueError: ``n`` is no power of 2.
-    """
-    if n < 1 or n & (n - 1):
-        raise ValueError(f"hadamard: n must be a positive power of 2; got {n}")
-    values = np.ones((1, 1), np.int8)
-    while len(values) < n:
-        values = np.block([[values, values], [values, -values]])
-    return cnp.asarray(values).astype(dtype)
-
-
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
-    """The matrix of the discrete Fourier transform.
-
-    Args:
-        n: its size.
-        scale: None, "sqrtn" or "n": what it is divided by.
-        dtype: complex64 or complex128; None: the default.
-
-    Raises:
-        ValueError: the scale is unknown, or the dtype is not complex.
-    """
-    if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n'; got {scale!r}")
-    dtype = _core.default_complex_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    if _core.dtype_kind(dtype) != "complex":
-        raise ValueError(f"dft: the dtype must be complex; got {dtype}")
-    if is_dimension(n):
-        matrix = ragged.ragged_dft(length_of_size(n), bound_of(n), dtype)
-        return matrix * ragged.factor(scale, length_of_size(n), matrix.dtype)
-    places = np.arange(n)
-    values = np.exp(-2j * np.pi * (places[:, None] * places % max(n, 1)) / max(n, 1))
-    divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
-    return cnp.asarray(values / divisor).astype(dtype)
 
 
 check_arguments(globals())

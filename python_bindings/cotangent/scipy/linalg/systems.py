@@ -22,13 +22,68 @@ __all__ = ["cho_factor", "cho_solve", "det", "inv", "lu_factor", "lu_solve", "so
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinants of square matrices; see `cotangent.numpy.linalg.det`."""
+    """The determinants of square matrices; see `cotangent.numpy.linalg.det`.
+
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Numbers.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    array, shape (...)
+        The determinants.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.2.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.det(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])).round(4)
+    Array(-2., dtype=float32)
+    """
     del overwrite_a, check_finite
     return cnp_linalg.det(a)
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverse of square matrices; see `cotangent.numpy.linalg.inv`."""
+    """The inverses of square matrices; see `cotangent.numpy.linalg.inv`.
+
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Numbers.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    array, shape (..., n, n)
+        The inverses; infinite or NaN for singular matrices.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.4.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.inv(ct.numpy.array([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     del overwrite_a, check_finite
     return cnp_linalg.inv(a)
 
@@ -40,13 +95,38 @@ def _cholesky(a: Array, lower: bool) -> Array:
 
 @matrices()
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, bool]:
-    """The Cholesky factor for `cho_solve`, and ``lower``.
+    """The Cholesky factor of Hermitian positive definite matrices, for `cho_solve`.
 
-    Args:
-        a: Hermitian positive definite matrices [..., n, n].
-        lower: which triangle is read, and which the factor is.
-        overwrite_a: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Hermitian, positive definite.
+    lower : bool
+        Which triangle is read, and which the factor is.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    c : array, shape (..., n, n)
+        The factor.
+    lower : bool
+        As given.
+
+    Raises
+    ------
+    LinAlgError
+        The matrices are not square.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 4.2.
+
+    Examples
+    --------
+    >>> c, lower = ct.scipy.linalg.cho_factor(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    >>> c.tolist(), lower
+    ([[2.0, 1.0], [0.0, 2.0]], False)
     """
     del overwrite_a, check_finite
     check_square(a, "cho_factor")
@@ -83,13 +163,36 @@ def _triangular(
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
-    """The solution of ``a x = b`` from the result of `cho_factor` of ``a``.
+    """The solution of ``a x = b`` from the Cholesky factor of ``a``.
 
-    Args:
-        c_and_lower: that result.
-        b: a vector [n], or matrices [..., n, k].
-        overwrite_b: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    c_and_lower : (array, bool)
+        The result of `cho_factor` of ``a``.
+    b : array, shape (n,) or (..., n, k)
+        The right-hand sides.
+    overwrite_b, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    array
+        Of the shape of ``b``.
+
+    Raises
+    ------
+    LinAlgError
+        The shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 4.2.
+
+    Examples
+    --------
+    >>> factor = ct.scipy.linalg.cho_factor(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    >>> ct.scipy.linalg.cho_solve(factor, ct.numpy.array([8.0, 12.0])).round(4)
+    Array([1., 2.], dtype=float32)
     """
     del overwrite_b, check_finite
     factor, lower = c_and_lower
@@ -111,20 +214,44 @@ def solve_triangular(
     debug: Any = None,
     check_finite: bool = True,
 ) -> Array:
-    """The solution of ``op(a) x = b`` for triangular ``a``.
+    """The solution of ``op(a) x = b`` for triangular matrices.
 
-    Args:
-        a: matrices [..., n, n], of which one triangle is read.
-        b: a vector [n], or matrices [..., n, k].
-        trans: 0 or "N" for ``a``, 1 or "T" for its transpose, 2 or "C" for its conjugate transpose.
-        lower: which triangle.
-        unit_diagonal: whether the diagonal is taken to be 1 and not read.
-        overwrite_b: ignored.
-        debug: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Only one triangle is read.
+    b : array, shape (n,) or (..., n, k)
+        The right-hand sides.
+    trans : int or str
+        0 or "N" for ``a``, 1 or "T" for its transpose, 2 or "C" for its conjugate transpose.
+    lower : bool
+        Which triangle.
+    unit_diagonal : bool
+        Whether the diagonal is taken to be 1 and not read.
+    overwrite_b, debug, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
 
-    Raises:
-        ValueError: ``trans`` is none of these. LinAlgError: the shapes do not fit.
+    Returns
+    -------
+    array
+        Of the shape of ``b``.
+
+    Raises
+    ------
+    ValueError
+        ``trans`` is none of these.
+    LinAlgError
+        The shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.1.
+
+    Examples
+    --------
+    >>> a = ct.numpy.array([[2.0, 0.0], [1.0, 4.0]])
+    >>> ct.scipy.linalg.solve_triangular(a, ct.numpy.array([2.0, 9.0]), lower=True)
+    Array([1., 2.], dtype=float32)
     """
     del overwrite_b, debug, check_finite
     names = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
@@ -136,12 +263,31 @@ def solve_triangular(
 
 @matrices()
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """L and U in one matrix, and the pivots, for `lu_solve` where it is square.
+    """The factors of elimination with partial pivoting, for `lu_solve` where matrices are square.
 
-    Args:
-        a: matrices [..., m, n].
-        overwrite_a: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    a : array, shape (..., m, n)
+        Numbers.
+    overwrite_a, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    lu : array, shape (..., m, n)
+        U, and below its diagonal L, whose diagonal is 1.
+    piv : array of int32, shape (..., min(m, n))
+        Row i was exchanged with row ``piv[i]``.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.4.
+
+    Examples
+    --------
+    >>> lu, piv = ct.scipy.linalg.lu_factor(ct.numpy.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> lu.tolist(), piv.tolist()
+    ([[4.0, 4.0], [0.25, 1.0]], [1, 1])
     """
     del overwrite_a, check_finite
     factors, pivots, _ = lax_linalg.lu(a)
@@ -151,14 +297,38 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 def lu_solve(
     lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """The solution of ``op(a) x = b`` from the result of `lu_factor` of ``a``.
+    """The solution of ``op(a) x = b`` from the factors of ``a``.
 
-    Args:
-        lu_and_piv: that result.
-        b: a vector [n], or matrices [..., n, k].
-        trans: 0, 1 or 2 for ``a``, its transpose, its conjugate transpose.
-        overwrite_b: ignored.
-        check_finite: ignored.
+    Parameters
+    ----------
+    lu_and_piv : (array, array)
+        The result of `lu_factor` of ``a``.
+    b : array, shape (n,) or (..., n, k)
+        The right-hand sides.
+    trans : int
+        0, 1 or 2 for ``a``, its transpose, its conjugate transpose.
+    overwrite_b, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+
+    Returns
+    -------
+    array
+        Of the shape of ``b``.
+
+    Raises
+    ------
+    LinAlgError
+        The shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, section 3.4.
+
+    Examples
+    --------
+    >>> factors = ct.scipy.linalg.lu_factor(ct.numpy.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> ct.scipy.linalg.lu_solve(factors, ct.numpy.array([5.0, 12.0]))
+    Array([1., 2.], dtype=float32)
     """
     del overwrite_b, check_finite
     factors, pivots = lu_and_piv
@@ -186,18 +356,39 @@ def solve(
 ) -> Array:
     """The solution of ``a x = b``.
 
-    Args:
-        a: matrices [..., n, n].
-        b: a vector [n], or matrices [..., n, k].
-        lower: for ``assume_a="pos"``: which triangle of ``a`` is factorised.
-        overwrite_a: ignored.
-        overwrite_b: ignored.
-        debug: ignored.
-        check_finite: ignored.
-        assume_a: "gen", "sym", "her", or "pos": Hermitian positive definite, solved by Cholesky factors (NaN if it is not).
+    Parameters
+    ----------
+    a : array, shape (..., n, n)
+        Numbers.
+    b : array, shape (n,) or (..., n, k)
+        The right-hand sides.
+    lower : bool
+        For ``assume_a="pos"``: which triangle of ``a`` is factorised.
+    overwrite_a, overwrite_b, debug, check_finite : optional
+        Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
+    assume_a : str
+        "gen", "sym", "her", or "pos": Hermitian positive definite, solved by Cholesky factors (NaN if it is not).
 
-    Raises:
-        ValueError: ``assume_a`` is none of these. LinAlgError: the shapes do not fit.
+    Returns
+    -------
+    array
+        Of the shape of ``b``.
+
+    Raises
+    ------
+    ValueError
+        ``assume_a`` is none of these.
+    LinAlgError
+        The shapes do not fit.
+
+    References
+    ----------
+    Gene H. Golub and Charles F. Van Loan, "Matrix Computations", 4th edition, 2013, chapters 3 and 4.
+
+    Examples
+    --------
+    >>> ct.scipy.linalg.solve(ct.numpy.array([[1.0, 2.0], [4.0, 4.0]]), ct.numpy.array([5.0, 12.0])).round(4)
+    Array([1., 2.], dtype=float32)
     """
     del overwrite_a, overwrite_b, debug, check_finite
     if assume_a not in ("gen", "sym", "her", "pos"):

@@ -193,27 +193,48 @@ def cg(
 ) -> tuple[Any, None]:
     """Solves ``A x = b`` for a positive definite A by conjugate gradients.
 
-    Args:
-        A: a square matrix, or a linear function of values like ``b``; symmetric or Hermitian.
-        b: an array or a pytree of arrays.
-        x0: where to start; by default zeros.
-        tol: the residual's norm is brought below the larger of ``tol * norm(b)`` and ``atol``.
-        atol: see ``tol``.
-        maxiter: the most steps; by default ten times the number of unknowns.
-        M: an approximation of the inverse of A, in the same forms.
+    Derivatives are those of the solution: they solve further systems and do not go through the iterations.
 
-    Returns:
-        the solution, and None.
+    Parameters
+    ----------
+    A : array, shape (n, n), or callable
+        Symmetric or Hermitian. A function is of values like ``b``.
+    b : pytree of arrays
+        The right-hand side.
+    x0 : pytree of arrays, optional
+        Where to start; by default zeros.
+    tol, atol : float
+        The residual's norm is brought below the larger of ``tol * norm(b)`` and ``atol``.
+    maxiter : int, optional
+        The most steps; by default ten times the number of unknowns.
+    M : array or callable, optional
+        An approximation of the inverse of A, in the same forms.
 
-    Raises:
-        TypeError: A or M is neither a function nor a matrix, the matrix is not square, or x0 has other shapes than b.
-        ValueError: x0 has another structure than b.
+    Returns
+    -------
+    x : pytree of arrays
+        The solution, like ``b``.
+    info : None
+        There is nothing to tell.
 
-    >>> import cotangent as ct
+    Raises
+    ------
+    TypeError
+        A or M is neither a function nor a matrix.
+    ShapeError
+        The matrix is not square, or x0 has other shapes than b.
+    ValueError
+        x0 has another structure than b.
+
+    References
+    ----------
+    Magnus R. Hestenes and Eduard Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
+
+    Examples
+    --------
     >>> A = ct.numpy.array([[4.0, 1.0], [1.0, 3.0]])
-    >>> solve = lambda b: ct.scipy.sparse.linalg.cg(A, b)[0]
-    >>> [round(float(x), 3) for x in solve(ct.numpy.array([1.0, 2.0]))]
-    [0.091, 0.636]
+    >>> ct.scipy.sparse.linalg.cg(A, ct.numpy.array([1.0, 2.0]))[0].round(3)
+    Array([0.091, 0.636], dtype=float32)
     """
     return _solve("cg", _cg, A, b, x0, tol, atol, maxiter, M, symmetric=True)
 
@@ -221,7 +242,52 @@ def cg(
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
 ) -> tuple[Any, None]:
-    """Solves ``A x = b`` for any A by the stabilised biconjugate gradient method. Arguments are those of `cg`."""
+    """Solves ``A x = b`` for any A by the stabilised biconjugate gradient method.
+
+    Derivatives are those of the solution: they solve further systems and do not go through the iterations.
+
+    Parameters
+    ----------
+    A : array, shape (n, n), or callable
+        Any. A function is of values like ``b``.
+    b : pytree of arrays
+        The right-hand side.
+    x0 : pytree of arrays, optional
+        Where to start; by default zeros.
+    tol, atol : float
+        The residual's norm is brought below the larger of ``tol * norm(b)`` and ``atol``.
+    maxiter : int, optional
+        The most steps; by default ten times the number of unknowns.
+    M : array or callable, optional
+        An approximation of the inverse of A, in the same forms.
+
+    Returns
+    -------
+    x : pytree of arrays
+        The solution, like ``b``.
+    info : None
+        There is nothing to tell.
+
+    Raises
+    ------
+    TypeError
+        A or M is neither a function nor a matrix.
+    ShapeError
+        The matrix is not square, or x0 has other shapes than b.
+    ValueError
+        x0 has another structure than b.
+
+    References
+    ----------
+    Henk A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
+    nonsymmetric linear systems", 1992.
+
+    Examples
+    --------
+    >>> A = ct.numpy.array([[4.0, 1.0], [2.0, 3.0]])
+    >>> ct.scipy.sparse.linalg.bicgstab(A, ct.numpy.array([1.0, 2.0]))[0].round(3)
+    Array([0.1, 0.6], dtype=float32)
+    """
     return _solve("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, symmetric=False)
 
 
@@ -237,18 +303,55 @@ def gmres(
     M: Any = None,
     solve_method: str = "batched",
 ) -> tuple[Any, None]:
-    """Solves ``A x = b`` for any A by the generalised minimal residual method. Other arguments are those of `cg`.
+    """Solves ``A x = b`` for any A by the generalised minimal residual method.
 
-    Args:
-        A: the operator.
-        b: the right-hand side.
-        x0: where to start.
-        tol: relative tolerance.
-        atol: absolute tolerance.
-        restart: how many directions are kept before it starts again from what was found.
-        maxiter: the most restarts.
-        M: the preconditioner.
-        solve_method: ``"batched"`` or ``"incremental"``, accepted for compatibility: there is one way to find the minimum.
+    Derivatives are those of the solution: they solve further systems and do not go through the iterations.
+
+    Parameters
+    ----------
+    A : array, shape (n, n), or callable
+        Any. A function is of values like ``b``.
+    b : pytree of arrays
+        The right-hand side.
+    x0 : pytree of arrays, optional
+        Where to start; by default zeros.
+    tol, atol : float
+        The residual's norm is brought below the larger of ``tol * norm(b)`` and ``atol``.
+    restart : int
+        How many directions are kept before it starts again from what was found.
+    maxiter : int, optional
+        The most restarts; by default ten times the number of unknowns.
+    M : array or callable, optional
+        An approximation of the inverse of A, in the same forms.
+    solve_method : str
+        "batched" or "incremental", accepted for compatibility: there is one way to find the minimum.
+
+    Returns
+    -------
+    x : pytree of arrays
+        The solution, like ``b``.
+    info : None
+        There is nothing to tell.
+
+    Raises
+    ------
+    TypeError
+        A or M is neither a function nor a matrix.
+    ShapeError
+        The matrix is not square, or x0 has other shapes than b.
+    ValueError
+        x0 has another structure than b.
+
+    References
+    ----------
+    Youcef Saad and Martin H. Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric
+    linear systems", 1986.
+
+    Examples
+    --------
+    >>> A = ct.numpy.array([[4.0, 1.0], [2.0, 3.0]])
+    >>> ct.scipy.sparse.linalg.gmres(A, ct.numpy.array([1.0, 2.0]))[0].round(3)
+    Array([0.1, 0.6], dtype=float32)
     """
     if solve_method not in ("batched", "incremental"):
         raise ValueError(f"gmres: solve_method must be 'batched' or 'incremental'; got {solve_method!r}")

@@ -6,7 +6,9 @@ from cotangent._special import erf_inv as erfinv
 from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
-from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
+from cotangent._special.exponential_integrals import exp1, expi, expn
+from cotangent._special.integrals import dawsn, fresnel, sici, spence, wofz
+from cotangent._special.normal import ndtr, owens_t
 from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
 from cotangent.nn.normalization import logsumexp
 from cotangent.scipy.special.entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy

@@ -19,7 +19,23 @@ _LOGIT_MIDDLE = 0.82  # up to there tables.LOGIT serves
 
 
 def expit(x: Any) -> Array:
-    """The logistic function ``1 / (1 + exp(-x))``."""
+    """The logistic function ``1 / (1 + exp(-x))``, without overflow.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.scipy.special.expit(ct.numpy.array([0.0, 2.0])).round(4)
+    Array([0.5   , 0.8808], dtype=float32)
+    """
     return sigmoid(*floats("expit", x))
 
 
@@ -36,7 +52,23 @@ def _logit(x: Array) -> Array:
 
 
 def logit(x: Any) -> Array:
-    """``log(x / (1 - x))``, the inverse of `expit`."""
+    """The inverse of `expit`: ``log(x / (1 - x))``, which keeps its digits near 1/2.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.scipy.special.logit(ct.numpy.array([0.5, 0.9])).round(4)
+    Array([0.    , 2.1972], dtype=float32)
+    """
     return _logit(*floats("logit", x))
 
 
@@ -48,7 +80,23 @@ def _xlogy(x: Array, y: Array) -> Array:
 
 
 def xlogy(x: Any, y: Any) -> Array:
-    """``x * log(y)``, and 0 where x is 0."""
+    """The product ``x * log(y)``, and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : array
+        Real or complex numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the common shape; NaN where ``y`` is.
+
+    Examples
+    --------
+    >>> ct.scipy.special.xlogy(ct.numpy.array([0.0, 2.0]), ct.numpy.array([0.0, 3.0])).round(4)
+    Array([0.    , 2.1972], dtype=float32)
+    """
     return _xlogy(*_core.promote([x, y], inexact=True))
 
 
@@ -60,7 +108,23 @@ def _xlog1py(x: Array, y: Array) -> Array:
 
 
 def xlog1py(x: Any, y: Any) -> Array:
-    """``x * log(1 + y)``, and 0 where x is 0."""
+    """The product ``x * log(1 + y)``, and 0 where x is 0.
+
+    Parameters
+    ----------
+    x, y : array
+        Real or complex numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the common shape; NaN where ``y`` is.
+
+    Examples
+    --------
+    >>> ct.scipy.special.xlog1py(ct.numpy.array([0.0, 2.0]), ct.numpy.array([-1.0, 3.0])).round(4)
+    Array([0.    , 2.7726], dtype=float32)
+    """
     return _xlog1py(*_core.promote([x, y], inexact=True))
 
 
@@ -71,7 +135,23 @@ def _entr(x: Array) -> Array:
 
 
 def entr(x: Any) -> Array:
-    """``-x * log(x)``: 0 at 0, minus infinity below."""
+    """The entropy ``-x * log(x)`` of each element: 0 at 0, minus infinity below.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.scipy.special.entr(ct.numpy.array([0.0, 0.5, -1.0])).round(4)
+    Array([-0.    ,  0.3466,    -inf], dtype=float32)
+    """
     return _entr(*floats("entr", x))
 
 
@@ -115,7 +195,29 @@ def _rel_entr(p: Array, q: Array) -> Array:
 
 
 def rel_entr(p: Any, q: Any) -> Array:
-    """``p * log(p / q)``: 0 where p is 0, infinite where a number is negative or only q is 0."""
+    """The relative entropy ``p * log(p / q)`` of each element.
+
+    It is 0 where p is 0 and q is not negative, and infinite where a number is negative or only q is 0.
+
+    Parameters
+    ----------
+    p, q : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    Solomon Kullback and Richard A. Leibler, "On information and sufficiency", 1951.
+
+    Examples
+    --------
+    >>> ct.scipy.special.rel_entr(ct.numpy.array([0.5, 0.0]), ct.numpy.array([0.25, 0.5])).round(4)
+    Array([0.3466, 0.    ], dtype=float32)
+    """
     return _rel_entr(*floats("rel_entr", p, q))
 
 
@@ -126,7 +228,27 @@ def _kl_div(p: Array, q: Array) -> Array:
 
 
 def kl_div(p: Any, q: Any) -> Array:
-    """``p * log(p / q) - p + q``, with the conventions of `rel_entr`."""
+    """The divergence ``p * log(p / q) - p + q`` of each element, with the conventions of `rel_entr`.
+
+    Parameters
+    ----------
+    p, q : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    Solomon Kullback and Richard A. Leibler, "On information and sufficiency", 1951.
+
+    Examples
+    --------
+    >>> ct.scipy.special.kl_div(ct.numpy.array([0.5, 0.0]), ct.numpy.array([0.25, 0.5])).round(4)
+    Array([0.0966, 0.5   ], dtype=float32)
+    """
     return _kl_div(*floats("kl_div", p, q))
 
 
@@ -183,12 +305,56 @@ def _boxcox1p(x: Array, power: Array) -> Array:
 
 
 def boxcox(x: Any, lmbda: Any) -> Array:
-    """``(x**lmbda - 1) / lmbda``, and ``log(x)`` where lmbda is 0 (Box & Cox, 1964)."""
+    """The transform of Box and Cox: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` where lmbda is 0.
+
+    Parameters
+    ----------
+    x : array
+        Positive numbers.
+    lmbda : array
+        The power; real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    George E. P. Box and David R. Cox, "An analysis of transformations", 1964.
+
+    Examples
+    --------
+    >>> ct.scipy.special.boxcox(ct.numpy.array([1.0, 4.0]), 0.5)
+    Array([0., 2.], dtype=float32)
+    """
     return _boxcox(*floats("boxcox", x, lmbda))
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Array:
-    """`boxcox` of ``1 + x``, accurate for small x."""
+    """The transform of Box and Cox of ``1 + x``, which keeps its digits for small x.
+
+    Parameters
+    ----------
+    x : array
+        Numbers above -1.
+    lmbda : array
+        The power; real.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    George E. P. Box and David R. Cox, "An analysis of transformations", 1964.
+
+    Examples
+    --------
+    >>> ct.scipy.special.boxcox1p(ct.numpy.array([0.0, 3.0]), 0.5)
+    Array([0., 2.], dtype=float32)
+    """
     return _boxcox1p(*floats("boxcox1p", x, lmbda))
 
 

@@ -25,17 +25,57 @@ from cotangent._special.support import fitted, floats, where_needed
 
 
 def gamma(x: Any) -> Array:
-    """The gamma function of real or complex numbers; NaN at negative integers, infinite with the sign of zero at a real 0.
+    """The gamma function of real or complex numbers.
 
-    >>> float(gamma(5.0))
-    24.0
+    NaN at negative integers, infinite with the sign of zero at a real 0.
+
+    Parameters
+    ----------
+    x : array
+        Real or complex numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 5.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.gamma(ct.numpy.array([0.5, 5.0])).round(4)
+    Array([ 1.7725, 24.    ], dtype=float32)
     """
     (array,) = _core.promote([x], inexact=True)
     return complex_gamma(array) if cnp.iscomplexobj(array) else _real_gamma(array)
 
 
 def loggamma(x: Any) -> Array:
-    """The principal branch of the logarithm of the gamma function, of real or complex numbers; real ones below 0 give NaN."""
+    """The principal branch of the logarithm of the gamma function.
+
+    Real numbers below 0 give NaN, where `gammaln` has the logarithm of the magnitude.
+
+    Parameters
+    ----------
+    x : array
+        Real or complex numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 5.2 and 5.11.
+
+    Examples
+    --------
+    >>> ct.scipy.special.loggamma(ct.numpy.array([0.5, 10.0])).round(4)
+    Array([ 0.5724, 12.8018], dtype=float32)
+    """
     (x,) = _core.promote([x], inexact=True)
     if cnp.iscomplexobj(x):
         return complex_loggamma(x)
@@ -44,7 +84,25 @@ def loggamma(x: Any) -> Array:
 
 
 def gammasgn(x: Any) -> Array:
-    """The sign of the gamma function; NaN at negative whole numbers and the sign of zero at zero."""
+    """The sign of the gamma function: -1 or 1.
+
+    NaN at negative whole numbers, and the sign of zero at zero.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.scipy.special.gammasgn(ct.numpy.array([-1.5, -0.5, 2.0]))
+    Array([ 1., -1.,  1.], dtype=float32)
+    """
     (x,) = floats("gammasgn", x)
     floor = cnp.floor(x)
     odd = cnp.floor(floor / 2) * 2 != floor
@@ -55,10 +113,31 @@ def gammasgn(x: Any) -> Array:
 
 
 def factorial(n: Any, exact: bool = False) -> Array:
-    """``n!`` as a floating number; 0 for negative n.
+    """The factorial ``n!`` as a floating number; 0 for negative n.
 
-    Raises:
-        NotImplementedError: for ``exact=True``, which needs integers of any size.
+    Of fractions it is ``gamma(n + 1)``.
+
+    Parameters
+    ----------
+    n : array
+        Real numbers.
+    exact : bool
+        Must be false: integers of any size are not arrays.
+
+    Returns
+    -------
+    array
+        Of the shape of ``n``.
+
+    Raises
+    ------
+    NotImplementedError
+        ``exact`` is true.
+
+    Examples
+    --------
+    >>> ct.scipy.special.factorial(ct.numpy.array([0, 3, 5]))
+    Array([  1.       ,   5.9999995, 119.99999  ], dtype=float32)
     """
     if exact:
         raise NotImplementedError("factorial: exact=True is not supported; use math.factorial")
@@ -98,12 +177,52 @@ def _betaln(a: Array, b: Array) -> Array:
 
 
 def betaln(a: Any, b: Any) -> Array:
-    """The logarithm of the magnitude of the beta function."""
+    """The logarithm of the magnitude of the beta function.
+
+    Parameters
+    ----------
+    a, b : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 5.12.
+
+    Examples
+    --------
+    >>> ct.scipy.special.betaln(ct.numpy.array([1.0, 2.0]), 3.0).round(4)
+    Array([-1.0986, -2.4849], dtype=float32)
+    """
     return _betaln(*floats("betaln", a, b))
 
 
 def beta(a: Any, b: Any) -> Array:
-    """The beta function ``gamma(a) gamma(b) / gamma(a + b)``, to about 128 units in the last place for arguments up to 12."""
+    """The beta function ``gamma(a) gamma(b) / gamma(a + b)``, to about 128 units in the last place for arguments up to 12.
+
+    Parameters
+    ----------
+    a, b : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 5.12.
+
+    Examples
+    --------
+    >>> ct.scipy.special.beta(ct.numpy.array([1.0, 2.0]), 3.0).round(4)
+    Array([0.3333, 0.0833], dtype=float32)
+    """
     a, b = floats("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * cnp.exp(_betaln(a, b))
 
@@ -111,8 +230,31 @@ def beta(a: Any, b: Any) -> Array:
 def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things, as a floating number.
 
-    Raises:
-        NotImplementedError: for ``exact=True``.
+    Parameters
+    ----------
+    N : array
+        How many things there are; real.
+    k : array
+        How many are chosen; real. More than there are, or fewer than none, can be chosen in 0 ways.
+    exact : bool
+        Must be false: integers of any size are not arrays.
+    repetition : bool
+        Whether a thing may be chosen several times.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    Raises
+    ------
+    NotImplementedError
+        ``exact`` is true.
+
+    Examples
+    --------
+    >>> ct.scipy.special.comb(5, ct.numpy.array([0, 2, 6]))
+    Array([ 1., 10.,  0.], dtype=float32)
     """
     if exact:
         raise NotImplementedError("comb: exact=True is not supported; use math.comb")
@@ -207,15 +349,56 @@ def _poch(z: Array, m: Array) -> Array:
 def poch(z: Any, m: Any) -> Array:
     """The rising factorial ``gamma(z + m) / gamma(z)``, to about 64 units in the last place for z and m from 0 to 10.
 
-    Beyond, it is the exponential of a difference of logarithms, with about ``|log(result)|`` times a few units. Where both are
-    poles of the gamma function it is the limit for whole m, where only the divisor is one it is 0, and where only the numerator
-    is one it is infinite.
+    Beyond, it is the exponential of a difference of logarithms, with about ``|log(result)|`` times a few units.
+    Where both are poles of the gamma function it is the limit for whole m, where only the divisor is one it is 0,
+    and where only the numerator is one it is infinite.
+
+    Parameters
+    ----------
+    z, m : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 5.2(iii).
+
+    Examples
+    --------
+    >>> ct.scipy.special.poch(ct.numpy.array([1.0, 2.0]), 3).round(3)
+    Array([ 6., 24.], dtype=float32)
     """
     return _poch(*floats("poch", z, m))
 
 
 def multigammaln(a: Any, d: int) -> Array:
-    """The logarithm of the gamma function of dimension d: of symmetric positive matrices."""
+    """The logarithm of the multivariate gamma function: an integral over the positive definite d x d matrices.
+
+    Parameters
+    ----------
+    a : array
+        Real numbers above (d - 1) / 2.
+    d : int
+        The dimension, from 1 on.
+
+    Returns
+    -------
+    array
+        Of the shape of ``a``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 35.3.
+
+    Examples
+    --------
+    >>> ct.scipy.special.multigammaln(ct.numpy.array([2.0, 3.0]), 2).round(4)
+    Array([0.4516, 1.5502], dtype=float32)
+    """
     d = static_count(d, "multigammaln: the dimension")
     (a,) = floats("multigammaln", a)
     halves = cnp.arange(d, dtype=a.dtype) / 2
@@ -223,10 +406,31 @@ def multigammaln(a: Any, d: int) -> Array:
 
 
 def zeta(x: Any, q: Any = None) -> Array:
-    """The zeta function of Hurwitz: the sum of ``1 / (k + q)**x`` over k >= 0; Riemann's for ``q = 1``, the default.
+    """Hurwitz' zeta function: the sum of ``1 / (k + q)**x`` over k = 0, 1, 2, ...
 
-    NaN for x < 1, where the sum diverges (its continuation is not computed), and for fractional x where q is negative. Relative
-    errors are below 16 units in the last place for x up to 30.
+    NaN for x < 1, where the sum diverges (its continuation is not computed), and for fractional x where q is
+    negative. Relative errors are below 16 units in the last place for x up to 30.
+
+    Parameters
+    ----------
+    x : array
+        The exponent; real.
+    q : array, optional
+        Where the sum begins; real. By default 1, which is Riemann's zeta function.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 25.2 and 25.11.
+
+    Examples
+    --------
+    >>> ct.scipy.special.zeta(ct.numpy.array([2.0, 4.0])).round(4)
+    Array([1.6449, 1.0823], dtype=float32)
     """
     return _hurwitz_zeta(x, 1.0 if q is None else q)
 
@@ -235,7 +439,29 @@ _LAST_FINITE_BERNOULLI = 258  # behind it they are above the range of float64
 
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers from 0 to n, with B1 = -1/2; infinities of their signs where float64 does not reach."""
+    """The Bernoulli numbers from 0 to n, with B1 = -1/2.
+
+    They are infinities of their signs where float64 does not reach.
+
+    Parameters
+    ----------
+    n : int
+        The last number; at least three are returned.
+
+    Returns
+    -------
+    array, shape (n + 1,)
+        Of the default floating dtype.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 24.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.bernoulli(4).round(4)
+    Array([ 1.    , -0.5   ,  0.1667,  0.    , -0.0333], dtype=float32)
+    """
     n = static_count(n, "bernoulli: n")
     result = np.zeros(n + 1)
     result[_LAST_FINITE_BERNOULLI + 2 :: 4] = -np.inf
@@ -250,7 +476,32 @@ def bernoulli(n: int) -> Array:
 
 
 def polygamma(n: Any, x: Any) -> Array:
-    """The derivative of order ``n`` of `digamma`; NaN for other than whole n from 0 on."""
+    """The derivative of order ``n`` of `digamma`; NaN for other than whole n from 0 on.
+
+    Relative errors are below 32 units in the last place for n up to 6; for negative x, between whose poles the
+    function may go through 0, absolute errors are relative to ``n! 2**(n + 1)``.
+
+    Parameters
+    ----------
+    n : array
+        The order: whole numbers from 0 on.
+    x : array
+        Real numbers.
+
+    Returns
+    -------
+    array
+        Of the common shape.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 5.15.
+
+    Examples
+    --------
+    >>> ct.scipy.special.polygamma(1, ct.numpy.array([1.0, 2.0])).round(4)
+    Array([1.6449, 0.6449], dtype=float32)
+    """
     return _polygamma(n, x)
 
 

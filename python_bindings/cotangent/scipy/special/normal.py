@@ -25,7 +25,27 @@ _FAR_BELOW = -3.6  # where the ratio of the normal density to the distribution f
 
 
 def erfcx(x: Any) -> Array:
-    """``exp(x**2) erfc(x)`` of real or complex numbers, which does not underflow."""
+    """The scaled complement ``exp(x**2) erfc(x)``, which does not underflow.
+
+    Parameters
+    ----------
+    x : array
+        Real or complex numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.2.
+
+    Examples
+    --------
+    >>> ct.scipy.special.erfcx(ct.numpy.array([0.0, 100.0])).round(6)
+    Array([1.      , 0.005642], dtype=float32)
+    """
     (array,) = _core.promote([x], inexact=True)
     return wofz(1j * array) if cnp.iscomplexobj(array) else _real_erfcx(array)
 
@@ -77,8 +97,31 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
     It has the digits of its dtype, more than a series of any ``series_order`` has.
 
-    Raises:
-        ValueError: the order is negative.
+    Parameters
+    ----------
+    x : array
+        Real numbers; integers are computed in the default floating dtype.
+    series_order : int
+        Accepted for JAX's signature: no series is cut off.
+
+    Returns
+    -------
+    array
+        Of the shape of ``x``.
+
+    Raises
+    ------
+    ValueError
+        The order is negative.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, sections 7.9 and 7.20.
+
+    Examples
+    --------
+    >>> ct.scipy.special.log_ndtr(ct.numpy.array([0.0, -40.0])).round(3)
+    Array([-6.93000e-01, -8.04608e+02], dtype=float32)
     """
     static_count(series_order, "log_ndtr: series_order")
     return _log_ndtr(*floats("log_ndtr", x))

@@ -127,10 +127,22 @@ cauchy = Continuous(
         "logpdf": lambda z: -math.log(math.pi) - cnp.log1p(z * z),
         "cdf": lambda z: cnp.arctan2(cnp.ones_like(z), -z) / math.pi,
         "sf": lambda z: cnp.arctan2(cnp.ones_like(z), z) / math.pi,
-        "ppf": lambda q: cnp.tan(math.pi * (q - 0.5)),
-        "isf": lambda q: cnp.tan(math.pi * (0.5 - q)),
+        "ppf": lambda q: _cauchy_quantile(q),
+        "isf": lambda q: -_cauchy_quantile(q),
     },
 )
+
+
+def _cauchy_quantile(q: Array) -> Array:
+    """``-1 / tan(pi q)``, in the middle without dividing by an infinite tangent."""
+    middle = cnp.abs(q - 0.5) < 0.25
+    low = q < 0.5
+    near = cnp.tan(math.pi * (safe(middle, q, 0.5) - 0.5))
+    # From the end that is closer, which is exact.
+    far = 1 / cnp.tan(math.pi * safe(~middle, cnp.where(low, q, 1 - q), 0.25))
+    result: Array = cnp.where(middle, near, cnp.where(low, -far, far))
+    return inside((q >= 0) & (q <= 1), result, math.nan)
+
 
 gumbel_r = Continuous(
     "gumbel_r",
@@ -171,6 +183,7 @@ gamma = Continuous(
         "cdf": lambda z, a: gammainc(a, _positive(z)),
         "sf": lambda z, a: gammaincc(a, _positive(z)),
     },
+    valid=lambda a: a > 0,
 )
 
 chi2 = Continuous(
@@ -181,15 +194,14 @@ chi2 = Continuous(
         "cdf": lambda z, df: gammainc(0.5 * df, 0.5 * _positive(z)),
         "sf": lambda z, df: gammaincc(0.5 * df, 0.5 * _positive(z)),
     },
+    valid=lambda df: df > 0,
 )
 
 
 def _beta_log_density(z: Array, a: Array, b: Array) -> Array:
     ok = (z >= 0) & (z <= 1)
     x = safe(ok, z, 0.5)
-    value = inside(ok, xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
-    result: Array = cnp.where((a > 0) & (b > 0), value, math.nan)
-    return result
+    return inside(ok, xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
 
 
 beta = Continuous(
@@ -200,6 +212,7 @@ beta = Continuous(
         "cdf": lambda z, a, b: betainc(a, b, cnp.clip(z, 0.0, 1.0)),
         "sf": lambda z, a, b: betainc(b, a, 1 - cnp.clip(z, 0.0, 1.0)),
     },
+    valid=lambda a, b: (a > 0) & (b > 0),
 )
 
 pareto = Continuous(
@@ -210,8 +223,9 @@ pareto = Continuous(
         "cdf": lambda z, b: -cnp.expm1(-b * cnp.log(safe(z >= 1, z))),
         "sf": lambda z, b: cnp.exp(-b * cnp.log(safe(z >= 1, z))),
         "logsf": lambda z, b: -b * cnp.log(safe(z >= 1, z)),
-        "ppf": lambda q, b: cnp.exp(-cnp.log1p(-q) / b),
+        "ppf": lambda q, b: cnp.exp(-cnp.log1p(-cnp.where((q >= 0) & (q <= 1), q, math.nan)) / b),
     },
+    valid=lambda b: b > 0,
 )
 
 t = Continuous(
@@ -227,6 +241,7 @@ t = Continuous(
         "cdf": lambda z, df: _student_below(z, df),
         "sf": lambda z, df: _student_below(-z, df),
     },
+    valid=lambda df: df > 0,
 )
 
 
@@ -243,6 +258,7 @@ gennorm = Continuous(
         "logpdf": lambda z, power: cnp.log(0.5 * power) - gammaln(1 / power) - cnp.abs(z) ** power,
         "cdf": lambda z, power: 0.5 * (1 + cnp.sign(z) * gammainc(1 / power, cnp.abs(z) ** power)),
     },
+    valid=lambda power: power > 0,
 )
 
 vonmises = Continuous(
@@ -250,6 +266,7 @@ vonmises = Continuous(
     ("kappa",),
     # exp(-kappa) is inside of i0e, so that a large kappa does not overflow.
     {"logpdf": lambda z, kappa: kappa * (cnp.cos(z) - 1) - math.log(2 * math.pi) - cnp.log(i0e(kappa))},
+    valid=lambda kappa: kappa >= 0,
 )
 
 wrapcauchy = Continuous(
@@ -261,6 +278,7 @@ wrapcauchy = Continuous(
             cnp.log1p(-c * c) - math.log(2 * math.pi) - cnp.log(1 + c * c - 2 * c * cnp.cos(z)),
         )
     },
+    valid=lambda c: (c >= 0) & (c < 1),
 )
 
 
@@ -282,7 +300,7 @@ def _truncated(
     ok = (z > a) & (z < b)
     value = log_probability(cnp.where(ok, z, 0.5 * (a + b)))
     result: Array = cnp.where(z <= a, below, cnp.where(z >= b, above, value))
-    return cnp.where(a >= b, math.nan, result)  # type: ignore[no-any-return]
+    return result
 
 
 def _truncated_log_cdf(z: Array, a: Array, b: Array) -> Array:
@@ -297,14 +315,13 @@ truncnorm = Continuous(
     "truncnorm",
     ("a", "b"),
     {
-        "logpdf": lambda z, a, b: cnp.where(
-            a >= b, math.nan, inside((z >= a) & (z <= b), _normal_log_density(z) - _log_mass(a, b))
-        ),
+        "logpdf": lambda z, a, b: inside((z >= a) & (z <= b), _normal_log_density(z) - _log_mass(a, b)),
         "logcdf": _truncated_log_cdf,
         "cdf": lambda z, a, b: cnp.exp(_truncated_log_cdf(z, a, b)),
         "logsf": _truncated_log_sf,
         "sf": lambda z, a, b: cnp.exp(_truncated_log_sf(z, a, b)),
     },
+    valid=lambda a, b: a < b,
 )
 
 

@@ -23,12 +23,34 @@ __all__ = [
 
 
 class gaussian_kde:  # noqa: N801 (its name in SciPy)
-    """A density estimated from points by a Gaussian kernel (Scott, 1992); see `scipy.stats.gaussian_kde`.
+    """A density estimated from points: a mean of Gaussian kernels around them.
 
-    Args:
-        dataset: points of shape (n,) or (d, n).
-        bw_method: the bandwidth's factor: "scott" (default), "silverman", a number, or a function of this object.
-        weights: of the points, of shape (n,).
+    It is a pytree, immutable, and can be handed to functions under ``jit``.
+
+    Parameters
+    ----------
+    dataset : array, shape (n,) or (d, n)
+        The points; real.
+    bw_method : str, float or callable, optional
+        The factor of the bandwidth: "scott" (the default), "silverman", a number, or a function of this object.
+    weights : array, shape (n,), optional
+        Of the points; by default equal.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two elements, or the bandwidth is unknown.
+
+    References
+    ----------
+    - David W. Scott, "Multivariate Density Estimation", 1992.
+    - Bernard W. Silverman, "Density Estimation for Statistics and Data Analysis", 1986.
+
+    Examples
+    --------
+    >>> kde = ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0]))
+    >>> kde(ct.numpy.array([1.0])).round(4)
+    Array([0.3182], dtype=float32)
     """
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
@@ -78,25 +100,97 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         return result
 
     def logpdf(self, x: Any) -> Array:
-        """The logarithm of the estimated density at points of shape (m,) or (d, m)."""
+        """The logarithm of the estimated density.
+
+        Parameters
+        ----------
+        x : array, shape (m,) or (d, m)
+            The points.
+
+        Returns
+        -------
+        array, shape (m,)
+            The logarithms.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0])).logpdf(ct.numpy.array([1.0])).round(4)
+        Array([-1.1452], dtype=float32)
+        """
         result: Array = logsumexp(self._log_kernels(x), axis=0)
         return result
 
     def evaluate(self, points: Any) -> Array:
-        """The estimated density at points of shape (m,) or (d, m)."""
+        """The estimated density.
+
+        Parameters
+        ----------
+        points : array, shape (m,) or (d, m)
+            The points.
+
+        Returns
+        -------
+        array, shape (m,)
+            The densities.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0])).evaluate(ct.numpy.array([1.0])).round(4)
+        Array([0.3182], dtype=float32)
+        """
         return cnp.exp(self.logpdf(points))
 
     __call__ = pdf = evaluate
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """The integral of the density times a normal one."""
+        """The integral of the estimated density times a normal one.
+
+        Parameters
+        ----------
+        mean : array, shape (d,)
+            The mean of the normal density.
+        cov : array, shape (d, d)
+            Its covariance.
+
+        Returns
+        -------
+        array, shape ()
+            The integral.
+
+        Examples
+        --------
+        >>> kde = ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0]))
+        >>> kde.integrate_gaussian(ct.numpy.array([1.0]), ct.numpy.array([[1.0]])).round(4)
+        Array(0.2567, dtype=float32)
+        """
         mean, cov = cnp.atleast_1d(mean), cnp.atleast_2d(cov)
         total = self.covariance + cov
         values = multivariate_normal.pdf(self.dataset.T, mean, total)
         return cnp.sum(values * self.weights)
 
     def integrate_box_1d(self, low: Any, high: Any) -> Array:
-        """The probability between two numbers, for one coordinate."""
+        """The probability between two numbers, for points of one coordinate.
+
+        Parameters
+        ----------
+        low, high : float
+            The ends.
+
+        Returns
+        -------
+        array, shape ()
+            The probability.
+
+        Raises
+        ------
+        ValueError
+            The points have several coordinates.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0])).integrate_box_1d(0.0, 2.0).round(4)
+        Array(0.5915, dtype=float32)
+        """
         if self.d != 1:
             raise ValueError("gaussian_kde.integrate_box_1d: only for points of one coordinate")
         deviation = cnp.sqrt(self.covariance[0, 0])
@@ -104,7 +198,29 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         return cnp.sum(self.weights * (ends[1] - ends[0]))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
-        """The integral of the product with another estimate."""
+        """The integral of the product with another estimate.
+
+        Parameters
+        ----------
+        other : gaussian_kde
+            Of as many coordinates.
+
+        Returns
+        -------
+        array, shape ()
+            The integral.
+
+        Raises
+        ------
+        ValueError
+            The numbers of coordinates differ.
+
+        Examples
+        --------
+        >>> kde = ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0]))
+        >>> kde.integrate_kde(kde).round(4)
+        Array(0.2396, dtype=float32)
+        """
         if other.d != self.d:
             raise ValueError("gaussian_kde.integrate_kde: the estimates have different numbers of coordinates")
         total = self.covariance + other.covariance
@@ -113,7 +229,26 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         return cnp.sum(density * self.weights[:, None] * other.weights[None, :])
 
     def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Array:
-        """Points drawn from the estimate: (d, *shape)."""
+        """Points drawn from the estimate.
+
+        Parameters
+        ----------
+        key : key
+            As of `cotangent.random.key`.
+        shape : sequence of int
+            How many points, in which shape; by default one.
+
+        Returns
+        -------
+        array, shape (d, *shape)
+            The points.
+
+        Examples
+        --------
+        >>> kde = ct.scipy.stats.gaussian_kde(ct.numpy.array([0.0, 1.0, 2.0]))
+        >>> kde.resample(ct.random.key(0), (5,)).shape
+        (1, 5)
+        """
         choose, noise = random.split(key)
         index = random.choice(choose, self.n, shape=shape, p=self.weights)
         zero = cnp.zeros(self.d, self.dataset.dtype)
@@ -121,18 +256,39 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         return self.dataset[:, index] + cnp.moveaxis(jitter, -1, 0)
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Array:
-        """Not available.
+        """Not available: an integral over a box, of several coordinates.
 
-        Raises:
-            NotImplementedError: always; only one coordinate is supported, by `integrate_box_1d`.
+        Parameters
+        ----------
+        low_bounds, high_bounds : array
+            The corners of the box.
+        maxpts : int, optional
+            How many points are used.
+
+        Returns
+        -------
+        array
+            None is computed.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; only one coordinate is supported, by `integrate_box_1d`.
         """
         raise NotImplementedError("gaussian_kde.integrate_box is not supported; see integrate_box_1d")
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not available: the estimate is immutable.
 
-        Raises:
-            NotImplementedError: always.
+        Parameters
+        ----------
+        bw_method : str, float or callable, optional
+            The factor of the bandwidth.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; make another estimate.
         """
         raise NotImplementedError("gaussian_kde is immutable; make another one with bw_method")
 

@@ -25,18 +25,22 @@ __all__ = [
     "poisson",
 ]
 
+
+def _is_probability(p: Array) -> Array:
+    return (p >= 0) & (p <= 1)
+
+
 bernoulli = Discrete(
     "bernoulli",
     ("p",),
     {
         "logpmf": lambda k, p: inside((k == 0) | (k == 1), xlogy(k, p) + xlog1py(1 - k, -p)),
-        "cdf": lambda k, p: cnp.where((p < 0) | (p > 1), math.nan, cnp.where(k < 0, 0.0, cnp.where(k < 1, 1 - p, 1.0))),
-        "ppf": lambda q, p: cnp.where(
-            (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1),
-            cnp.where(q <= 1 - p, cnp.where(q == 0, -1.0, 0.0), 1.0),
-            math.nan,
+        "cdf": lambda k, p: cnp.where(k < 0, 0.0, cnp.where(k < 1, 1 - p, 1.0)),
+        "ppf": lambda q, p: inside(
+            _is_probability(q), cnp.where(q <= 1 - p, cnp.where(q == 0, -1.0, 0.0), 1.0), math.nan
         ),
     },
+    valid=_is_probability,
 )
 
 
@@ -50,7 +54,7 @@ def _binom(k: Array, n: Array, p: Array) -> Array:
     return inside(ok, _log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
 
 
-binom = Discrete("binom", ("n", "p"), {"logpmf": _binom})
+binom = Discrete("binom", ("n", "p"), {"logpmf": _binom}, valid=lambda n, p: (n >= 0) & _is_probability(p))
 
 
 def _betabinom(k: Array, n: Array, a: Array, b: Array) -> Array:
@@ -59,8 +63,15 @@ def _betabinom(k: Array, n: Array, a: Array, b: Array) -> Array:
     return inside(ok, _log_choose(n, k) + betaln(k + a, n - k + b) - betaln(a, b))
 
 
-betabinom = Discrete("betabinom", ("n", "a", "b"), {"logpmf": _betabinom})
-geom = Discrete("geom", ("p",), {"logpmf": lambda k, p: inside(k >= 1, xlog1py(safe(k >= 1, k) - 1, -p) + cnp.log(p))})
+betabinom = Discrete(
+    "betabinom", ("n", "a", "b"), {"logpmf": _betabinom}, valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0)
+)
+geom = Discrete(
+    "geom",
+    ("p",),
+    {"logpmf": lambda k, p: inside(k >= 1, xlog1py(safe(k >= 1, k) - 1, -p) + cnp.log(p))},
+    valid=lambda p: (p > 0) & (p <= 1),
+)
 
 
 def _nbinom(k: Array, n: Array, p: Array) -> Array:
@@ -70,7 +81,7 @@ def _nbinom(k: Array, n: Array, p: Array) -> Array:
     return inside(ok, -cnp.log(k + n) - betaln(k + 1, n) + xlogy(n, p) + xlog1py(k, -p))
 
 
-nbinom = Discrete("nbinom", ("n", "p"), {"logpmf": _nbinom})
+nbinom = Discrete("nbinom", ("n", "p"), {"logpmf": _nbinom}, valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1))
 
 
 def _poisson_entropy(mu: Array) -> Array:
@@ -100,6 +111,7 @@ poisson = Discrete(
         "cdf": lambda k, mu: cnp.where(k < 0, 0.0, gammaincc(safe(k >= 0, k, 0.0) + 1, mu)),
         "entropy": _poisson_entropy,
     },
+    valid=lambda mu: mu >= 0,
 )
 
 

@@ -31,7 +31,31 @@ class _Multinomial:
 
     @staticmethod
     def logpmf(x: Any, n: Any, p: Any) -> Array:
-        """The logarithm of the probability of the counts ``x``."""
+        """The logarithm of the probability of counts among categories, along the last axis.
+
+        Parameters
+        ----------
+        x : array, shape (..., k)
+            The counts; impossible ones have probability 0.
+        n : array, shape (...)
+            The number of trials.
+        p : array, shape (..., k)
+            The probabilities of the categories.
+
+        Returns
+        -------
+        array, shape (...)
+            The logarithms.
+
+        References
+        ----------
+        Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Discrete Multivariate Distributions", 1997, chapter 35.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.multinomial.logpmf(ct.numpy.array([1, 2]), 3, ct.numpy.array([0.5, 0.5])).round(4)
+        Array(-0.9808, dtype=float32)
+        """
         x, p = _core.promote([x, p], inexact=True)
         n = cnp.asarray(n, x.dtype)
         possible = (cnp.sum(x, axis=-1) == n) & cnp.all((x >= 0) & (x == cnp.floor(x)), axis=-1)
@@ -40,7 +64,31 @@ class _Multinomial:
 
     @staticmethod
     def pmf(x: Any, n: Any, p: Any) -> Array:
-        """The probability of the counts ``x``."""
+        """The probability of counts among categories, along the last axis.
+
+        Parameters
+        ----------
+        x : array, shape (..., k)
+            The counts; impossible ones have probability 0.
+        n : array, shape (...)
+            The number of trials.
+        p : array, shape (..., k)
+            The probabilities of the categories.
+
+        Returns
+        -------
+        array, shape (...)
+            The probabilities.
+
+        References
+        ----------
+        Norman L. Johnson, Samuel Kotz and N. Balakrishnan, "Discrete Multivariate Distributions", 1997, chapter 35.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.multinomial.pmf(ct.numpy.array([1, 2]), 3, ct.numpy.array([0.5, 0.5])).round(4)
+        Array(0.375, dtype=float32)
+        """
         return cnp.exp(_Multinomial.logpmf(x, n, p))
 
 
@@ -64,7 +112,35 @@ class _Dirichlet:
 
     @staticmethod
     def logpdf(x: Any, alpha: Any) -> Array:
-        """The logarithm of the density at ``x``, of shape (k, ...) or (k - 1, ...) without the last coordinate."""
+        """The logarithm of the density of points of a simplex, along the first axis.
+
+        Parameters
+        ----------
+        x : array, shape (k, ...) or (k - 1, ...)
+            Positive coordinates that sum to 1 (to 1e-6); the last may be left out.
+        alpha : array, shape (k,)
+            The concentrations, above 0.
+
+        Returns
+        -------
+        array, shape (...)
+            The logarithms; -inf beside the simplex.
+
+        Raises
+        ------
+        ValueError
+            The numbers of coordinates and concentrations do not fit.
+
+        References
+        ----------
+        Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+        1, 2000, chapter 49.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.dirichlet.logpdf(ct.numpy.array([0.2, 0.3, 0.5]), ct.numpy.array([1.0, 2.0, 3.0])).round(4)
+        Array(1.5041, dtype=float32)
+        """
         alpha = cnp.asarray(alpha)
         x = cnp.asarray(x)
         x, alpha = x.astype(cnp.result_type(x, alpha, 1.0)), alpha.astype(cnp.result_type(x, alpha, 1.0))
@@ -82,7 +158,35 @@ class _Dirichlet:
 
     @staticmethod
     def pdf(x: Any, alpha: Any) -> Array:
-        """The density at ``x``."""
+        """The density of points of a simplex, along the first axis.
+
+        Parameters
+        ----------
+        x : array, shape (k, ...) or (k - 1, ...)
+            Positive coordinates that sum to 1 (to 1e-6); the last may be left out.
+        alpha : array, shape (k,)
+            The concentrations, above 0.
+
+        Returns
+        -------
+        array, shape (...)
+            The densities; 0 beside the simplex.
+
+        Raises
+        ------
+        ValueError
+            The numbers of coordinates and concentrations do not fit.
+
+        References
+        ----------
+        Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+        1, 2000, chapter 49.
+
+        Examples
+        --------
+        >>> ct.scipy.stats.dirichlet.pdf(ct.numpy.array([0.2, 0.3, 0.5]), ct.numpy.array([1.0, 2.0, 3.0])).round(4)
+        Array(4.5, dtype=float32)
+        """
         return cnp.exp(_Dirichlet.logpdf(x, alpha))
 
 
@@ -94,15 +198,41 @@ class _MultivariateNormal:
 
     @staticmethod
     def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
-        """The logarithm of the density at ``x``.
+        """The logarithm of the density of normal vectors, along the last axis.
 
-        Args:
-            x: points, of shape (..., n).
-            mean: of shape (n,), or a scalar.
-            cov: covariance matrix (..., n, n); or variances: a scalar, or a vector of one.
+        Parameters
+        ----------
+        x : array, shape (..., n)
+            The points.
+        mean : array, shape (n,) or ()
+            The mean.
+        cov : array, shape (..., n, n)
+            The covariances, positive definite; a scalar, for the variance of every coordinate.
+        allow_singular : None
+            Not supported.
 
-        Raises:
-            NotImplementedError: ``allow_singular`` is given.
+        Returns
+        -------
+        array, shape (...)
+            The logarithms; NaN where a covariance is not positive definite.
+
+        Raises
+        ------
+        NotImplementedError
+            ``allow_singular`` is given.
+        ValueError
+            The covariance does not fit.
+
+        References
+        ----------
+        Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+        1, 2000, chapter 45.
+
+        Examples
+        --------
+        >>> cov = ct.numpy.array([[1.0, 0.5], [0.5, 1.0]])
+        >>> ct.scipy.stats.multivariate_normal.logpdf(ct.numpy.array([0.5, 0.0]), ct.numpy.zeros(2), cov).round(4)
+        Array(-1.8607, dtype=float32)
         """
         if allow_singular is not None:
             raise NotImplementedError("multivariate_normal: allow_singular is not supported")
@@ -129,7 +259,38 @@ class _MultivariateNormal:
 
     @staticmethod
     def pdf(x: Any, mean: Any, cov: Any) -> Array:
-        """The density at ``x``."""
+        """The density of normal vectors, along the last axis.
+
+        Parameters
+        ----------
+        x : array, shape (..., n)
+            The points.
+        mean : array, shape (n,) or ()
+            The mean.
+        cov : array, shape (..., n, n)
+            The covariances, positive definite; a scalar, for the variance of every coordinate.
+
+        Returns
+        -------
+        array, shape (...)
+            The densities; NaN where a covariance is not positive definite.
+
+        Raises
+        ------
+        ValueError
+            The covariance does not fit.
+
+        References
+        ----------
+        Samuel Kotz, N. Balakrishnan and Norman L. Johnson, "Continuous Multivariate Distributions", 2nd edition, volume
+        1, 2000, chapter 45.
+
+        Examples
+        --------
+        >>> cov = ct.numpy.array([[1.0, 0.5], [0.5, 1.0]])
+        >>> ct.scipy.stats.multivariate_normal.pdf(ct.numpy.array([0.5, 0.0]), ct.numpy.zeros(2), cov).round(4)
+        Array(0.1556, dtype=float32)
+        """
         return cnp.exp(_MultivariateNormal.logpdf(x, mean, cov))
 
 

@@ -37,8 +37,31 @@ def _nan_policy(name: str, nan_policy: str) -> None:
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The commonest value along an axis; the smallest of several.
 
-    Raises:
-        NotImplementedError: for a ``nan_policy`` other than "propagate".
+    Parameters
+    ----------
+    a : array
+        Bools or numbers; NaN equals NaN here.
+    axis : int or None
+        The axis, by default the first; None for all elements.
+    nan_policy : str
+        Only "propagate".
+    keepdims : bool
+        Whether the axis stays, with size 1.
+
+    Returns
+    -------
+    ModeResult
+        The values and their counts.
+
+    Raises
+    ------
+    NotImplementedError
+        Another ``nan_policy`` is asked for.
+
+    Examples
+    --------
+    >>> tuple(x.tolist() for x in ct.scipy.stats.mode(ct.numpy.array([3, 1, 3, 2])))
+    (3, 2)
     """
     _nan_policy("mode", nan_policy)
     if nan_policy == "omit":
@@ -67,16 +90,36 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
 
 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
-    """Ranks from 1 on.
+    """The rank of each element among all or along an axis, from 1 on.
 
-    Args:
-        a: array.
-        method: what equal elements get: "average", "min", "max", "dense" (ranks without gaps) or "ordinal" (in order).
-        axis: along which; by default of all elements, in one row.
-        nan_policy: only "propagate": a row with a NaN is NaN.
+    Parameters
+    ----------
+    a : array
+        Real numbers.
+    method : str
+        What equal elements get: the "average" of their ranks (the default), the "min", the "max", "dense" ranks
+        without gaps, or "ordinal" ones in order.
+    axis : int or None
+        The axis; None, the default, for all elements in one row.
+    nan_policy : str
+        Only "propagate": a row with a NaN is NaN.
 
-    Raises:
-        ValueError: for an unknown method.
+    Returns
+    -------
+    array
+        Of the shape of ``a``, or one row.
+
+    Raises
+    ------
+    ValueError
+        The method is unknown.
+    NotImplementedError
+        Another ``nan_policy`` is asked for.
+
+    Examples
+    --------
+    >>> ct.scipy.stats.rankdata(ct.numpy.array([10, 20, 10, 30]))
+    Array([1.5, 3. , 1.5, 4. ], dtype=float32)
     """
     _nan_policy("rankdata", nan_policy)
     if nan_policy == "omit":
@@ -124,7 +167,36 @@ def _ranks_of_numbers(row: Array, method: str) -> Array:
 
 
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
-    """The standard error of the mean: the deviation over the square root of the number of elements."""
+    """The standard error of the mean: the standard deviation over the square root of the number of elements.
+
+    Parameters
+    ----------
+    a : array
+        Numbers; integers are computed in the default floating dtype.
+    axis : int or None
+        The axis, by default the first; None for all elements.
+    ddof : int
+        What is subtracted from the number of elements in the divisor of the variance, by default 1.
+    nan_policy : str
+        "propagate", or "omit" to leave NaN out.
+    keepdims : bool
+        Whether the axis stays, with size 1.
+
+    Returns
+    -------
+    array
+        Without the axis.
+
+    Raises
+    ------
+    NotImplementedError
+        The ``nan_policy`` is "raise".
+
+    Examples
+    --------
+    >>> ct.scipy.stats.sem(ct.numpy.array([1.0, 2.0, 3.0, 4.0])).round(4)
+    Array(0.6455, dtype=float32)
+    """
     _nan_policy("sem", nan_policy)
     (a,) = _core.promote([a], inexact=True)
     if axis is None:

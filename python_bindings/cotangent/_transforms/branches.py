@@ -1,0 +1,205 @@
+"""Branches on traced values: cond, switch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import check_callable, flatten_arguments, function_name
+from cotangent._transforms import python_control as _python_control
+from cotangent._transforms.bodies import _capture_body, _width_hint
+from cotangent._transforms.lengths import may_not_run
+from cotangent._transforms.returned_sizes import check_one_size
+
+__all__ = ["cond", "platform_dependent", "switch"]
+
+
+_NO_OPERAND = object()
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"{name}: give operands by position, or one by the keyword operand, not both")
+    return (operand,)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
+    """Calls one of several functions, by number.
+
+    All branches are captured; one of them runs. Under `vmap` with a mapped index those run that some example
+    chooses.
+
+    Parameters
+    ----------
+    index : int
+        A scalar, may be traced; it is moved into range.
+    branches : sequence of callable
+        Of ``operands``; all return the same structure, shapes and dtypes.
+    *operands : pytree of arrays
+        What the branch is called with.
+    operand : pytree of arrays, optional
+        A single operand, given by keyword.
+
+    Returns
+    -------
+    pytree of arrays
+        What the branch returns.
+
+    Raises
+    ------
+    TypeError
+        The index is no integer scalar, or the branches return different structures or types.
+    ValueError
+        There are no branches.
+
+    Examples
+    --------
+    >>> float(ct.lax.switch(1, [lambda x: x, lambda x: x * x, lambda x: -x], 3.0))
+    9.0
+    """
+    operands = _operands("switch", operands, operand)
+    if not branches:
+        raise ValueError("switch needs at least one branch")
+    for branch in branches:
+        check_callable(branch, "switch")
+    index = _core.array(index)
+    if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
+        raise TypeError(f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}")
+    if _python_control.wanted(index):
+        return _python_control.switch(index, branches, operands)
+    leaves, structure = flatten_arguments(tuple(operands), "the operands")
+    call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
+    with may_not_run():
+        captured = [
+            _capture_body(run, leaves, [structure], function_name(branch), branch)
+            for run, branch in zip(call, branches, strict=True)
+        ]
+    first = captured[0]
+    for branch, other in zip(branches[1:], captured[1:], strict=True):
+        if other.structure != first.structure:
+            raise TypeError(
+                f"cond: branches return different structures\n  {function_name(branches[0])}: {first.structure}\n  {function_name(branch)}: {other.structure}"
+            )
+        for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
+            if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
+                raise TypeError(
+                    f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
+                    f"{function_name(branch)} {b[1]}{list(b[0])}"
+                    + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
+                )
+    for one, other in itertools.combinations(captured, 2):
+        for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
+            check_one_size("cond", path, x, y)
+    closure = [x for branch in captured for x in branch.closure]
+    graphs = []
+    offset = len(leaves)
+    for branch in captured:  # type: ignore[assignment]
+        begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
+        run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
+        graphs.append(_core.capture(run, [*leaves, *closure], [], "rearrange", "branch")[0])
+        offset = end
+    outputs = primitives.cond(_core.convert(index, "int32"), *leaves, *closure, branches=graphs)
+    return first.structure.unflatten(outputs)
+
+
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+) -> Any:
+    """Calls one of two functions: ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
+
+    The form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted, too. Under `vmap` with a
+    mapped predicate a function runs if some example chooses it.
+
+    Parameters
+    ----------
+    pred : bool
+        A scalar, may be traced; numbers count as whether they are not 0.
+    true_fun, false_fun : callable
+        Of ``operands``; both return the same structure, shapes and dtypes.
+    *operands : pytree of arrays
+        What the function is called with.
+    operand : pytree of arrays, optional
+        A single operand, given by keyword.
+
+    Returns
+    -------
+    pytree of arrays
+        What the function returns.
+
+    Raises
+    ------
+    TypeError
+        The predicate is no scalar, or the functions return different structures or types.
+
+    Examples
+    --------
+    >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
+    2.0
+    """
+    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
+        # The form with an operand for each function: cond(pred, true_operand, true_fun, false_operand, false_fun).
+        first, second = false_fun, operands[1]
+        return cond(pred, lambda x, _: first(x), lambda _, y: second(y), true_fun, operands[0])
+    operands = _operands("cond", operands, operand)
+    check_callable(true_fun, "cond")
+    check_callable(false_fun, "cond")
+    pred = _core.array(pred)
+    if pred.ndim != 0:
+        raise TypeError(
+            f"cond: the predicate must be a scalar; it has shape {pred.shape}\n  use ct.numpy.where for element-wise choices"
+        )
+    if pred.dtype != bool:
+        pred = pred != 0
+    return switch(_core.convert(pred, "int32"), (false_fun, true_fun), *operands)
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Calls the function for the platform that programs run on, ``cpu``, or else the default.
+
+    Parameters
+    ----------
+    *args : any
+        What the function is called with.
+    default : callable, optional
+        For platforms that no function is given for.
+    **per_platform : callable
+        Functions by the name of their platform.
+
+    Returns
+    -------
+    any
+        What the function returns.
+
+    Raises
+    ------
+    NotImplementedError
+        There is neither a function for the platform nor a default.
+
+    Examples
+    --------
+    >>> ct.lax.platform_dependent(2, cpu=lambda x: x + 1, default=lambda x: x - 1)
+    3
+    """
+    chosen = per_platform.get("cpu", default)
+    if chosen is None:
+        given = ", ".join(sorted(per_platform)) or "none"
+        raise NotImplementedError(
+            f"platform_dependent: no function for the platform 'cpu' and no default; there are: {given}\n"
+            "  pass cpu=... or default=..."
+        )
+    return chosen(*args)
+
+
+check_arguments(globals())
