@@ -301,3 +301,24 @@ def test_a_loader_of_torch_makes_batches(workers: int) -> None:
     assert batches[1]["name"] == ["n2", "n3"]
     total = ct.vmap(ct.mask(cnp.sum))(batches[1]["row"])
     assert total.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.skipif(
+    not hasattr(getattr(torch, "compiler", None), "disable"), reason="torch.compile of torch 2.1 and newer"
+)
+def test_compiled_functions_of_torch_beside() -> None:
+    """Run with torch of PyPI: Debian's has no ``torch.compile``."""
+    compiled = torch.compile(lambda x: torch.sin(x) * x + x.sum())
+    outside = interop.function(compiled)
+    x = np.arange(4, dtype=np.float32)
+    assert outside(x).tolist() == pytest.approx((np.sin(x) * x + x.sum()).tolist())
+    slope = ct.grad(lambda x: outside(x).sum())(x)
+    np.testing.assert_allclose(slope, np.sin(x) + x * np.cos(x) + 4, rtol=1e-5)
+
+    smooth = torch.compiler.disable(interop.wrap(lambda a: cnp.sum(cnp.tanh(a))))
+    step = torch.compile(lambda x: smooth(x * 2) + x.sum())
+    given = torch.ones(3, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Dynamo does not know")
+        step(given).backward()
+    np.testing.assert_allclose(given.grad.tolist(), [2 * (1 - np.tanh(2.0) ** 2) + 1] * 3, rtol=1e-5)
