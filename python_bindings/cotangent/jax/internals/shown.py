@@ -22,7 +22,7 @@ from cotangent.jax.internals.dialect import BINDERS
 from cotangent.jax.internals.jaxprs import built_in
 from cotangent.jax.internals.primitives import OWNERS, Params, is_shown
 from cotangent.jax.narrowing import canonical
-from cotangent.lax.convolution import conv_dimension_numbers
+from cotangent.lax.convolution_shapes import conv_dimension_numbers
 from cotangent.lax.window_geometry import dilated_size, per_axis, resolve_pads
 
 __all__ = ["SHOWN"]
