@@ -248,6 +248,17 @@ def _() -> None:
         ct.random.key(0, impl="rbg")
 
 
+@row("`x[i] = y`")
+def _() -> None:
+    jax = pytest.importorskip("jax")
+    x = cnp.zeros(2)
+    x[0] = 1.0
+    assert x.tolist() == [1, 0]
+    with pytest.raises(TypeError, match="immutable"):
+        jax.numpy.zeros(2)[0] = 1.0
+    assert cnp.astype(x, x.dtype) is not x
+
+
 @row("float8")
 def _() -> None:
     x = cnp.ones(2, ml_dtypes.float8_e4m3fn)
