@@ -222,6 +222,28 @@ def test_traced_copies_are_apart() -> None:
     assert [part.tolist() for part in f(cnp.zeros(2))] == [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
 
 
+def test_ragged_data() -> None:
+    rows = [np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0, 5.0], np.float32)]
+
+    def f(x: Any) -> Any:
+        x[1] = 10.0
+        x[x > 4] *= 2
+        return cnp.sum(x * x), x
+
+    sums, changed = ct.vmap(ct.mask(f))(ct.ragged(rows))
+    assert sums.tolist() == [401.0, 509.0]
+    assert [row.tolist() for row in changed] == [[1.0, 20.0], [3.0, 20.0, 10.0]]
+    slopes = ct.vmap(ct.grad(ct.mask(lambda x: f(x)[0])))(ct.ragged(rows))
+    assert [row.tolist() for row in slopes] == [[2.0, 0.0], [6.0, 0.0, 40.0]]
+
+    def outside(x: Any) -> Any:
+        x[2] = 1.0
+        return x
+
+    with pytest.raises(IndexError, match="index 2 is out of bounds"):
+        ct.vmap(ct.mask(outside))(ct.ragged(rows))
+
+
 @pytest.mark.parametrize("transform", ["jit", "jacrev", "jacfwd", "vmap", "checkpoint", "scan"])
 def test_arrays_from_outside_are_refused(transform: str) -> None:
     outside = cnp.zeros(3)

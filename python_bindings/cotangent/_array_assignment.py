@@ -6,6 +6,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._ops.indexing import require_places
 from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
@@ -26,6 +27,8 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
             "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own\n"
             "  write x = x.at[i].set(y), or assign to a copy, x = x.copy()"
         )
+    if _core.in_mask() and _core.called_by_user(1):
+        require_places(x, index)
     value = _core.array(value)
     if value.dtype.kind == "c" != x.dtype.kind:
         raise DTypeError(

@@ -8,7 +8,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.carriers import map_contents_with_path
-from cotangent._base.trees import is_container, tree_flatten, tree_structure
+from cotangent._base.trees import tree_flatten, tree_structure
 from cotangent._core import PyTreeDef
 
 __all__ = [
@@ -182,9 +182,17 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
     """
     if tree is None:
         return [], None
-    if not is_container(tree):
+    found = _one_level(tree)
+    if found is None:
         raise ValueError(f"flatten_one_level: {type(tree).__name__} is a leaf, not a container")
+    return found
+
+
+def _one_level(tree: Any) -> tuple[list[Any], Any] | None:
+    """The children of a container, and its auxiliary data; None for a leaf."""
     children, structure = tree_flatten(tree, lambda candidate: candidate is not tree)
+    if structure.num_nodes == structure.num_leaves == 1:
+        return None
     data = structure.node_data()
     return children, None if data is None else data[1]
 
@@ -241,10 +249,13 @@ def _visit_with_path(
             raise ValueError(f"a pytree nests deeper than {_core.DEEPEST_TREE} levels, or contains itself")
         stop = bool(is_leaf(prefix, node))
         leaf.append(stop)
-        if stop or not is_container(node):
+        level = None if stop else _one_level(node)
+        if level is None:
             found.append((prefix, node))
-        else:
-            pending += [((*prefix, key), child) for key, child in reversed(flatten_one_level_with_keys(node)[0])]
+            continue
+        children, data = level
+        keys = _child_keys(node, len(children), data)
+        pending += [((*prefix, key), child) for key, child in zip(reversed(keys), reversed(children), strict=True)]
 
 
 def tree_flatten_with_path(

@@ -13,6 +13,7 @@ import numpy as np
 import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, SymbolicZero, float0_zeros, tangent_dtype
+from cotangent._core import Array
 from cotangent.jax.internals.meshes import Mesh, NamedSharding, PartitionSpec
 from cotangent.jax.narrowing import canonical
 
@@ -110,6 +111,8 @@ def shaped(x: Any) -> Any:
 
 def typeof(x: Any) -> Any:
     """The type of an array, of a traced one, or of what becomes one."""
+    if isinstance(x, Array):
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
     own = getattr(x, "_jax_aval", None)  # references
     if own is not None:
         return own

@@ -20,7 +20,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
-from cotangent._core import Array, JitFunction
+from cotangent._core import Array, JitFunction, Traced
 from cotangent.errors import ConcretizationError
 from cotangent.jax import narrowing
 from cotangent.jax.internals.avals import ShapedArray, Trace, own_trace, shaped
@@ -200,11 +200,15 @@ def _is_tracer(x: Any) -> bool:
     return issubclass(type(x), Tracer)
 
 
+_is_instance = type.__instancecheck__
+
+
 class _TracerType(type):
     """Traced arrays are instances, too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return super().__instancecheck__(instance) or (cls is Tracer and _core.is_traced(instance))
+        # Libraries ask for every leaf of a call.
+        return _is_instance(cls, instance) or (cls is Tracer and isinstance(instance, Traced))
 
 
 class _At:
