@@ -69,6 +69,11 @@ def register_pytree_node(
 def register_pytree_node_class(cls: Any) -> Any:
     """Registers a class with ``tree_flatten`` and ``tree_unflatten`` methods as a container; for use as a decorator.
 
+    Parameters
+    ----------
+    cls : type
+        With ``tree_flatten(self)``, which returns children and data, and the class method ``tree_unflatten(data, children)``.
+
     Returns
     -------
     type
@@ -145,6 +150,11 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: Any) -> Any:
     """Registers a class with a ``tree_flatten_with_keys`` method as a container; for use as a decorator.
+
+    Parameters
+    ----------
+    cls : type
+        With ``tree_flatten_with_keys(self)``, whose children are pairs of a key and a child, and ``tree_unflatten(data, children)``.
 
     Returns
     -------
@@ -285,6 +295,11 @@ def static(**options: Any) -> Any:
 
 def register_static(cls: Any) -> Any:
     """Registers a class whose instances have no leaves and belong to the structure; for use as a decorator.
+
+    Parameters
+    ----------
+    cls : type
+        Its instances must be hashable and comparable.
 
     Returns
     -------
