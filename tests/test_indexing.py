@@ -271,6 +271,8 @@ def test_vmap_of_indexing():
         (lambda x: x["a":"b"], TypeError, "slice bounds must be integers or None"),
         (lambda x: x[:, :0][:, I], IndexError, "has no elements"),
         (lambda x: cnp.array(1.0)[0], IndexError, "Too many indices"),
+        (lambda x: cnp.array(1.0)[0, True], IndexError, "Too many indices"),
+        (lambda x: cnp.array([1.0]).at[0, 0, True].set(1.0), IndexError, "Too many indices"),
         (lambda x: x.at[0].set(np.ones(7, np.float32)), TypeError, "broadcast"),
         (lambda x: x.at[0].get(mode="strange"), ValueError, "mode must be 'clip' or 'fill'"),
         (lambda x: x.at[0].set(1.0, mode="strange"), ValueError, "mode must be 'drop' or 'clip'"),

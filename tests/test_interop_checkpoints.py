@@ -108,3 +108,63 @@ def test_errors(tmp_path: Path) -> None:
         with pytest.raises(ct.errors.ConcretizationError):
             ct.jit(lambda x, background=background: checkpoints.save(4, x, background=background))(1.0)
     assert repr(checkpoints) == f"Checkpoints({str(tmp_path)!r}, steps=[1, 2])"
+
+
+def test_after_going_back_what_is_saved_stays(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    for step in (10, 20, 30, 21, 22):
+        checkpoints.save(step, {"w": ct.numpy.full(1, float(step))})
+        assert step in checkpoints.steps
+    assert checkpoints.steps == [22, 30]
+
+
+def test_a_child_of_a_process_writes_with_a_thread_of_its_own(tmp_path: Path) -> None:
+    program = f"""
+import os, cotangent as ct
+checkpoints = ct.interop.checkpoints.Checkpoints({str(tmp_path)!r})
+checkpoints.save(1, {{"w": ct.numpy.ones(3)}}, background=True)
+checkpoints.wait()
+child = os.fork()
+if child == 0:
+    checkpoints.save(2, {{"w": ct.numpy.zeros(3)}}, background=True)
+    checkpoints.wait()
+    os._exit(0)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=False, timeout=60).returncode == 0
+    assert Checkpoints(tmp_path).steps == [1, 2]
+
+
+def test_what_fails_at_the_end_of_a_process_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    program = f"""
+import cotangent as ct
+checkpoints = ct.interop.checkpoints.Checkpoints({str(tmp_path / "file" / "folder")!r})
+checkpoints.save(1, {{"w": ct.numpy.ones(3)}}, background=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert "NotADirectoryError" in done.stderr
+
+
+def test_files_of_other_names_are_no_steps(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=1)
+    (tmp_path / "step-7.safetensors").write_bytes(b"")
+    (tmp_path / "step-00000099.safetensors").mkdir()
+    checkpoints.save(1, {"w": ct.numpy.ones(1)})
+    checkpoints.save(2, {"w": ct.numpy.ones(1)})
+    assert checkpoints.steps == [2]
+    assert (tmp_path / "step-7.safetensors").exists()
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path: Path, monkeypatch: Any) -> None:
+    import safetensors
+    import safetensors.numpy
+
+    def full(tensors: Any, path: Any, metadata: Any) -> None:
+        raise safetensors.SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(safetensors.numpy, "save_file", full)
+    with pytest.raises(OSError, match="cannot be written: I/O error: No space left"):
+        Checkpoints(tmp_path).save(1, {"w": ct.numpy.ones(1)})
+    with pytest.raises(ValueError, match="keeps the name '__metadata__' to itself"):
+        Checkpoints(tmp_path).save(1, {"__metadata__": ct.numpy.ones(1)})

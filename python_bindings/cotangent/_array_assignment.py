@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
+from cotangent._base.dimensions import placed
 from cotangent._core import Array
 from cotangent._ops.indexing import require_places
 from cotangent.errors import DTypeError
@@ -19,19 +20,23 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
     """
     if not held:
         raise TypeError(
-            "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T and x.reshape(...)\n"
-            "  write x[i, j] = y for x[i][j] = y, or x = x.at[i].set(y)"
+            placed(
+                "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T, x.flat and x.reshape(...)",
+                "write x[i, j] = y for x[i][j] = y, or x = x.at[i].set(y)",
+            )
         )
     if not _core.is_own(x):
         raise TypeError(
-            "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own\n"
-            "  write x = x.at[i].set(y), or assign to a copy, x = x.copy()"
+            placed(
+                "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own",
+                "give x to that function as an argument, as part of the carry of a loop, and return it",
+            )
         )
     if _core.in_mask() and _core.called_by_user(1):
         require_places(x, index)
-    value = _core.array(value)
-    if value.dtype.kind == "c" != x.dtype.kind:
+    given = _core.array(value)
+    if given.dtype.kind == "c" != x.dtype.kind:
         raise DTypeError(
-            f"x[i] = y: y is {value.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({value.dtype.name!r})"
+            f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
     _core.become(x, IndexUpdateHelper(x)[index].set(value))

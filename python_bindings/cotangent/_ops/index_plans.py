@@ -109,6 +109,10 @@ def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
     items, axes = items_with_axes(index, x)
     masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
+    if any(
+        axis >= x.ndim for axis, item in zip(axes, items, strict=True) if isinstance(item, (int, np.integer, slice))
+    ):
+        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional")
     for i in masks:
         items[i] = np.zeros(int(bool(items[i])), np.int32)
     return tuple(items), insert_axes(x, [axes[i] + count for count, i in enumerate(masks)])

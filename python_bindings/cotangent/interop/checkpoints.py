@@ -5,8 +5,10 @@ Each step is one file of `interop.safetensors`, written beside its place and mov
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -26,14 +28,16 @@ _NAME = re.compile(r"step-(\d+)\.safetensors")
 class Checkpoints:
     """The states of a training in a folder, one file for each step that was saved.
 
-    Arrays cannot change, so that saving in the background needs no copy of them: the training goes on while a thread writes.
+    The memory of arrays does not change, so that saving in the background needs no copy of it: the training goes on while a thread writes. A
+    process that is killed while it writes leaves the steps as they were, and a file of another name beside them.
 
     Parameters
     ----------
     folder : path
         Where the files are; it is made by the first `save`. Other files in it are left alone.
     keep : int, optional
-        How many of the newest steps stay; older ones are removed after a newer one is whole. By default all stay.
+        How many steps stay, the one that was saved last and the newest of the others; the rest is removed when it is whole. By default
+        all stay.
 
     Raises
     ------
@@ -54,12 +58,13 @@ class Checkpoints:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, keep: int | None = None) -> None:
-        if keep is not None and keep < 1:
+        if keep is not None and (not isinstance(keep, int) or keep < 1):
             raise ValueError(f"Checkpoints: keep is the number of steps that stay, at least 1; got {keep}")
-        self._folder = Path(folder)
+        self._folder = Path(folder).absolute()
         self._keep = keep
         self._writer: ThreadPoolExecutor | None = None
         self._pending: Future[None] | None = None
+        self._process = os.getpid()  # threads are not in the children of a process
 
     def __repr__(self) -> str:
         """The folder, and what is in it."""
@@ -80,8 +85,9 @@ class Checkpoints:
         """The steps whose files are there, from the oldest on."""
         if not self._folder.is_dir():
             return []
-        found = (_NAME.fullmatch(file.name) for file in self._folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
+        found = ((file, _NAME.fullmatch(file.name)) for file in self._folder.iterdir())
+        steps = [(file, int(match[1])) for file, match in found if match]
+        return sorted(step for file, step in steps if file == self.path(step) and file.is_file())
 
     @property
     def latest(self) -> int | None:
@@ -156,8 +162,9 @@ class Checkpoints:
         if not background:
             self._write(*task)
             return
-        if self._writer is None:
-            self._writer = ThreadPoolExecutor(1, "cotangent-checkpoints")
+        if self._writer is None or self._process != os.getpid():
+            self._writer, self._process = ThreadPoolExecutor(1, "cotangent-checkpoints"), os.getpid()
+            atexit.register(_wait_at_exit, weakref.ref(self))
         self._pending = self._writer.submit(self._write, *task)
 
     def wait(self) -> None:
@@ -172,9 +179,17 @@ class Checkpoints:
         --------
         >>> ct.interop.checkpoints.Checkpoints("runs").wait()
         """
-        pending, self._pending = self._pending, None
-        if pending is not None:
+        pending = self._pending
+        if pending is None:
+            return
+        if self._process != os.getpid():  # it is the other process that writes
+            self._pending = self._writer = None
+            return
+        try:
             pending.result()
+        finally:
+            if pending.done():  # not where waiting was interrupted
+                self._pending = None
 
     def restore(self, like: Any = None, *, step: int | None = None) -> Any:
         """The state of a step.
@@ -226,8 +241,16 @@ class Checkpoints:
     def _write(self, place: Path, tensors: dict[str, Any], others: dict[str, str], metadata: dict[str, str]) -> None:
         safetensors.write(place, tensors, others, metadata)
         if self._keep is not None:
-            for old in self.steps[: -self._keep]:
+            others = [step for step in self.steps if self.path(step) != place]
+            for old in others[: len(others) - (self._keep - 1)]:
                 self.path(old).unlink(missing_ok=True)
+
+
+def _wait_at_exit(checkpoints: weakref.ref[Checkpoints]) -> None:
+    """So that what fails in the background is told, where nobody waits for it."""
+    found = checkpoints()
+    if found is not None:
+        found.wait()
 
 
 check_arguments(globals())

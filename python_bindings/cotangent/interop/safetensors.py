@@ -35,6 +35,10 @@ def _names(tree: Any) -> tuple[dict[str, Any], Any]:
     named: dict[str, Any] = {}
     for path, leaf in entries:
         name = keystr(path, simple=True, separator=".")
+        if name == "__metadata__":
+            raise ValueError(
+                "interop.safetensors: the format keeps the name '__metadata__' to itself\n  rename the key"
+            )
         if name in named:
             raise ValueError(
                 f"interop.safetensors: two leaves are called {name!r}, one of them {keystr(path)}\n  rename a key that has dots in it"
@@ -107,7 +111,12 @@ def write(place: Path, tensors: dict[str, Any], others: dict[str, str], metadata
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.parent / f".{os.getpid()}.{threading.get_ident()}.part"
     try:
-        library.save_file(tensors, temporary, {**metadata, _STORED: json.dumps(others)})
+        try:
+            library.save_file(tensors, temporary, {**metadata, _STORED: json.dumps(others)})
+        except needed(
+            "safetensors", "interop.safetensors.save"
+        ).SafetensorError as error:  # what the system says, as text
+            raise OSError(f"interop.safetensors.save: {place} cannot be written: {error}") from None
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(place)

@@ -440,9 +440,24 @@ class IndexUpdate:
             require_places(self._array, self._index)
         index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
-        return _with_mode(
+        values = _as_written(values, self._array.dtype)
+        updated = _with_mode(
             lambda index: update_item(self._array, index, operation, values, outside, unique), index, mode
         )
+        if updated.weak_type and not self._array.weak_type:  # a number in the place of all elements
+            return primitives.convert(updated, dtype=updated.dtype)
+        return updated
+
+
+def _as_written(values: Any, dtype: Any) -> Any:
+    """A number of Python's with all its digits, where the array's elements have room for them."""
+    if dtype.name not in ("float64", "complex128") or type(values) not in (int, float, complex, list):
+        return values
+    if dtype.name == "float64" and isinstance(values, complex):
+        return values
+    if isinstance(values, list) and not all(type(value) in (int, float) for value in values):
+        return values
+    return np.asarray(values, dtype)
 
 
 def check_mode(mode: Any) -> None:
