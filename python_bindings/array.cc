@@ -73,9 +73,7 @@ PyObject* right_shift(PyObject* left, PyObject* right) {
 }
 
 // An array of its own, of the same memory; what is traced has none.
-PyObject* positive(PyObject* self) {
-  return array_object(array_datum(self)).release().ptr();
-}
+PyObject* positive(PyObject* self) { return array_object(array_datum(self)).release().ptr(); }
 
 // Random keys are equal when their bits are; they have no order.
 Datum comparable(const Datum& x, int op) {

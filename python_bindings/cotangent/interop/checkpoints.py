@@ -241,8 +241,8 @@ class Checkpoints:
     def _write(self, place: Path, tensors: dict[str, Any], others: dict[str, str], metadata: dict[str, str]) -> None:
         safetensors.write(place, tensors, others, metadata)
         if self._keep is not None:
-            others = [step for step in self.steps if self.path(step) != place]
-            for old in others[: len(others) - (self._keep - 1)]:
+            before = [step for step in self.steps if self.path(step) != place]
+            for old in before[: max(len(before) - (self._keep - 1), 0)]:
                 self.path(old).unlink(missing_ok=True)
 
 
