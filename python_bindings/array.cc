@@ -458,7 +458,7 @@ PyObject* make_array(Datum datum) {
 }
 
 void become(PyObject* object, PyObject* other) {
-  array_contents(object) = array_datum(other);
+  const Datum before = std::exchange(array_contents(object), array_datum(other));  // ended when all is in place
   PyTypeObject* type = Py_TYPE(object);
   if (type == Py_TYPE(other)) return;
   Py_SET_TYPE(object, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(other))));

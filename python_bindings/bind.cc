@@ -260,7 +260,7 @@ void register_bind(py::module_& module) {
       "While it is entered, derivatives say how long ragged axes are: for programs that are masked.");
   module.def("keeps_lengths", keeps_lengths);
   // Of the innermost capture; no other has it while that lives.
-  module.def("capture_number", [] { return reinterpret_cast<uintptr_t>(innermost_capture()); });
+  module.def("capture_number", innermost_capture_number);
   module.def("capture_mode", []() -> py::object {
     const auto capture = current_capture();
     if (!capture) return py::none();

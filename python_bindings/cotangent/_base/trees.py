@@ -467,11 +467,6 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     return _core.treedef_tuple(list(treedefs))
 
 
-def is_container(value: Any) -> bool:
-    structure = tree_structure(value, lambda candidate: candidate is not value)
-    return not structure.num_nodes == structure.num_leaves == 1
-
-
 def is_tree_node(typ: type) -> bool:
     """Returns whether the instances of a type are containers (or None) rather than leaves.
 

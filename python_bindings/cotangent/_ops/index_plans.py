@@ -105,14 +105,20 @@ def outside_if_negative(index: Any, x: Array) -> Any:
     return tuple(items)
 
 
+def axes_used(items: list[Any], x: Array) -> int:
+    """How many axes the items of an index are about; IndexError where the array has fewer."""
+    about = (item for item in items if item is not None and not isinstance(item, EllipsisType))
+    used = sum(np.ndim(item) if is_mask(item) else 1 for item in about)
+    if used > x.ndim:
+        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional, but {used} were indexed")
+    return used
+
+
 def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
     items, axes = items_with_axes(index, x)
     masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
-    if any(
-        axis >= x.ndim for axis, item in zip(axes, items, strict=True) if isinstance(item, (int, np.integer, slice))
-    ):
-        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional")
+    axes_used(items, x)
     for i in masks:
         items[i] = np.zeros(int(bool(items[i])), np.int32)
     return tuple(items), insert_axes(x, [axes[i] + count for count, i in enumerate(masks)])
@@ -149,9 +155,7 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
             expanded += sized_positions(mask) if sized else [found.astype(np.int32) for found in np.nonzero(mask)]
             continue
         expanded.append(item)
-    used = sum(1 for item in expanded if item is not None and not isinstance(item, EllipsisType))
-    if used > x.ndim:
-        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional, but {used} were indexed")
+    used = axes_used(expanded, x)
     positions = [i for i, item in enumerate(expanded) if isinstance(item, EllipsisType)]
     if len(positions) > 1:
         raise IndexError("an index can have only one ellipsis (...)")

@@ -11,7 +11,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.dimensions import smallest
 from cotangent._core import Array
-from cotangent._ops.binding import convert, own
+from cotangent._ops.binding import convert, no_out, own
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from cotangent._ops.sized_slices import resolve_slice, slice_sized, take_slice
 from cotangent._ops.sizes import (
@@ -156,8 +156,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    if out is not None:
-        raise NotImplementedError("stack: the out argument is not supported")
+    no_out(out, "stack")
     items = [_core.array(x) for x in arrays]
     if not items:
         raise ValueError("stack needs at least one array")

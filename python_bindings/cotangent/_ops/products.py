@@ -15,7 +15,7 @@ from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import kind, literal
+from cotangent._ops.binding import kind, literal, no_out
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import drop_axes, without_padding
 from cotangent._ops.reductions import sum as _sum
@@ -401,8 +401,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     Array([[3, 4],
            [6, 8]], dtype=int32)
     """
-    if out is not None:
-        raise NotImplementedError("outer: the out argument is not supported")
+    no_out(out, "outer")
     x, y = one_pair(a, b, None)
     x, y = flat(x), flat(y)
     return insert_axes(x, [1]) * insert_axes(y, [0])

@@ -13,16 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops.arithmetic import maximum, minimum
-from cotangent._ops.binding import (
-    apart,
-    choose,
-    constant,
-    inexact,
-    is_inexact,
-    kind,
-    literal,
-    own,
-)
+from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own
 from cotangent._ops.complex_parts import imag, real
 from cotangent._ops.division import floor_divide, remainder
 from cotangent._ops.dtypes import finfo
@@ -178,8 +169,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     >>> ct.numpy.round([1250, 1350], -2)
     Array([1200, 1400], dtype=int32)
     """
-    if out is not None:
-        raise NotImplementedError("round: the out argument is not supported")
+    no_out(out, "round")
     array = _core.array(a)
     if not is_inexact(array):
         return array if decimals >= 0 else _round_integer(array, 10**-decimals)

@@ -131,8 +131,7 @@ def take(
     Array([[ 2., nan],
            [ 4., nan]], dtype=float64)
     """
-    if out is not None:
-        raise NotImplementedError("take: the out argument is not supported")
+    no_out(out, "take")
     x, index = _core.array(a), _core.array(indices)
     if axis is None:
         x, axis = flat(x), 0

@@ -18,7 +18,6 @@ from typing import Any
 from cotangent._base.arguments import check_arguments
 from cotangent.errors import CorruptFileError
 from cotangent.interop import safetensors
-from cotangent.interop._missing import needed
 
 __all__ = ["Checkpoints"]
 
@@ -156,7 +155,6 @@ class Checkpoints:
         3
         """
         self.wait()
-        needed("safetensors.numpy", "interop.checkpoints.Checkpoints.save")
         # Taken before this returns: the caller may change containers and NumPy's arrays.
         task = self.path(step), *safetensors.tensors_of(tree), dict(metadata or {})
         if not background:

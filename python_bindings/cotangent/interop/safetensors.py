@@ -93,12 +93,12 @@ def save(path: str | os.PathLike[str], tree: Any, *, metadata: Mapping[str, str]
     ...     sorted(ct.interop.safetensors.load(path))
     ['layers.0', 'layers.1', 'w']
     """
-    needed("safetensors.numpy", "interop.safetensors.save")
     write(Path(path), *tensors_of(tree), metadata or {})
 
 
 def tensors_of(tree: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """NumPy's arrays to write, by their names, and the dtypes that some of them stand for."""
+    needed("safetensors.numpy", "interop.safetensors.save")  # said before a thread writes
     stored = {name: _stored(leaf) for name, leaf in _names(tree)[0].items()}
     return {name: values for name, (values, _) in stored.items()}, {
         name: other for name, (_, other) in stored.items() if other
@@ -108,19 +108,17 @@ def tensors_of(tree: Any) -> tuple[dict[str, Any], dict[str, str]]:
 def write(place: Path, tensors: dict[str, Any], others: dict[str, str], metadata: Mapping[str, str]) -> None:
     """Writes what `tensors_of` gave beside the place, and moves it there when it is on the disk."""
     library = needed("safetensors.numpy", "interop.safetensors.save")
+    failure = needed("safetensors", "interop.safetensors.save").SafetensorError
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.parent / f".{os.getpid()}.{threading.get_ident()}.part"
     try:
-        try:
-            library.save_file(tensors, temporary, {**metadata, _STORED: json.dumps(others)})
-        except needed(
-            "safetensors", "interop.safetensors.save"
-        ).SafetensorError as error:  # what the system says, as text
-            raise OSError(f"interop.safetensors.save: {place} cannot be written: {error}") from None
+        library.save_file(tensors, temporary, {**metadata, _STORED: json.dumps(others)})
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(place)
         _keep_name(place.parent)
+    except failure as error:  # what the system says, as text
+        raise OSError(f"interop.safetensors.save: {place} cannot be written: {error}") from None
     finally:
         temporary.unlink(missing_ok=True)
 
