@@ -16,7 +16,8 @@ Error no_value(const CaptureOptions& options, const Remains& wanted) {
                concat("the value of ", described(wanted), " is needed here, but ", quoted_function(options),
                       " is being captured by ", mode_name(options.mode), " and has no values yet"))
       .at(LocationScope::current())
-      .hint(concretization_hint(options.mode));
+      .hint(concretization_hint(options.mode))
+      .see("concrete-value-needed");
 }
 
 }  // namespace
@@ -71,7 +72,8 @@ Tensor peek(const Datum& datum) {
                 concat(described(state.describe(traced.var)), " escaped from the capture of ", quoted_function(options),
                        " by ", mode_name(options.mode), ": it was used after that capture had ended"))
         .at(LocationScope::current())
-        .hint(kLeakHint);
+        .hint(kLeakHint)
+        .see("escaped-tracer");
   }
   // Under vmap what does not depend on the examples has a value all the same.
   if (!options.concrete_shadow && !(options.mode == CaptureMode::kBatch && state.mask == nullptr)) {
@@ -204,7 +206,8 @@ Tensor concrete(const Datum& datum, std::string_view use) {
       .at(LocationScope::current())
       .hint(
           "compute with the function of ct.numpy or ct.scipy, which takes the array itself, or make it a constant "
-          "with ct.lax.stop_gradient(x) first");
+          "with ct.lax.stop_gradient(x) first")
+      .see("plain-value-in-a-derivative");
 }
 
 }  // namespace ct

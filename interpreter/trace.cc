@@ -183,7 +183,8 @@ Value Capture::lift(const Datum& datum) {
                          owner.live() ? ": it was used in another thread, or while that capture is set aside"
                                       : ": it was used after that capture had ended"))
           .at(LocationScope::current())
-          .hint(kLeakHint);
+          .hint(kLeakHint)
+          .see("escaped-tracer");
     }
     const auto it = state.lifted_values.find({&owner, traced->var});
     if (it != state.lifted_values.end()) return {state.builder.get(), it->second};

@@ -65,7 +65,8 @@ void check_dtype(const Aval& operand, DTypeSet allowed) {
   }
   if (info.kind != DTypeKind::kKey && (allowed >> kind & 1)) return;
   throw Error(ErrorKind::kDType, concat("takes ", dtype_set_string(allowed), ", got ", operand.to_string()))
-      .hint(dtype_hint(operand.dtype(), allowed));
+      .hint(dtype_hint(operand.dtype(), allowed))
+      .see("dtype-not-taken");
 }
 
 void check_same_types(absl::Span<const Aval> operands) {
@@ -330,7 +331,8 @@ Value merge_lengths(Value a, Value b, std::string_view op, int axis) {
       .op(op)
       .hint(computed ? "they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]"
                      : "the operands must agree on the length: give both axes the same name in ct.Ragged(..., "
-                       "names=...), or the same length value");
+                       "names=...), or the same length value")
+      .see("lengths-that-differ");
 }
 
 Value valid_positions(Value length, absl::Span<const int64_t> shape, int axis) {

@@ -134,7 +134,7 @@ class Parser {
       return get_primitive(name.text);
     } catch (Error& error) {
       const std::string located = concat(lexer_.file(), ":", name.line, ":", name.column, ": ", error.message());
-      Error with_place(error.kind(), located);
+      Error with_place(error.kind(), located, error.site());
       if (const std::string text = error.what(); text.find('\n') != std::string::npos) {
         with_place.hint(text.substr(text.find_first_not_of(" \n", text.find('\n'))));
       }

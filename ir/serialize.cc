@@ -34,7 +34,9 @@ constexpr uint64_t kMostEquations = uint64_t{1} << 22;  // with every sub-graph 
 constexpr int64_t kMostBytesOfArray = int64_t{1} << 50;
 
 [[noreturn]] void corrupt(const std::string& what) {
-  throw Error(ErrorKind::kCorruptFile, "not a valid saved graph: " + what).hint("save the graph again");
+  throw Error(ErrorKind::kCorruptFile, "not a valid saved graph: " + what)
+      .hint("save the graph again")
+      .see("corrupt-file");
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "python_bindings/indexing.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/slots.h"
+#include "python_bindings/tracebacks.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -22,7 +23,8 @@ void throw_donated(const Aval& aval) {
   const std::string message =
       concat("this array of type ", aval.to_string(),
              " was deleted, or donated to a jitted function (donate_argnums), which wrote a result over it"
-             "\n  use the function's result instead, or pass a copy: f(ct.numpy.copy(x))");
+             "\n  use the function's result instead, or pass a copy: f(ct.numpy.copy(x))"
+             "\n  see docs/errors.md#deleted-array");
   PyErr_SetString(py::module_::import("cotangent.errors").attr("DeletedArrayError").ptr(), message.c_str());
   throw py::error_already_set();
 }
@@ -133,7 +135,8 @@ py::object item(PyObject* self, const char* use) {
     throw Error(truth ? ErrorKind::kValue : ErrorKind::kType,
                 concat(use, " needs an array of one element; this one has shape ", shape_string(aval.shape())))
         .hint(truth ? "use .any() or .all(), or ct.numpy.where for element-wise choices"
-                    : "index it, or reduce it, first");
+                    : "index it, or reduce it, first")
+        .see("truth-of-an-array");
   }
   LocationScope scope(user_location());
   const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
@@ -484,28 +487,28 @@ void register_array(py::module_& module) {
                          {Py_tp_new, slot(no_constructor)},
                          {Py_tp_getset, getters},
                          {Py_tp_members, members},
-                         {Py_tp_richcompare, guarded_slot<compare>()},
+                         {Py_tp_richcompare, leaving_slot<compare>()},
                          {Py_tp_hash, slot(PyObject_HashNotImplemented)},
-                         {Py_nb_add, guarded_slot<binary_slot<kAddName, Promotion::kJoin>>()},
-                         {Py_nb_subtract, guarded_slot<binary_slot<kSubName, Promotion::kJoin>>()},
-                         {Py_nb_multiply, guarded_slot<binary_slot<kMulName, Promotion::kJoin>>()},
-                         {Py_nb_true_divide, guarded_slot<binary_slot<kDivName, Promotion::kInexact>>()},
-                         {Py_nb_and, guarded_slot<binary_slot<kAndName, Promotion::kJoin>>()},
-                         {Py_nb_or, guarded_slot<binary_slot<kOrName, Promotion::kJoin>>()},
-                         {Py_nb_xor, guarded_slot<binary_slot<kXorName, Promotion::kJoin>>()},
-                         {Py_nb_lshift, guarded_slot<binary_slot<kShlName, Promotion::kJoin>>()},
-                         {Py_nb_rshift, guarded_slot<right_shift>()},
-                         {Py_nb_negative, guarded_slot<unary_slot<kNegName>>()},
-                         {Py_nb_positive, guarded_slot<positive>()},
-                         {Py_nb_absolute, guarded_slot<unary_slot<kAbsName>>()},
-                         {Py_nb_invert, guarded_slot<unary_slot<kNotName>>()},
-                         {Py_nb_bool, guarded_slot<to_bool>()},
-                         {Py_nb_int, guarded_slot<to_int>()},
-                         {Py_nb_float, guarded_slot<to_float>()},
-                         {Py_nb_index, guarded_slot<to_index>()},
-                         {Py_mp_length, guarded_slot<length>()},
-                         {Py_mp_subscript, guarded_slot<get_item>()},
-                         {Py_mp_ass_subscript, guarded_slot<set_item>()},
+                         {Py_nb_add, leaving_slot<binary_slot<kAddName, Promotion::kJoin>>()},
+                         {Py_nb_subtract, leaving_slot<binary_slot<kSubName, Promotion::kJoin>>()},
+                         {Py_nb_multiply, leaving_slot<binary_slot<kMulName, Promotion::kJoin>>()},
+                         {Py_nb_true_divide, leaving_slot<binary_slot<kDivName, Promotion::kInexact>>()},
+                         {Py_nb_and, leaving_slot<binary_slot<kAndName, Promotion::kJoin>>()},
+                         {Py_nb_or, leaving_slot<binary_slot<kOrName, Promotion::kJoin>>()},
+                         {Py_nb_xor, leaving_slot<binary_slot<kXorName, Promotion::kJoin>>()},
+                         {Py_nb_lshift, leaving_slot<binary_slot<kShlName, Promotion::kJoin>>()},
+                         {Py_nb_rshift, leaving_slot<right_shift>()},
+                         {Py_nb_negative, leaving_slot<unary_slot<kNegName>>()},
+                         {Py_nb_positive, leaving_slot<positive>()},
+                         {Py_nb_absolute, leaving_slot<unary_slot<kAbsName>>()},
+                         {Py_nb_invert, leaving_slot<unary_slot<kNotName>>()},
+                         {Py_nb_bool, leaving_slot<to_bool>()},
+                         {Py_nb_int, leaving_slot<to_int>()},
+                         {Py_nb_float, leaving_slot<to_float>()},
+                         {Py_nb_index, leaving_slot<to_index>()},
+                         {Py_mp_length, leaving_slot<length>()},
+                         {Py_mp_subscript, leaving_slot<get_item>()},
+                         {Py_mp_ass_subscript, leaving_slot<set_item>()},
                          {Py_bf_getbuffer, guarded_slot<get_buffer>()},
                          {Py_bf_releasebuffer, slot(release_buffer)},
                          {0, nullptr}};

@@ -12,6 +12,7 @@
 #include "python_bindings/graph.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/user_calls.h"
+#include "runtime/marked_shapes.h"
 #include "runtime/text.h"
 #include "transforms/find_invalid.h"
 
@@ -214,10 +215,14 @@ Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b)
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (x != y && x != 1 && y != 1) {
-      throw Error(ErrorKind::kShape, concat("shapes ", shape_string(a), " and ", shape_string(b),
-                                            " do not broadcast: sizes ", x, " and ", y, " meet in axis -", i + 1))
+      const MarkedShape shapes[] = {marked_shape(a, {static_cast<int>(a.size() - 1 - i)}),
+                                    marked_shape(b, {static_cast<int>(b.size() - 1 - i)})};
+      throw Error(ErrorKind::kShape,
+                  concat("shapes ", shape_string(a), " and ", shape_string(b), " do not broadcast: sizes ", x, " and ",
+                         y, " meet in axis -", i + 1, marked_shapes(shapes)))
           .at(user_location())
-          .hint("sizes must be equal or 1, counted from the last axis; insert axes with x[:, None] or reshape");
+          .hint("sizes must be equal or 1, counted from the last axis; insert axes with x[:, None] or reshape")
+          .see("shape-mismatch");
     }
     shape[rank - 1 - i] = x == 1 ? y : x;
   }

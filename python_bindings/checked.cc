@@ -12,7 +12,7 @@
 
 #include "python_bindings/array.h"
 #include "python_bindings/placement.h"
-#include "python_bindings/slots.h"
+#include "python_bindings/tracebacks.h"
 #include "python_bindings/user_calls.h"
 
 namespace ct::python {
@@ -146,6 +146,30 @@ char kind_of(const CheckedFunction& self, PyObject* keyword) {
   return kAnything;
 }
 
+// A keyword that the function does not have: what Python says of it, with the parameters that there are.
+void explain_keyword(const CheckedFunction& self) {
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return;
+  PyObject* type = nullptr;
+  PyObject* error = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &error, &traceback);
+  try {
+    const py::object text =
+        py::module_::import("cotangent._base.arguments")
+            .attr("explained")(py::handle(self.function),
+                               py::reinterpret_borrow<py::object>(error == nullptr ? Py_None : error));
+    if (!text.is_none()) Py_XSETREF(error, py::object(text).release().ptr());
+  } catch (const std::exception&) {  // it says what it said
+  }
+  PyErr_Restore(type, error, traceback);
+}
+
+PyObject* run(const CheckedFunction& self, PyObject* const* args, size_t flags, PyObject* keywords) {
+  PyObject* result = PyObject_Vectorcall(self.function, args, flags, keywords);
+  if (result == nullptr && keywords != nullptr) explain_keyword(self);
+  return result;
+}
+
 PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
   const auto& self = *reinterpret_cast<CheckedFunction*>(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
@@ -165,9 +189,14 @@ PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, Py
   }
   PyObject* const called = self.calls_object && count > 0 ? args[0] : self.function;
   const UserCall call(called, args, count + named);
-  if (!self.is_placed) return PyObject_Vectorcall(self.function, args, flags, keywords);
+  if (!self.is_placed) return run(self, args, flags, keywords);
   const PlacedCall places(self.function, placement);
-  return places.placed(PyObject_Vectorcall(self.function, args, flags, keywords));
+  return places.placed(run(self, args, flags, keywords));
+}
+
+// Of functions that are no calls by the user of their own: operators and methods.
+PyObject* call_leaving(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
+  return run(*reinterpret_cast<CheckedFunction*>(object), args, flags, keywords);
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
@@ -239,7 +268,7 @@ py::object make_checked(const py::object& function, const std::string& positiona
   PyObject* object = checked_type->tp_alloc(checked_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<CheckedFunction*>(object);
-  self->vectorcall = kGuarded<call_checked>;
+  self->vectorcall = kLeaving<call_checked>;
   self->function = py::object(function).release().ptr();
   self->calls_object = py::str(dict["__name__"]).equal(py::str("__call__"));
   self->dict = dict.release().ptr();
@@ -247,6 +276,12 @@ py::object make_checked(const py::object& function, const std::string& positiona
   self->is_placed = std::ranges::any_of(*by_keyword, [](const auto& each) { return each.second == kPlacement; });
   self->by_keyword = by_keyword.release();
   return py::reinterpret_steal<py::object>(object);
+}
+
+static py::object make_leaving(const py::object& function) {
+  py::object made = make_checked(function, "", py::dict());
+  reinterpret_cast<CheckedFunction*>(made.ptr())->vectorcall = kLeaving<call_leaving>;
+  return made;
 }
 
 void register_checked(py::module_& module) {
@@ -269,6 +304,8 @@ void register_checked(py::module_& module) {
   module.attr("CheckedFunction") = py::handle(reinterpret_cast<PyObject*>(checked_type));
   module.def("checked", make_checked, py::arg("function"), py::arg("positional"), py::arg("keywords"),
              "The function behind a check of its flags, integers and strings.");
+  module.def("leaving", make_leaving, py::arg("function"),
+             "The function, which errors leave without the frames of this package.");
 }
 
 }  // namespace ct::python

@@ -124,8 +124,9 @@ int64_t integer_literal(PyObject* object, DType dtype, bool operand = false) {
     if (fits || (operand && fits_32_bits(value))) return wrapped;
   }
   PyErr_Format(PyExc_OverflowError,
-               "the Python int %R does not fit %s\n  make an array of a wider dtype of it, or a float", object,
-               std::string(dtype_name(dtype)).c_str());
+               "the Python int %R does not fit %s\n  make an array of a wider dtype of it, or a float"
+               "\n  see docs/errors.md#number-that-does-not-fit",
+               object, std::string(dtype_name(dtype)).c_str());
   throw py::error_already_set();
 }
 
@@ -143,9 +144,11 @@ void refuse_other_elements(py::handle object) {
 [[noreturn]] void throw_out_of_bounds(const py::array& array, DType dtype) {
   const py::object low = array.attr("min")();
   const bool is_low = py::cast<bool>(py::bool_(low < py::int_(INT32_MIN)));
-  PyErr_Format(PyExc_OverflowError,
-               "Python integer %S out of bounds for %s\n  name a dtype that holds it, or set jax_enable_x64",
-               (is_low ? low : array.attr("max")()).ptr(), std::string(dtype_name(dtype)).c_str());
+  PyErr_Format(
+      PyExc_OverflowError,
+      "Python integer %S out of bounds for %s\n  name a dtype that holds it, or compute with 64 bits: ct.enable_x64()"
+      "\n  see docs/errors.md#number-that-does-not-fit",
+      (is_low ? low : array.attr("max")()).ptr(), std::string(dtype_name(dtype)).c_str());
   throw py::error_already_set();
 }
 
@@ -365,7 +368,8 @@ Datum leaf_from_python(py::handle object, const std::string& path) {
   throw Error(ErrorKind::kType, concat("unsupported type ", type_name(object), " at ", path))
       .hint(concat(
           "leaves of arguments must be arrays or numbers; mark other arguments as static or register the type with ",
-          dataclass ? "ct.tree_util.register_dataclass" : "ct.tree_util.register_pytree_node"));
+          dataclass ? "ct.tree_util.register_dataclass" : "ct.tree_util.register_pytree_node"))
+      .see("argument-that-is-no-array");
 }
 
 void register_conversions(py::module_& module) {

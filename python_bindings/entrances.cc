@@ -14,6 +14,7 @@
 #include "python_bindings/operands.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/slots.h"
+#include "python_bindings/tracebacks.h"
 #include "python_bindings/user_calls.h"
 #include "runtime/text.h"
 
@@ -403,7 +404,7 @@ py::object make_entrance(const std::string& rule, const py::object& primitive, c
   PyObject* object = entrance_type->tp_alloc(entrance_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<Entrance*>(object);
-  self->vectorcall = kGuarded<call_entrance>;
+  self->vectorcall = kLeaving<call_entrance>;
   self->function = py::object(function).release().ptr();
   self->dict = dict.release().ptr();
   self->rule = row->rule;

@@ -4,6 +4,8 @@
 
 #include "python_bindings/errors_documentation.h"
 #include "python_bindings/python.h"
+#include "python_bindings/tracebacks.h"
+#include "runtime/marked_shapes.h"
 
 namespace ct::python {
 namespace {
@@ -61,6 +63,11 @@ void register_errors(py::module_& module) {
     if (slot == nullptr) throw py::error_already_set();
     module.attr(spec.name) = py::handle(slot);
   }
+  module.def("marked_shapes", [](const std::vector<std::pair<std::vector<std::string>, std::vector<int>>>& shapes) {
+    std::vector<MarkedShape> marked;
+    for (const auto& [sizes, axes] : shapes) marked.push_back({sizes, axes});
+    return marked_shapes(marked);
+  });
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
@@ -95,6 +102,7 @@ void set_python_exception() noexcept {
 PyObject* python_exception(ErrorKind kind) { return exceptions[static_cast<size_t>(kind)]; }
 
 void set_python_error(const Error& error) {
+  note_site(error);
   // A message may hold what a damaged file does, which need not be UTF-8.
   const std::string_view text = error.what();
   PyObject* message = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");

@@ -20,6 +20,7 @@
 #include "python_bindings/jit_function.h"
 #include "python_bindings/placement.h"
 #include "python_bindings/slots.h"
+#include "python_bindings/tracebacks.h"
 #include "runtime/error.h"
 #include "runtime/pool.h"
 #include "transforms/higher_order/primitives.h"
@@ -356,7 +357,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   PyObject* object = jit_type->tp_alloc(jit_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<JitFunction*>(object);
-  self->vectorcall = kGuarded<call_jitted>;
+  self->vectorcall = kLeaving<call_jitted>;
   self->function = function.release().ptr();
   self->trace = trace.release().ptr();
   self->dict = nullptr;
@@ -411,7 +412,7 @@ Examples
   module.def("substitute_jit", [](const py::object& jitted, py::object substitute) {
     auto* self = reinterpret_cast<JitFunction*>(jitted.ptr());
     Py_XSETREF(self->substitute, substitute.release().ptr());
-    self->vectorcall = kGuarded<call_substitute>;
+    self->vectorcall = kLeaving<call_substitute>;
   });
   // What donation does to an array, on request.
   module.def("delete_array", [](const py::object& array) {

@@ -127,6 +127,14 @@ bool written_by_user(py::handle function) {
   return PyCode_Check(code.ptr()) && author_of(reinterpret_cast<PyCodeObject*>(code.ptr())) == Author::kUser;
 }
 
+bool is_package_code(PyCodeObject* code) {
+  Py_ssize_t length = 0;
+  const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
+  if (file == nullptr) PyErr_Clear();
+  return file != nullptr && !package_directory.empty() &&
+         std::string_view(file, static_cast<size_t>(length)).starts_with(package_directory);
+}
+
 LocationId calling_location() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   LocationId location = kNoLocation;

@@ -7,6 +7,7 @@
 #include "python_bindings/placement.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/python.h"
+#include "python_bindings/tracebacks.h"
 #include "python_bindings/user_calls.h"
 #include "runtime/process.h"
 
@@ -21,6 +22,7 @@ PYBIND11_MODULE(_core, module) {
   register_python();
   register_errors(module);
   register_locations(module);
+  register_tracebacks(module);
   register_dtypes(module);
   register_array(module);
   register_conversions(module);

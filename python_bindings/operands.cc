@@ -132,7 +132,8 @@ Error may_have_no_element(Capture& capture, const Traced& own, const Traced& bes
   Error error(ErrorKind::kShape, concat("axis -", from_end + 1, " has ", left, " elements, one at most, beside one of ",
                                         right, ": it is not known to have the one that would be repeated"));
   error.at(user_location())
-      .hint("take the element itself, which has no axis: x[1] for x[1:2]; or cut the longer one, y[:x.shape[axis]]");
+      .hint("take the element itself, which has no axis: x[1] for x[1:2]; or cut the longer one, y[:x.shape[axis]]")
+      .see("lengths-that-differ");
   return error;
 }
 

@@ -48,6 +48,7 @@ LocationId user_location();
 bool called_by_user(int skipped = 0);
 bool written_by_user(py::handle function);
 LocationId calling_location();  // the same whether something is captured or not
+bool is_package_code(PyCodeObject* code);
 void register_locations(py::module_& module);
 
 // ---- dtypes.cc ---------------------------------------------------------------------------------------------------

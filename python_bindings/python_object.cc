@@ -34,7 +34,9 @@ Tensor result_tensor(py::handle value, const Aval& expected, const std::string& 
   CT_CHECK(given != nullptr);
   if (given->shape() != expected.shape()) {
     throw Error(ErrorKind::kShape, concat(what, " has shape ", shape_string(given->shape()), "; ", says, " says ",
-                                          shape_string(expected.shape())));
+                                          shape_string(expected.shape())))
+        .hint("return an array of that shape, or say the shape that it has")
+        .see("callback-result");
   }
   // Widths may differ: NumPy computes in 64 bits where it can. Kinds may not, but for Python numbers.
   const bool same_kind = (is_inexact(expected.dtype()) && is_inexact(given->dtype()) &&

@@ -315,7 +315,8 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     if (PyObject_Hash(value) == -1) {
       PyErr_Clear();
       throw Error(ErrorKind::kValue, concat("static arguments must be hashable; got a ", Py_TYPE(value)->tp_name))
-          .hint("pass tuples instead of lists, or make the argument dynamic");
+          .hint("pass tuples instead of lists, or make the argument dynamic")
+          .see("static-argument-not-hashable");
     }
     entry->statics.push_back(py::reinterpret_borrow<py::object>(value));
   };

@@ -33,7 +33,8 @@ py::list sorted_keys(py::handle dict) {
     PyErr_Clear();
     throw Error(ErrorKind::kType,
                 "a dict in a pytree has keys that cannot be sorted: " + py::cast<std::string>(py::repr(result)))
-        .hint("use keys of one type");
+        .hint("use keys of one type")
+        .see("keys-that-cannot-be-sorted");
   }
   return result;
 }
@@ -445,7 +446,8 @@ py::list flatten_up_to(const TreeDefHandle& self, const py::object& tree) {
       size_t at = 0;
       throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at), ", got ",
                                             py::cast<std::string>(py::repr(tree))))
-          .hint(difference(node, root, object));
+          .hint(difference(node, root, object))
+          .see("structures-that-differ");
     }
     for (const py::handle child : children.handles()) visit(child);
   };

@@ -91,7 +91,8 @@ Error unequal_sizes(int64_t size, size_t from_end, std::string_view function) {
   Error error(ErrorKind::kShape, concat(where, "an axis of ", size, " elements meets a ragged one, axis -",
                                         from_end + 1, ": they are of one size for one length only"));
   error.at(user_location())
-      .hint("make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]");
+      .hint("make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]")
+      .see("exact-size-meets-ragged");
   return error;
 }
 

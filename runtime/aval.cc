@@ -31,7 +31,8 @@ namespace {
 
 [[noreturn]] void too_large(absl::Span<const int64_t> shape, std::string_view what) {
   throw Error(ErrorKind::kMemory, concat(what, " of shape ", shape_string(shape), " is too large to address"))
-      .hint("the sizes multiply to more than 2**62, in elements or in bytes");
+      .hint("the sizes multiply to more than 2**62, in elements or in bytes")
+      .see("too-large");
 }
 
 // The elements of an array of this shape, which is one that can be.
@@ -97,7 +98,8 @@ int normalize_axis(int64_t axis, int rank, std::string_view op) {
   if (axis < -rank || axis >= rank) {
     throw Error(ErrorKind::kValue, concat("axis ", axis, " is out of bounds for an array with ", rank,
                                           rank == 1 ? " dimension" : " dimensions"))
-        .op(op);
+        .op(op)
+        .see("axis-out-of-range");
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }

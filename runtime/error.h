@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,11 @@ enum class ErrorKind : uint8_t {
 
 class Error : public std::exception {
  public:
-  Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) { render(); }
+  // `site` is the place in this library: tests ask which places have been reached.
+  Error(ErrorKind kind, std::string message, std::source_location site = std::source_location::current())
+      : kind_(kind), site_(site), message_(std::move(message)) {
+    render();
+  }
 
   // Each returns *this so that a throw reads as one expression. The first op and location win: the innermost
   // frame knows best.
@@ -52,7 +57,15 @@ class Error : public std::exception {
     return *this;
   }
 
+  // The section of docs/errors.md that has a program with this error, and its repair.
+  Error& see(std::string_view section) {
+    if (section_.empty()) section_ = section;
+    render();
+    return *this;
+  }
+
   ErrorKind kind() const { return kind_; }
+  const std::source_location& site() const { return site_; }
   const std::string& message() const { return message_; }
   LocationId location() const { return location_; }
   const char* what() const noexcept override { return rendered_.c_str(); }
@@ -61,9 +74,11 @@ class Error : public std::exception {
   void render();
 
   ErrorKind kind_;
+  std::source_location site_;
   std::string message_;
   std::string op_;
   std::string hint_;
+  std::string section_;
   LocationId location_ = kNoLocation;
   std::string rendered_;
 };

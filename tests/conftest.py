@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +29,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "processor(reason): of programs of the processor: not with CT_DEVICE of another device"
     )
+
+
+def pytest_sessionstart() -> None:
+    if "CT_ERROR_SITES" in os.environ:  # `raises.py` counts them
+        from cotangent import _core
+
+        _core.note_error_sites(True)
+
+
+def pytest_sessionfinish() -> None:
+    if folder := os.environ.get("CT_ERROR_SITES"):
+        from cotangent import _core
+
+        (Path(folder) / f"{os.getpid()}.json").write_text(json.dumps(sorted(_core.note_error_sites(False))))
 
 
 def pytest_unconfigure() -> None:

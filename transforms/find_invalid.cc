@@ -248,7 +248,10 @@ Error invalid_error(const InvalidOrigin& origin, const Graph* graph) {
   const std::string found = concat("invalid value (", origin.number, ") encountered in ");
   if (!origin.primitive.empty()) {
     Error error(ErrorKind::kFloatingPoint, found + origin.primitive);
-    return error.at(origin.location);
+    return error.at(origin.location)
+        .hint(
+            "keep its operand where it has a value, with ct.numpy.where before it, or compute it outside of the check")
+        .see("nan-found");
   }
   const std::string name =
       graph != nullptr ? input_name(*graph, static_cast<uint32_t>(origin.input)) : concat("input ", origin.input);

@@ -125,7 +125,8 @@ GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size,
         throw Error(ErrorKind::kValue, concat("vmap: output ", k,
                                               " differs from example to example, but its out_axes "
                                               "entry is None"))
-            .hint("give the axis at which the batch dimension should be, or return a value that is the same for all");
+            .hint("give the axis at which the batch dimension should be, or return a value that is the same for all")
+            .see("out-axes-none");
       }
       outputs.push_back(results[k].value);
       continue;

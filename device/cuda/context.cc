@@ -27,7 +27,8 @@ Gpu find_gpu(std::shared_ptr<const Driver> shared, int number) {
   const Driver& driver = *gpu.driver;
   if (const int count = gpu_count(driver); number >= count) {
     throw Error(ErrorKind::kDevice, concat("there is no GPU ", number, ": the driver shows ", count, ", from 0 on"))
-        .hint("ct.devices() lists them; CUDA_VISIBLE_DEVICES in the environment says which the driver shows");
+        .hint("ct.devices() lists them; CUDA_VISIBLE_DEVICES in the environment says which the driver shows")
+        .see("device-missing");
   }
   driver.cuDeviceGet(&gpu.ordinal, number);
   char name[256] = "";

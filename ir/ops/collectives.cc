@@ -64,7 +64,8 @@ Primitive collective(const std::string& name, int added_axes, int fixed_axes, Ow
   };
   result.reference = [name](const ReferenceInput& input) -> std::vector<Tensor> {
     throw Error(ErrorKind::kValue, concat("the axis '", input.attrs.text("axis_name"), "' is not bound"))
-        .hint("collectives are for functions under vmap(..., axis_name=...)");
+        .hint("collectives are for functions under vmap(..., axis_name=...)")
+        .see("axis-name-not-bound");
   };
   result.structure = std::make_shared<structures::HostCall>();
   result.absent["element"] = "the examples are not at hand before vmap";

@@ -15,6 +15,7 @@
 #include "ir/simplify.h"
 #include "ir/terms_ranges.h"
 #include "runtime/error.h"
+#include "runtime/marked_shapes.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -58,8 +59,11 @@ Aval concatenated(absl::Span<const Aval> pieces, int64_t axis) {
     Shape expected = first.shape();
     if (piece.rank() == first.rank()) expected[axis] = piece.shape()[axis];
     if (piece.shape() != expected) {
-      throw Error(ErrorKind::kShape, concat("operand ", k, " is ", piece.to_string(), ", operand 0 is ",
-                                            first.to_string(), ": they may differ only in the size of axis ", axis))
+      throw Error(
+          ErrorKind::kShape,
+          concat("operand ", k, " is ", piece.to_string(), ", operand 0 is ", first.to_string(),
+                 ": they may differ only in the size of axis ", axis,
+                 marked_shapes({marked_shape(first.shape(), {}), marked_where_unlike(piece.shape(), expected)})))
           .hint("reshape or broadcast them to equal sizes along the other axes");
     }
     if (__builtin_add_overflow(size, piece.shape()[axis], &size)) {

@@ -12,6 +12,7 @@
 #include "ir/primitives.h"
 #include "ir/simplify.h"
 #include "runtime/error.h"
+#include "runtime/marked_shapes.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -81,8 +82,11 @@ void check_pairs(const Aval& lhs, const Aval& rhs, std::string_view role, const 
     throw Error(ErrorKind::kShape,
                 concat(role, " dimensions must have equal sizes: dimension ", lhs_axes[i], " of lhs ", lhs.to_string(),
                        " has size ", lhs.shape()[lhs_axes[i]], ", dimension ", rhs_axes[i], " of rhs ", rhs.to_string(),
-                       " has size ", rhs.shape()[rhs_axes[i]]))
-        .hint("check the operands' shapes, or transpose one of them");
+                       " has size ", rhs.shape()[rhs_axes[i]],
+                       marked_shapes({marked_shape(lhs.shape(), {static_cast<int>(lhs_axes[i])}),
+                                      marked_shape(rhs.shape(), {static_cast<int>(rhs_axes[i])})})))
+        .hint("check the operands' shapes, or transpose one of them")
+        .see("product-mismatch");
   }
 }
 

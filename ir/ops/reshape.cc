@@ -68,7 +68,8 @@ Avals reshape_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   if (result.size() != x.size()) {
     throw Error(ErrorKind::kShape, concat("cannot reshape ", x.to_string(), " of ", x.size(), " elements to shape ",
                                           shape_string(result.shape()), " of ", result.size()))
-        .hint("the sizes of the new shape must multiply to the same number of elements");
+        .hint("the sizes of the new shape must multiply to the same number of elements")
+        .see("reshape-mismatch");
   }
   return {result};
 }

@@ -51,7 +51,11 @@ SizedAxes unread_axes(const ElementLimits& limits, const Graph& graph, const Equ
 void emit_call(Frame& frame, const Equation& equation) {
   const Primitive& primitive = *equation.primitive;
   const auto refuse = [&](const std::string& what, const std::string& hint) {
-    throw Error(ErrorKind::kUnsupported, what).op(primitive.name).at(equation.location).hint(hint);
+    throw Error(ErrorKind::kUnsupported, what)
+        .op(primitive.name)
+        .at(equation.location)
+        .hint(hint)
+        .see("export-without-a-form");
   };
   if (!primitive.reference) refuse("runs outside of generated code, but has no reference rule", "give it one");
   if (frame.options().host_functions == nullptr) {

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import math
 import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -592,4 +593,4 @@ def attach() -> None:
     _core.set_index_hook(indexing.get_item)
     _core.set_assignment_hook(assign)
     for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
-        setattr(Array, name, member)
+        setattr(Array, name, _core.leaving(member) if isinstance(member, types.FunctionType) else member)

@@ -1,6 +1,6 @@
 """Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name.
 
-``"threads"`` is a number, ``"products"`` a word, the others are switches. Options of JAX whose value cannot be chosen here are accepted
+``"threads"`` is a number, ``"products"`` and ``"traceback"`` are words, the others switches. Options of JAX whose value cannot be chosen here are accepted
 with the value that they have.
 """
 
@@ -16,9 +16,10 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import backend_for, device_at
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans", "debug_infs")
-_CHOSEN = (*_OPTIONS, "threads", "products", "default_device")
+_CHOSEN = (*_OPTIONS, "threads", "products", "default_device", "traceback")
 # The last two for tests: never as written where there is another way; and the same of "direct", in blocks.
 _PRODUCTS = ("gram", "direct", "off", "always", "blocks")
+_TRACEBACKS = ("short", "full")
 _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32")
 # JAX's options that are settled: the values that say what is so; the first is what `read` returns.
 _SETTLED: dict[str, tuple[Any, ...]] = {
@@ -69,6 +70,8 @@ def update(name: str, value: Any) -> None:
           such as norms of per-example gradients. ``"direct"``, which is set: in any, but sums are computed before they are
           squared. ``"gram"``: these too as is fastest; a squared norm may be an inner product of Gram matrices, which loses
           digits where a norm is tiny next to the products that it is a sum of. ``"off"``: as the program is written.
+        - ``"traceback"``: which frames the tracebacks of errors show. ``"short"``, which is set: those of the program that calls
+          this package. ``"full"``: the package's own as well. The environment variable ``CT_TRACEBACK`` sets it at the start.
     value : object
         The new value.
 
@@ -96,6 +99,11 @@ def update(name: str, value: Any) -> None:
             raise ValueError(f"products={value!r}; it is one of {list(_PRODUCTS[:3])}")
         for word in _PRODUCTS[1:]:
             _core.set_flag(f"products_{word}", value == word)
+        return
+    if plain == "traceback":
+        if value not in _TRACEBACKS:
+            raise ValueError(f"traceback={value!r}\n  it is one of {list(_TRACEBACKS)}")
+        _core.set_full_tracebacks(value == "full")
         return
     if plain == "default_device":
         _core.set_default_backend(backend_for(value, "default_device"))
@@ -140,6 +148,8 @@ def read(name: str) -> Any:
         return _SETTLED[plain][0]
     if plain == "products":
         return next((word for word in _PRODUCTS[1:] if _core.get_flag(f"products_{word}")), _PRODUCTS[0])
+    if plain == "traceback":
+        return _TRACEBACKS[_core.get_full_tracebacks()]
     if plain == "default_device":
         return device_at(_core.default_backend())
     return _core.get_threads() if plain == "threads" else _core.get_flag(plain)

@@ -82,7 +82,10 @@ class custom_vmap(CustomFunction):  # noqa: N801
     def _check_rules(self) -> None:
         if self.vmap_rule is None:
             name = function_name(self.fun)
-            raise AttributeError(f"{name} is a custom_vmap function without a rule\n  give one with @{name}.def_vmap")
+            raise AttributeError(
+                f"{name} is a custom_vmap function without a rule\n  give one with @{name}.def_vmap"
+                "\n  see docs/errors.md#rule-missing"
+            )
 
     def _record(self, call: Opened) -> list[Array]:
         primal = call.primal

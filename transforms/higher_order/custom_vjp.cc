@@ -79,7 +79,8 @@ GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residu
 [[noreturn]] void no_forward_mode() {
   throw Error(ErrorKind::kNotDifferentiable, "forward-mode differentiation through a custom_vjp function")
       .op("custom_vjp")
-      .hint("a custom_vjp rule serves reverse mode only (grad, vjp, jacrev): use custom_jvp, which serves both");
+      .hint("a custom_vjp rule serves reverse mode only (grad, vjp, jacrev): use custom_jvp, which serves both")
+      .see("forward-mode-of-custom-vjp");
 }
 
 // The backward graph's signature, read the other way round.

@@ -88,7 +88,8 @@ JvpResult callback_jvp(Builder& builder, absl::Span<const Value> primals, absl::
     throw Error(ErrorKind::kNotDifferentiable, "a callback has no derivative: what it does is not known")
         .hint(
             "give the function that calls it a derivative with ct.custom_jvp or ct.custom_vjp, or pass it "
-            "ct.lax.stop_gradient(x)");
+            "ct.lax.stop_gradient(x)")
+        .see("no-derivative");
   }
   result.tangents.resize(result.outputs.size());
   return result;
@@ -163,7 +164,8 @@ std::vector<Batched> callback_batch(Builder& builder, absl::Span<const Batched> 
     throw Error(ErrorKind::kUnsupported, "vmap of a pure_callback needs to be told how")
         .hint(
             "pass vmap_method=\"sequential\" to call it once for each example, or \"expand_dims\", \"broadcast_all\" "
-            "or \"legacy_vectorized\" if the callback takes arrays with a leading batch axis");
+            "or \"legacy_vectorized\" if the callback takes arrays with a leading batch axis")
+        .see("callback-under-vmap");
   }
   bool lengths_differ = false;
   for (const Batched& length : operands.subspan(operands.size() - count_lengths(*attrs))) {

@@ -35,7 +35,8 @@ void check_carry(size_t index, const Aval& entry, const Aval& result) {
                                        " on entry but the body returns ", result.to_string()))
       .hint(
           "the carry must keep its shape and dtype from step to step: convert the first carry or what the body "
-          "returns");
+          "returns")
+      .see("scan-carry");
 }
 
 void check_same_outputs(const Avals& expected, const Avals& found, std::string_view whose) {

@@ -9,7 +9,9 @@ says where the result is: it is made there, without the function doing anything 
 from __future__ import annotations
 
 import inspect
+import re
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from cotangent import _core
@@ -45,6 +47,29 @@ def checked(function: types.FunctionType) -> Any:
     by_name = {name: kinds[name] for name in code.co_varnames[code.co_posonlyargcount : count] if name in kinds}
     positional = "".join(kinds.get(name, _ANY) for name in code.co_varnames[: code.co_argcount])
     return _core.checked(outer, positional.rstrip(_ANY), by_name)
+
+
+def suggestion(word: object, words: Iterable[str]) -> str:
+    """What ends a message about a word that is none of ``words``: the one that was meant, if one is near, or nothing."""
+    import difflib
+
+    near = difflib.get_close_matches(word, tuple(words), 1) if isinstance(word, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def explained(function: Any, error: Any) -> str | None:
+    """What a call says whose keyword the function does not have: Python's message, the name that was meant, and those there are."""
+    found = re.search(r"^(.*\(\)) got an unexpected keyword argument '([^']*)'", str(error))
+    if found is None:
+        return None
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    if code is None or found.group(1) != f"{function.__qualname__}()":
+        return None  # another function says it, which this one calls
+    names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
+    shown = [name for name in names if not name.startswith("_") and name != "self"]
+    return f"{found.group(0)}{suggestion(found.group(2), shown)}\n  its keyword arguments: {', '.join(shown) or 'none'}"
 
 
 def adopt_members(namespace: dict[str, Any], within: str = "") -> None:

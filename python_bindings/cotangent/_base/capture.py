@@ -176,6 +176,28 @@ def wraps(function: Callable[..., Any]) -> Callable[[_Wrapper], _Wrapper]:
     return decorate
 
 
+def transformed(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`wraps` for a function that is handed to the user: errors leave it without the frames of this package."""
+
+    def decorate(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+        return wraps(function)(leaving(wrapper))
+
+    return decorate
+
+
+def leaving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which errors leave without the frames of this package (``python_bindings/tracebacks.h``)."""
+
+    def leave(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            _core.shorten_traceback(error)
+            raise  # which adds no frame
+
+    return leave
+
+
 def is_inexact_dtype(dtype: Any) -> bool:
     """Whether arrays of the dtype carry derivatives: float and complex ones."""
     return _core.dtype_kind(dtype) in ("float", "complex")

@@ -361,6 +361,7 @@ def check_device(device: Any, name: str) -> None:
     if device is not None and backend_of(device) is None and not _is_of_one_device(device):
         raise ValueError(
             f"{name}: unknown device {device!r}; the devices are 'cpu' and 'cuda', and what ct.devices() lists"
+            "\n  see docs/errors.md#device-missing"
         )
 
 

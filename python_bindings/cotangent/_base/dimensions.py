@@ -104,7 +104,8 @@ class Dim:
         return ConcretizationError(
             placed(
                 f"{'' if named else function + ': '}{text} cannot be settled: the ragged size {self.owner} is anything from"
-                f" {self.least} to {self.bound}",
+                f" {self.least} to {self.bound}"
+                "\n  see docs/errors.md#length-as-condition",
                 f"{also}\n  {instead}" if also else instead,
             )
         )

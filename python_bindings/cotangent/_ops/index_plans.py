@@ -209,7 +209,10 @@ def resolve(index: Any, x: Array) -> Plan | None:
         elif (number := static_index(item)) is not None:
             outside = not -sizes[axis] <= number < sizes[axis]
             if outside and not constants_are_as_arrays:
-                raise IndexError(f"index {number} out of bounds for axis {axis} with size {sizes[axis]}")
+                raise IndexError(
+                    f"index {number} out of bounds for axis {axis} with size {sizes[axis]}"
+                    "\n  see docs/errors.md#index-out-of-bounds"
+                )
             if gathers or outside or axis in ragged:
                 plan.looked_up.append((axis, np.asarray(number, np.int32)))
                 places.append(place)

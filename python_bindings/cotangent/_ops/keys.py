@@ -284,6 +284,7 @@ def _checked_words(array: Array) -> Array:
         raise TypeError(
             "expected a random key, an array of keys or a uint32 array of shape (2,); "
             f"got {array.dtype} of shape {array.shape}\n  make one with ct.random.key(seed)"
+            "\n  see docs/errors.md#random-key"
         )
     return array
 

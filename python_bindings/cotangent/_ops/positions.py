@@ -48,6 +48,7 @@ def known(x: Any, name: str, hint: str = "pass size=, how many results there are
         raise DataDependentShapeError(
             f"{name}: the shape of the result depends on values that are not known when the program is captured\n"
             f"  {hint}"
+            "\n  see docs/errors.md#shape-that-depends-on-values"
         ) from error
 
 

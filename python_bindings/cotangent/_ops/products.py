@@ -78,12 +78,17 @@ def dot_general(
     return primitives.dot_general(x, y, **attributes)
 
 
+def _sizes(x: Array) -> list[str]:
+    return [str(size) for size in x.shape]
+
+
 def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
     if x._bound_shape[i] != y._bound_shape[j]:
         raise ShapeError(
             f"{name}: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are summed together, "
-            "but their sizes differ\n"
-            "  transpose or reshape an operand so that they agree"
+            f"but their sizes differ{_core.marked_shapes([(_sizes(x), [i]), (_sizes(y), [j])])}\n"
+            "  transpose or reshape an operand so that they agree\n"
+            "  see docs/errors.md#product-mismatch"
         )
 
 

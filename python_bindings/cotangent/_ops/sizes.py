@@ -46,7 +46,10 @@ def normalize_axis(axis: Any, rank: int, name: str) -> int:
     except TypeError:
         raise TypeError(f"{name}: an axis must be an integer; got {axis!r}") from None
     if not -rank <= number < rank:
-        raise np.exceptions.AxisError(f"{name}: axis {number} is out of bounds for an array with {rank} axes")
+        raise np.exceptions.AxisError(
+            f"{name}: axis {number} is out of bounds for an array with {rank} axes"
+            "\n  see docs/errors.md#axis-out-of-range"
+        )
     return number % rank if number < 0 else number
 
 
@@ -291,7 +294,9 @@ def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -
     if any(size < least for size in sizes):
         besides = f", except for one {least}" if least else ""
         hint = f"\n  {negative}" if negative else ""
-        raise ShapeError(f"{name}: sizes must not be negative{besides}; got {tuple(sizes)}{hint}")
+        raise ShapeError(
+            f"{name}: sizes must not be negative{besides}; got {tuple(sizes)}{hint}\n  see docs/errors.md#negative-size"
+        )
     return sizes, lengths
 
 

@@ -18,7 +18,7 @@ from cotangent._base.capture import (
     function_name,
     give_lengths,
     repeated_integers,
-    wraps,
+    transformed,
 )
 from cotangent._base.carriers import last_opened
 from cotangent._base.objects import hand_objects_through
@@ -42,6 +42,7 @@ def flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]
     except ValueError as error:
         raise ValueError(
             f"vmap of {name}: {what}={axes!r} does not match the structure of the arguments\n  {error}"
+            "\n  see docs/errors.md#vmap-prefix"
         ) from None
     result: list[int | None] = []
     for axis, subtree in zip(axis_leaves, subtrees, strict=True):
@@ -128,7 +129,7 @@ def vmap(
         raise TypeError(f"vmap: in_axes must be made of ints and None; got {in_axes!r}")
     name = function_name(fun)
 
-    @wraps(fun)
+    @transformed(fun)
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
@@ -220,7 +221,9 @@ def _batch_axes(
             continue
         if not -leaf.ndim <= axis < leaf.ndim:
             raise ValueError(
-                f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n  pass in_axes=None for arguments that are the same for all examples"  # noqa: E501
+                f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n"
+                "  pass in_axes=None for arguments that are the same for all examples"
+                "\n  see docs/errors.md#vmap-axis-missing"
             )
         result.append(int(axis) % leaf.ndim)
         sizes[path[3:]] = leaf._bound_shape[axis]
@@ -231,7 +234,9 @@ def _batch_axes(
     size = next(iter(sizes.values()))
     if any(other != size for other in sizes.values()):
         listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
-        raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
+        raise ValueError(
+            f"vmap of {name}: the mapped axes have different sizes ({listing})\n  see docs/errors.md#vmap-sizes-differ"
+        )
     return result, size
 
 

@@ -85,6 +85,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         if other.structure != first.structure:
             raise TypeError(
                 f"cond: branches return different structures\n  {function_name(branches[0])}: {first.structure}\n  {function_name(branch)}: {other.structure}"
+                "\n  see docs/errors.md#branches-that-differ"
             )
         for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
             if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
@@ -92,6 +93,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
                     f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
                     f"{function_name(branch)} {b[1]}{list(b[0])}"
                     + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
+                    + "\n  see docs/errors.md#branches-that-differ"
                 )
     for one, other in itertools.combinations(captured, 2):
         for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):

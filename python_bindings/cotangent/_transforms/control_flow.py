@@ -33,6 +33,7 @@ def _match_carry(
     if out_structure != structure:
         raise TypeError(
             f"{what} must return a carry of the structure it was given\n  given: {structure}\n  returned: {out_structure}"
+            "\n  see docs/errors.md#scan-carry"
         )
     for leaf, (shape, dtype, _), path in zip(
         carry_leaves, captured.graph.out_avals[:count], structure.paths(), strict=True
@@ -40,11 +41,13 @@ def _match_carry(
         if tuple(shape) != leaf._bound_shape:
             raise ShapeError(
                 f"{what}: carry{path} has shape {leaf._bound_shape} on entry but the body returns {tuple(shape)}"
+                "\n  see docs/errors.md#scan-carry"
             )
         if dtype != leaf.dtype:
             raise DTypeError(
                 f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}"
                 + _width_hint(leaf.dtype, dtype, [captured.graph])
+                + "\n  see docs/errors.md#scan-carry"
             )
     for leaf, axes, path in zip(carry_leaves, captured.aux or (), structure.paths(), strict=False):
         check_one_size(what, path, AxesOf(leaf), axes)
@@ -202,7 +205,10 @@ def scan_with(
     carry, captured = _promote_carry(f, carry, run, len(carry))
     template = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
     if not isinstance(template, tuple) or len(template) != 2:
-        raise TypeError(f"scan: {name} must return a pair (carry, y); it returned {captured.structure}")
+        raise TypeError(
+            f"scan: {name} must return a pair (carry, y); it returned {captured.structure}"
+            "\n  see docs/errors.md#scan-result"
+        )
     out_carry_structure = _core.tree_flatten(template[0], None)[1]
     y_structure = _core.tree_flatten(template[1], None)[1]
     _match_carry(captured, len(carry), carry, carry_structure, f"scan: {name}", out_carry_structure)
@@ -311,6 +317,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     if len(condition.graph.out_avals) != 1 or tuple(shape) != () or dtype != bool:
         raise TypeError(
             f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {[a[:2] for a in condition.graph.out_avals]}"
+            "\n  see docs/errors.md#loop-condition"
         )
     outputs = primitives.while_(
         *condition.closure + body.closure + carry,

@@ -25,6 +25,7 @@ from cotangent._base.capture import (
     flatten_arguments,
     flatten_like,
     float0_zeros,
+    function_name,
     is_inexact_dtype,
     tangent_dtype,
 )
@@ -165,8 +166,9 @@ class custom_jvp(CustomFunction):  # noqa: N801
 
     def _check_rules(self) -> None:
         if self.jvp is None:
+            name = function_name(self)
             raise AttributeError(
-                f"{self.__name__} is a custom_jvp function without a rule\n  give one with @{self.__name__}.defjvp"  # type: ignore[attr-defined]
+                f"{name} is a custom_jvp function without a rule\n  give one with @{name}.defjvp\n  see docs/errors.md#rule-missing"
             )
 
     def _rule_functions(self) -> list[Any]:

@@ -104,6 +104,7 @@ def _differentiated(
             raise DTypeError(
                 f"{transform} of {name}: argument {path[3:]} has dtype {leaf.dtype}, which has no derivative\n"
                 "  convert it to a floating dtype, choose other argnums, or pass allow_int=True for zero gradients"
+                "\n  see docs/errors.md#no-derivative-of-integers"
             )
         wrt[index] = False
     return leaves, structure, wrt, layout

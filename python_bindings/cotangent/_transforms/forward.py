@@ -56,13 +56,19 @@ def _tangent_leaves(
         if not is_inexact_dtype(leaf.dtype):
             if getattr(tangent, "dtype", None) not in (FLOAT0, np.bool_):
                 raise MismatchError(
-                    f"{where} belongs to a primal of dtype {leaf.dtype}, so it must have dtype float0: np.zeros(shape, ct.dtypes.float0)"
+                    f"{where} belongs to a primal of dtype {leaf.dtype}, so it must have dtype float0\n"
+                    f"  give np.zeros({leaf.shape}, ct.dtypes.float0)\n"
+                    "  see docs/errors.md#tangent-mismatch"
                 )
             result.append(None)
             continue
         array = _leaf(tangent, where)
         if array._bound_shape != leaf._bound_shape:
-            raise MismatchError(f"{where} has shape {array.shape}, its primal {leaf.shape}")
+            raise MismatchError(
+                f"{where} has shape {array.shape}, its primal {leaf.shape}\n"
+                "  a tangent has the shape and dtype of what it belongs to\n"
+                "  see docs/errors.md#tangent-mismatch"
+            )
         _core.check_sizes([leaf, array])
         result.append(_of_dtype(array, leaf.dtype, where, "its primal"))
     return result

@@ -17,7 +17,7 @@ from cotangent._base.capture import (
     check_callable,
     function_name,
     is_inexact_dtype,
-    wraps,
+    transformed,
 )
 from cotangent._base.device import put_beside
 from cotangent._core import Array
@@ -57,7 +57,7 @@ def _jacobian(
     check_callable(fun, transform)
     name = function_name(fun)
 
-    @wraps(fun)
+    @transformed(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
@@ -342,7 +342,7 @@ def hessian(
     name = function_name(fun)
     twice = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
-    @wraps(fun)
+    @transformed(fun)
     def hessian_fun(*args: Any, **kwargs: Any) -> Any:
         for number in _normalize_argnums(argnums, len(args), "hessian"):
             if any(_is_length((args[number],))):

@@ -68,6 +68,7 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
         )
         raise ShapeError(
             f"{name}: axis {axis} has length {known}, outside 0 … {bound}, the bound that the data is padded to\n  {hint}"
+            "\n  see docs/errors.md#length-out-of-range"
         )
     return _core.convert(_core.array(length), "int32")
 

@@ -8,7 +8,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, wraps
+from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, transformed
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.lengths import check_equal, checked_length, collect_requirements
 from cotangent._transforms.ragged import Ragged, keeping_lengths
@@ -65,7 +65,7 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
     check_callable(fun, "mask")
     name = function_name(fun)
 
-    @wraps(fun)
+    @transformed(fun)
     def mask_fun(*args: Any, **kwargs: Any) -> Any:
         items, outer = _core.tree_flatten((args, kwargs), lambda value: isinstance(value, Ragged))
         lengths, names_of, data, axes_of = _arguments(items, name)
@@ -177,6 +177,7 @@ def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str]
             if array.ndim != 0:
                 raise ShapeError(
                     f"mask of {name}: a length has shape {array.shape}, so the argument is a batch\n  map over it with vmap(mask(f))"
+                    "\n  see docs/errors.md#batch-without-vmap"
                 )
             position = _length_position(lengths, by_name, item._names[axis], array, name)
             axes[axis + padded.ndim] = position

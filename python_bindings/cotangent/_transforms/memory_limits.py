@@ -109,7 +109,8 @@ def _message(graph: Graph, limit: int, needed: int, pieces: int, name: str) -> s
     fixed = f" above {remaining:,}" if within and remaining > limit else ""
     lines.append(
         f"  raise the limit{fixed}, or reduce what belongs to one example inside of the function that vmap maps; "
-        "ct.explain shows all of the program"
+        "ct.explain shows all of the program\n"
+        "  see docs/errors.md#memory-limit"
     )
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from cotangent._base.capture import (
     check_callable,
     flatten_arguments,
     function_name,
-    wraps,
+    transformed,
 )
 from cotangent._transforms.jit_arguments import numbers_of
 from cotangent._transforms.sized import capture_sized
@@ -62,7 +62,7 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
     check_callable(fun, "make_ir")
     static = numbers_of(static_argnums, "static_argnums")
 
-    @wraps(fun)
+    @transformed(fun)
     def make_ir_fun(*args: Any, **kwargs: Any) -> Any:
         for number in static:
             if not -len(args) <= number < len(args):

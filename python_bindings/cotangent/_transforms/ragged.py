@@ -246,6 +246,7 @@ class Ragged(Interface):
         raise TypeError(
             "a Ragged is not an array: its length is known inside ct.mask only\n"
             "  call a function f of arrays as ct.mask(f)(ragged), or as ct.vmap(ct.mask(f))(ragged) if it holds a batch"
+            "\n  see docs/errors.md#ragged-as-array"
         )
 
 

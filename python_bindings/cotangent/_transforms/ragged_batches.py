@@ -110,7 +110,10 @@ def _bounds(
         if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
             raise TypeError(f"{name}: the bound of axis {axis} must be an integer; got {limit!r}")
         if size > limit:
-            raise ShapeError(f"{name}: an array has size {size} in axis {axis}, above the bound {limit}")
+            raise ShapeError(
+                f"{name}: an array has size {size} in axis {axis}, above the bound {limit}"
+                "\n  see docs/errors.md#bound-too-small"
+            )
         sizes.append(int(limit))
     return sizes
 

@@ -18,7 +18,7 @@ from cotangent._base.capture import (
     flatten_arguments,
     function_name,
     is_inexact_dtype,
-    wraps,
+    transformed,
 )
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.differentiation import (
@@ -124,7 +124,7 @@ def value_and_grad(
     _check_reduce_axes(reduce_axes, "grad")
     name = function_name(fun)
 
-    @wraps(fun)
+    @transformed(fun)
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), "grad")
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
@@ -149,13 +149,16 @@ def value_and_grad(
         if shape != ():
             raise ShapeError(
                 f"grad needs {name} to return a scalar; it returned shape {shape}\n  reduce it (sum, mean), or use vjp or jacrev"
+                "\n  see docs/errors.md#scalar-needed"
             )
         if holomorphic:
             results = _holomorphic_gradient(captured, leaves, wrt, name)
         else:
             if _core.dtype_kind(dtype) != "float":
                 raise DTypeError(
-                    f"grad needs {name} to return a real floating scalar; it returned {dtype}\n  for complex functions pass holomorphic=True, or differentiate a real part"  # noqa: E501
+                    f"grad needs {name} to return a real floating scalar; it returned {dtype}\n"
+                    "  for complex functions pass holomorphic=True, or differentiate a real part"
+                    "\n  see docs/errors.md#complex-loss"
                 )
             flags = wrt + [False] * len(captured.closure)
             results = _core.apply_graph(_core.graph_value_and_grad(captured.graph, flags), leaves + captured.closure)
@@ -257,7 +260,7 @@ def grad(
     check_callable(fun, "grad")
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun)
+    @transformed(fun)
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient

@@ -8,7 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import check_callable, function_name, wraps
+from cotangent._base.capture import check_callable, function_name, transformed
 
 Function = Callable[..., Any]
 
@@ -44,7 +44,7 @@ def named_call(fun: Function, *, name: Any = None) -> Function:
     check_callable(fun, "named_call")
     text = function_name(fun) if name is None else name
 
-    @wraps(fun)
+    @transformed(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(str(text)):
             return fun(*args, **kwargs)

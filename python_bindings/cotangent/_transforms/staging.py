@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -88,7 +90,10 @@ def without_static(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dic
         try:
             hash(value)
         except TypeError:
-            raise ValueError(f"static arguments must be hashable; got a {type(value).__name__}") from None
+            raise ValueError(
+                f"static arguments must be hashable; got a {type(value).__name__}"
+                "\n  see docs/errors.md#static-argument-not-hashable"
+            ) from None
 
     def call(*values: Any, **named: Any) -> Any:
         given = iter(values)
@@ -286,14 +291,16 @@ def _trace_jit(
 
 def _note_recursion(error: RecursionError, fun: Function) -> None:
     """Says of a jitted function that its own capture has called it again, if it has."""
-    captures, place = 0, error.__traceback__
-    while place is not None:
-        frame, place = place.tb_frame, place.tb_next
+    captures = 0
+    frame: types.FrameType | None = sys._getframe(1)  # the error has lost the frames of the captures within
+    while frame is not None:
         captures += frame.f_code is _trace_jit.__code__ and frame.f_locals["fun"] is fun
+        frame = frame.f_back
     if captures > 1 and not hasattr(error, "__notes__"):
         error.add_note(
             f"  jit of {function_name(fun)}: it calls itself while it is captured, in a branch that is a part of the program, too\n"
-            "  use ct.lax.while_loop or ct.lax.fori_loop, or make what ends the recursion a static argument"
+            "  use ct.lax.while_loop or ct.lax.fori_loop, or make what ends the recursion a static argument\n"
+            "  see docs/errors.md#recursion-through-jit"
         )
 
 

@@ -49,6 +49,8 @@ class Config:
         if name == "jax_threefry_partitionable":
             sequences.choose(not value)
             return
+        if name == "jax_traceback_filtering":  # what the hook filters itself, it wants to have whole
+            own.update("traceback", "short" if value == "auto" else "full")
         try:
             own.update(name, value)
         except ValueError:

@@ -34,6 +34,7 @@ def _axes(axis_name: Hashable, what: str) -> list[Axis]:
             known = f"bound here: {', '.join(map(repr, bound))}" if bound else "no axis is bound here"
             raise NameError(
                 f"{what}: the axis name {name!r} is not bound; {known}\n  call it in a function under vmap(..., axis_name={name!r})"
+                "\n  see docs/errors.md#axis-name-not-bound"
             )
         found.append((text, bound[text]))
     return found

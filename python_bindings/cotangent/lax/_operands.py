@@ -80,6 +80,7 @@ def one_dtype(name: str, operands: Sequence[Any]) -> list[Array]:
         raise DTypeError(
             f"lax.{name} takes operands of one dtype; got {listed}\n  convert them with lax.convert_element_type, or use "
             f"ct.numpy.{other}, which promotes"
+            "\n  see docs/errors.md#dtypes-of-lax"
         )
     target = next(iter(strong)) if strong else _core.promote_types([(x.dtype, True) for x in arrays])[0]
     return [x if x.dtype == target else _core.convert(x, target) for x in arrays]
