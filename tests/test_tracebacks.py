@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-
 import cotangent as ct
 import cotangent.numpy as cnp
+import numpy as np
+import pytest
 from cotangent import _core
 
 PACKAGE = str(Path(ct.__file__).parent)

@@ -14,6 +14,7 @@ from cotangent import _core
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH120 (pathlib costs import time)
 
 from cotangent import _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
+from cotangent._base.arguments import leaving_methods as _leaving_methods  # noqa: E402
 from cotangent._base.callbacks import effects_barrier, pure_callback  # noqa: E402
 from cotangent._base.capture import ShapeDtypeStruct  # noqa: E402
 from cotangent._base.device import (  # noqa: E402
@@ -100,6 +101,7 @@ _ragged_methods.attach()
 _ragged_axes.attach()
 _ragged_exchange.attach()
 _ragged_files.attach()
+_leaving_methods(Ragged)
 
 __version__ = "0.1.0"
 

@@ -23,7 +23,7 @@ from cotangent._base.capture import (
     flatten_arguments,
     function_name,
     is_inexact_dtype,
-    wraps,
+    transformed,
 )
 from cotangent._core import PyTreeDef
 
@@ -401,7 +401,7 @@ def checkpoint(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     name = function_name(fun)
 
-    @wraps(fun)
+    @transformed(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         for number in static:
             if not -len(args) <= number < len(args):

@@ -9,7 +9,7 @@ from typing import Any
 
 from cotangent import _core, tree_util
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._core import Array, PyTreeDef
 
 __all__ = ["ravel_pytree"]
@@ -72,6 +72,7 @@ class _Around:
 
 
 @dataclass(frozen=True)
+@leaving_methods
 class _Unravel:
     """The way back; equal for equal structures, so that it can be a static argument of `jit`."""
 

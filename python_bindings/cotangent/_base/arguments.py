@@ -84,6 +84,31 @@ def adopt_members(namespace: dict[str, Any], within: str = "") -> None:
             member.__module__ = package
 
 
+# Of methods that Python calls, those that are no part of a user's call: errors of the others leave the package there.
+_WITHIN = {
+    "__new__",
+    "__init_subclass__",
+    "__class_getitem__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__del__",
+    "__set_name__",
+}
+
+
+def leaving_methods(kind: Any) -> Any:
+    """The class, whose methods, properties and constructors errors leave without the frames of this package."""
+    for name, member in list(vars(kind).items()):
+        if isinstance(member, types.FunctionType) and name not in _WITHIN:
+            setattr(kind, name, _core.leaving(member))
+        elif isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
+            if name not in _WITHIN:
+                setattr(kind, name, type(member)(_core.leaving(member.__func__)))
+        elif isinstance(member, property) and isinstance(member.fget, types.FunctionType):
+            setattr(kind, name, property(_core.leaving(member.fget), member.fset, member.fdel, member.__doc__))
+    return kind
+
+
 def check_arguments(namespace: dict[str, Any]) -> None:
     """Puts the public functions, and methods of public classes, that a module defines behind a check of their arguments."""
     module = namespace["__name__"]
@@ -99,5 +124,6 @@ def check_arguments(namespace: dict[str, Any]) -> None:
                 public = not attribute.startswith("_") or attribute == "__call__"
                 if isinstance(method, types.FunctionType) and public:
                     setattr(member, attribute, checked(method))
+            leaving_methods(member)
         elif isinstance(member, _core.Entrance) and member.__wrapped__.__module__ == module:
             _core.set_entrance_function(member, checked(member.__wrapped__))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, DataDependentShapeError, ShapeError
 
@@ -69,6 +69,7 @@ class Comparison:
         return ~self.value
 
 
+@leaving_methods
 class Dim:
     """The size of a ragged axis inside ``mask``, and what integers make of it: sizes, usable as numbers and in shapes.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.callbacks import pure_callback
 from cotangent._base.capture import (
     Captured,
@@ -332,6 +333,7 @@ def closed(closure: list[Array]) -> dict[str, Any]:
     return {"closed": len(closure)} if closure else {}
 
 
+@leaving_methods
 class CustomFunction:
     """A function whose calls are recorded, with its rules, as one equation.
 

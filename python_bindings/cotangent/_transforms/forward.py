@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.capture import (
     FLOAT0,
     Captured,
@@ -216,6 +216,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (output, f_jvp, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, f_jvp)
 
 
+@leaving_methods
 class _Pushforward:
     """The function that `linearize` returns, but for its arrays."""
 

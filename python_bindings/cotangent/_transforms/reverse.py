@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.capture import (
     Captured,
     ShapeDtypeStruct,
@@ -329,6 +329,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     return (output, vjp_fun, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, vjp_fun)
 
 
+@leaving_methods
 class _Pullback:
     """The function that `vjp` returns, but for its arrays: residuals, the arguments whose lengths derivatives have, lengths of the output."""
 
@@ -430,6 +431,7 @@ def linear_transpose(fun: Function, *primals: Any) -> Function:
     return Partial(_Transposed(graph, captured, argument_structure, function_name(fun), leaves), captured.closure)
 
 
+@leaving_methods
 class _Transposed:
     """The function that `linear_transpose` returns, but for its arrays: what the linear one closes over."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import Captured, ShapeDtypeStruct, aval_of, capture, flatten_arguments, keep_recipe
 from cotangent._core import Executable, Graph, PyTreeDef
 from cotangent._transforms.lengths import Comparison, compare
@@ -45,6 +46,7 @@ class _Call:
         self.compared = compared
 
 
+@leaving_methods
 class _Stage:
     """What all stages of a call know."""
 

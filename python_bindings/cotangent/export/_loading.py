@@ -12,12 +12,14 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import aval_of, flatten_arguments
 from cotangent._core import Array, Graph, OpenLibrary, PyTreeDef, SavedFile
 from cotangent.errors import CorruptFileError, ShapeError
 from cotangent.export._saved import MissingClassError, tree_from_json
 
 
+@leaving_methods
 class Loaded:
     """The functions of a saved library, as attributes; what `load` returns.
 
@@ -121,6 +123,7 @@ class Annotation:
 _QUOTED_OR_STAR = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\*"""
 
 
+@leaving_methods
 class SavedFunction:
     """A function of a file: its program and how it is called."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.arguments import checked
+from cotangent._base.arguments import checked, leaving_methods
 from cotangent._core import Array
 from cotangent._ops.joining import concatenate, stack
 from cotangent._ops.ranges import arange, linspace, meshgrid
@@ -30,6 +30,7 @@ def _range(item: slice) -> Array:
     return arange(start, item.stop, 1 if step is None else step)
 
 
+@leaving_methods
 class _Grid:
     """The points of a grid by slices: ``mgrid[a:b, c:d]`` is the coordinates along each axis, stacked.
 
@@ -67,6 +68,7 @@ def _promoted(key: Any) -> list[Array]:
     return [_core.convert(x, dtype) for x in ranges]
 
 
+@leaving_methods
 class _Joined:
     """Ranges, arrays and numbers joined along an axis: ``r_[0:3, x, 5]``.
 

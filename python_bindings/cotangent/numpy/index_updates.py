@@ -14,7 +14,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.device import backend_for
 from cotangent._core import Array
 from cotangent._ops.binding import literal
@@ -45,6 +45,7 @@ def _never_from_end(hints: dict[str, Any]) -> bool:
     return not (hints.get("wrap_negative_indices") is None or hints["wrap_negative_indices"])
 
 
+@leaving_methods
 class IndexUpdate:
     """What ``x.at[index]`` is: its methods return arrays with the indexed elements changed.
 
@@ -479,6 +480,7 @@ def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> A
     return apply(tuple(values))
 
 
+@leaving_methods
 class IndexUpdateHelper:
     """What ``x.at`` is: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result.
 
