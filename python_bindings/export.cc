@@ -239,7 +239,11 @@ void register_saved_files(py::module_& module) {
 void register_export(py::module_& module) {
   module.def("check_export_name", [](const std::string& name) {
     const std::string problem = jit::problem_of_function_name(name);
-    if (!problem.empty()) fail(absl::InvalidArgumentError(concat("'", name, "' cannot name a C function: ", problem)));
+    if (!problem.empty()) {
+      throw Error(ErrorKind::kValue, concat("export: '", name, "' cannot name a C function: ", problem))
+          .hint("pass name=, a name of C that is not taken")
+          .see("export-name");
+    }
   });
   module.def("can_name_parameter", [](const std::string& name) { return jit::can_name_parameter(name); });
   // The files of a library for GPUs, by name.

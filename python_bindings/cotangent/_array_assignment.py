@@ -21,17 +21,17 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
     if not held:
         raise TypeError(
             placed(
-                "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T, x.flat and x.reshape(...)"
-                "\n  see docs/errors.md#assigned-copy",
+                "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T, x.flat and x.reshape(...)",
                 "write x[i, j] = y for x[i][j] = y, or x = x.at[i].set(y)",
+                "assigned-copy",
             )
         )
     if not _core.is_own(x):
         raise TypeError(
             placed(
-                "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own"
-                "\n  see docs/errors.md#immutable-array",
+                "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own",
                 "give x to that function as an argument, as part of the carry of a loop, and return it",
+                "immutable-array",
             )
         )
     if _core.in_mask() and _core.called_by_user(1):

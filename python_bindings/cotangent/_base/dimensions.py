@@ -105,9 +105,9 @@ class Dim:
         return ConcretizationError(
             placed(
                 f"{'' if named else function + ': '}{text} cannot be settled: the ragged size {self.owner} is anything from"
-                f" {self.least} to {self.bound}"
-                "\n  see docs/errors.md#length-as-condition",
+                f" {self.least} to {self.bound}",
                 f"{also}\n  {instead}" if also else instead,
+                "length-as-condition",
             )
         )
 
@@ -342,10 +342,11 @@ def _called_function() -> str:
     return "" if name.startswith(("_", "<")) else name
 
 
-def placed(text: str, hint: str) -> str:
-    """A message with the user's line that it is about, if something is captured, and what to do."""
+def placed(text: str, hint: str, section: str = "") -> str:
+    """A message with the user's line that it is about, if something is captured, what to do, and the section of docs/errors.md."""
     place = _core.calling_place()
-    return f"{text}\n  at {place}\n  {hint}" if place else f"{text}\n  {hint}"
+    link = f"\n  see docs/errors.md#{section}" if section else ""
+    return f"{text}\n  at {place}\n  {hint}{link}" if place else f"{text}\n  {hint}{link}"
 
 
 def check_equal_sizes(
@@ -492,6 +493,7 @@ def as_dimension(
             placed(
                 f"{what} is a value that the program computes, and nothing says how large it can be",
                 f"name a bound: {bounded}",
+                "size-without-a-bound",
             )
         )
     exact = _core.convert(_held(value, found), "int32")
