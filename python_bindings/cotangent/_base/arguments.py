@@ -122,8 +122,9 @@ def check_arguments(namespace: dict[str, Any]) -> None:
         elif isinstance(member, type) and member.__module__ == module:
             for attribute, method in list(vars(member).items()):
                 public = not attribute.startswith("_") or attribute == "__call__"
-                if isinstance(method, types.FunctionType) and public:
-                    setattr(member, attribute, checked(method))
+                within = method.__wrapped__ if isinstance(method, _core.CheckedFunction) else method
+                if isinstance(within, types.FunctionType) and public:
+                    setattr(member, attribute, checked(within))
             leaving_methods(member)
         elif isinstance(member, _core.Entrance) and member.__wrapped__.__module__ == module:
             _core.set_entrance_function(member, checked(member.__wrapped__))  # type: ignore[arg-type]

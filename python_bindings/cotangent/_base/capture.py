@@ -15,6 +15,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.boundary import leaving
 from cotangent._base.device import backend_for
 from cotangent._base.pickling import Scoped
 from cotangent._core import Array, Graph, PyTreeDef
@@ -183,19 +184,6 @@ def transformed(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], 
         return wraps(function)(leaving(wrapper))
 
     return decorate
-
-
-def leaving(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which errors leave without the frames of this package (``python_bindings/tracebacks.h``)."""
-
-    def leave(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except BaseException as error:
-            _core.shorten_traceback(error)
-            raise  # which adds no frame
-
-    return leave
 
 
 def is_inexact_dtype(dtype: Any) -> bool:
