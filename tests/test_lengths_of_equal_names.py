@@ -95,8 +95,12 @@ def test_a_donated_argument_is_kept_if_lengths_differ() -> None:
 
 
 def test_an_error_keeps_the_lengths() -> None:
-    with pytest.raises(ct.errors.ShapeError) as error:
-        ct.jit(ct.mask(add))(named(3), named(4))
+    ct.config.update("traceback", "full")
+    try:
+        with pytest.raises(ct.errors.ShapeError) as error:
+            ct.jit(ct.mask(add))(named(3), named(4))
+    finally:
+        ct.config.update("traceback", "short")
     frames = [frame.frame.f_locals for frame in error.traceback if "second" in frame.frame.f_locals]
     assert [int(frames[-1][side]) for side in ("first", "second")] == [3, 4]
 
