@@ -22,12 +22,12 @@ SITE = FOLDER / "site"
 PARTS = {"replay": 150, "tests": 200, "bench": 240}
 # Of the suite, what looks at values and needs no other library.
 TESTS = [
-    "test_residency.py",
-    "test_control_flow.py",
-    "test_transforms.py",
-    "test_while_reverse.py",
-    "test_random_bits.py",
-    "test_pack.py",
+    "device/test_residency.py",
+    "transforms/test_control_flow.py",
+    "transforms/test_transforms.py",
+    "transforms/test_while_reverse.py",
+    "random/test_random_bits.py",
+    "ragged/test_pack.py",
 ]
 
 
@@ -41,7 +41,7 @@ def unpack() -> None:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(SITE), str(FOLDER / "tests")]), **more}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(SITE), str(FOLDER / "tests" / "shared")]), **more}
 
 
 def python(*arguments: str | Path, seconds: int, **more: str) -> int:

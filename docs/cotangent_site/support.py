@@ -1,7 +1,7 @@
 """What is known of a function's support, from what is tested: the calls of the table of masks, and the programs that these calls are.
 
 A call's program says which primitives it consists of; their records say the rest. A program with a call of Python in it cannot leave the
-process, and stops on a GPU for it; every other one can be exported, and becomes kernels (docs/export.md, docs/gpu.md). `tests/test_site.py`
+process, and stops on a GPU for it; every other one can be exported, and becomes kernels (docs/export.md, docs/gpu.md). `tests/docs/test_site.py`
 tries both with every primitive that these programs have.
 """
 

@@ -1,4 +1,4 @@
-// Runs the programs in tests/ir_text (tests/cpp/text_cases.h). A pass may have arguments: `value_and_grad wrt=0`,
+// Runs the programs in tests/cpp/ir_text (tests/cpp/text_cases.h). A pass may have arguments: `value_and_grad wrt=0`,
 // `vmap in=0,-1 size=4 out=0`. Passes that give several programs print them one after the other. With `lengths=1` their
 // result is to be masked. A pass that fails prints its error.
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Algorithms that stand in for libraries in programs that leave this process: their loops are legal at sizes around the
-// edges of tiles. What they compute is compared in tests/test_export_kernels.py.
+// edges of tiles. What they compute is compared in tests/export/test_export_kernels.py.
 #include "ir/primitive.h"
 #include "jit/loop/check.h"
 #include "tests/cpp/compile_testing.h"

@@ -1,4 +1,4 @@
-// Runs the passes over loops on the programs in tests/loop_text (tests/cpp/text_cases.h), and reads texts that are
+// Runs the passes over loops on the programs in tests/cpp/loop_text (tests/cpp/text_cases.h), and reads texts that are
 // wrong.
 #include <gmock/gmock.h>
 

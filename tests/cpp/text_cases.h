@@ -1,4 +1,4 @@
-// Cases of passes as text in, text out. Each file of a folder in tests/ holds some of the form
+// Cases of passes as text in, text out. Each file of a folder beside this one holds some of the form
 //
 //   # what the case shows
 //   pass: simplify
@@ -78,12 +78,12 @@ inline std::pair<std::string, Arguments> pass_of(const Case& test) {
 
 inline fs::path directory(const std::string& folder) {
   for (fs::path at = fs::current_path();; at = at.parent_path()) {
-    if (fs::exists(at / "tests" / folder)) return at / "tests" / folder;
+    if (fs::exists(at / "tests" / "cpp" / folder)) return at / "tests" / "cpp" / folder;
     if (at == at.root_path()) return {};
   }
 }
 
-// Gives every case of tests/`folder` to `run`, which returns what comes out; returns how many there were.
+// Gives every case of `folder` to `run`, which returns what comes out; returns how many there were.
 template <typename Run>
 int run_all(const std::string& folder, Run&& run) {
   if (directory(folder).empty()) {

@@ -1,6 +1,6 @@
 // toy_records FOLDER: runs each program NAME.graph of the folder on the toy back end, with the operands whose bytes
 // NAME.in holds, one after the other. Writes the results' bytes to NAME.out and what the queue was told to NAME.log.
-// tests/test_toy_backend.py makes the folder and looks at the results.
+// tests/device/test_toy_backend.py makes the folder and looks at the results.
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

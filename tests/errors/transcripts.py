@@ -1,0 +1,174 @@
+"""Programs that fail, with the whole message of each error, and what the message says to write instead: ``tests/errors/*.md``.
+
+A file is Markdown. Its first block of code is what every program begins with; each further one is a program, named by the heading above it::
+
+    >>> cnp.reshape(cnp.ones(6), (4, 2))
+    ShapeError: reshape: cannot reshape float32[6] of 6 elements to shape (4, 2) of 8
+      the sizes of the new shape must multiply to the same number of elements
+    >>> cnp.reshape(cnp.ones(6), (3, 2)).shape
+    (3, 2)
+
+What a statement prints and its value follow it, or the class and whole message of what it raises. ``CT_UPDATE_ERRORS=1`` writes what comes out into
+the file, to be read before it is committed. `problems` says what else must hold of a program.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import io
+import re
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cotangent as ct
+from cotangent import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tests" / "errors"
+PACKAGE = str(Path(ct.__file__).parent)
+_BLOCK = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+
+
+@dataclasses.dataclass
+class Statement:
+    """One statement of a program: its source, what it is to print, and what came out when it ran."""
+
+    source: str
+    expected: str
+    printed: str = ""
+    error: BaseException | None = None
+    sites: frozenset[tuple[str, int]] = frozenset()
+
+    @property
+    def message(self) -> str:
+        """The whole message, without what differs between runs."""
+        return _ADDRESS.sub("0x…", str(self.error))
+
+    @property
+    def remedy(self) -> str:
+        """What the message says to do: its lines that begin with two spaces, but for the place and the link."""
+        lines = self.message.splitlines()[1:]
+        return "\n".join(line for line in lines if re.match(r"  \S", line) and not line.startswith(("  at ", "  see ")))
+
+
+@dataclasses.dataclass
+class Program:
+    """A block of a file, with the heading that it stands under."""
+
+    name: str
+    statements: list[Statement]
+    begin: int  # of the block's content in the file's text
+    end: int
+
+    def text(self) -> str:
+        """The block as it is to be, by what its statements printed."""
+        parts = []
+        for statement in self.statements:
+            lines = statement.source.splitlines()
+            parts += [("... " if number else ">>> ") + line if line else "..." for number, line in enumerate(lines)]
+            parts += statement.printed.splitlines()
+        return "\n".join(parts) + "\n"
+
+
+def _statements(block: str) -> list[Statement]:
+    made: list[Statement] = []
+    for line in block.splitlines():
+        if line.startswith(">>> "):
+            made.append(Statement(line[4:], ""))
+        elif made and (line.startswith("... ") or line == "...") and not made[-1].expected:
+            made[-1].source += "\n" + line[4:]
+        elif made:
+            made[-1].expected += line + "\n"
+    return made
+
+
+def programs(path: Path) -> tuple[list[Statement], list[Program]]:
+    """What every program of a file begins with, and the programs."""
+    text = path.read_text()
+    made: list[Program] = []
+    names: dict[str, int] = {}
+    for block in _BLOCK.finditer(text):
+        headings = re.findall(r"^#+ (.+)$", text[: block.start()], re.MULTILINE)
+        name = headings[-1] if headings else path.stem
+        names[name] = names.get(name, 0) + 1
+        name += f" {names[name]}" if names[name] > 1 else ""
+        made.append(Program(name, _statements(block.group(1)), block.start(1), block.end(1)))
+    return made[0].statements, made[1:]
+
+
+def _execute(statement: Statement, namespace: dict[str, Any]) -> None:
+    tree = ast.parse(statement.source, "program")
+    last = tree.body[-1] if tree.body else None
+    value = ast.Expression(tree.body.pop().value) if isinstance(last, ast.Expr) else None  # type: ignore[attr-defined]
+    exec(compile(tree, "program", "exec"), namespace)
+    if value is not None and (result := eval(compile(value, "program", "eval"), namespace)) is not None:
+        print(repr(result))
+
+
+def run(begin: list[Statement], program: Program) -> None:
+    """Runs a program in a namespace of its own; its statements then hold what came out."""
+    namespace: dict[str, Any] = {"__name__": "program"}
+    for statement in begin:
+        _execute(statement, namespace)
+    for statement in program.statements:
+        output = io.StringIO()
+        _core.note_error_sites(True)
+        with contextlib.redirect_stdout(output):
+            try:
+                _execute(statement, namespace)
+            except Exception as error:
+                statement.error = error
+        statement.sites = frozenset(_core.note_error_sites(False))
+        statement.printed = _ADDRESS.sub("0x…", output.getvalue())
+        if statement.error is not None:
+            # An empty line would end the program.
+            statement.printed += f"{type(statement.error).__name__}: {statement.message}\n"
+
+
+def frames_of(traceback: types.TracebackType | None) -> Iterator[str]:
+    """The files of a traceback's frames."""
+    while traceback is not None:
+        yield traceback.tb_frame.f_code.co_filename
+        traceback = traceback.tb_next
+
+
+def problems(program: Program, anchors: set[str]) -> list[str]:
+    """What is wrong with a program that has run."""
+    found = []
+    for number, statement in enumerate(program.statements):
+        if statement.printed != statement.expected:
+            found.append(f">>> {statement.source}\nprinted\n{statement.printed}and not\n{statement.expected}")
+        if statement.error is None:
+            continue
+        own = [file for file in frames_of(statement.error.__traceback__) if file.startswith(PACKAGE)]
+        if own:
+            found.append(f">>> {statement.source}\nthe traceback shows frames of the package: {own}")
+        if statement.remedy and all(later.error is not None for later in program.statements[number + 1 :]):
+            found.append(f">>> {statement.source}\nnothing after it does what the message says to do")
+        unknown = set(re.findall(r"see docs/errors\.md#([\w-]+)", statement.message)) - anchors
+        if unknown:
+            found.append(f">>> {statement.source}\ndocs/errors.md has no section {unknown}")
+    return found
+
+
+def anchors_of_the_page() -> set[str]:
+    """The sections of docs/errors.md."""
+    return set(re.findall(r"^\(([\w-]+)\)=$", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE))
+
+
+def update(path: Path, ran: list[Program]) -> None:
+    """Writes what the programs printed into their file."""
+    text = path.read_text()
+    for program in reversed(ran):
+        text = text[: program.begin] + program.text() + text[program.end :]
+    path.write_text(text)
+
+
+def files() -> list[Path]:
+    """The files of programs that fail."""
+    return sorted(FOLDER.glob("*.md"))
