@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.dimensions import placed
+from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent._ops.indexing import require_places
 from cotangent.errors import DTypeError

@@ -17,7 +17,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
-from cotangent._base.dimensions import Dim, bound_of, placed
+from cotangent._base.dimensions import Dim, bound_of
+from cotangent._base.messages import placed
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError
 

@@ -18,6 +18,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, leaving_methods
+from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, DataDependentShapeError, ShapeError
 
@@ -340,13 +341,6 @@ def _called_function() -> str:
             name = frame.f_code.co_name
         frame = frame.f_back  # type: ignore[assignment]
     return "" if name.startswith(("_", "<")) else name
-
-
-def placed(text: str, hint: str, section: str = "") -> str:
-    """A message with the user's line that it is about, if something is captured, what to do, and the section of docs/errors.md."""
-    place = _core.calling_place()
-    link = f"\n  see docs/errors.md#{section}" if section else ""
-    return f"{text}\n  at {place}\n  {hint}{link}" if place else f"{text}\n  {hint}{link}"
 
 
 def check_equal_sizes(

@@ -21,7 +21,8 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer, placed
+from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer
+from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
 from cotangent._ops.positions import is_sized as is_sized_mask

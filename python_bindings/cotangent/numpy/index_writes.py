@@ -11,7 +11,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
-from cotangent._base.dimensions import SAME_NAME, placed
+from cotangent._base.dimensions import SAME_NAME
+from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal

@@ -1,0 +1,14 @@
+"""Texts of errors that several modules have in common."""
+
+from __future__ import annotations
+
+from cotangent import _core
+
+__all__ = ["placed"]
+
+
+def placed(text: str, hint: str, section: str = "") -> str:
+    """A message with the user's line that it is about, if something is captured, what to do, and the section of docs/errors.md."""
+    place = _core.calling_place()
+    link = f"\n  see docs/errors.md#{section}" if section else ""
+    return f"{text}\n  at {place}\n  {hint}{link}" if place else f"{text}\n  {hint}{link}"
