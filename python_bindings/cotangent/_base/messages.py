@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from cotangent import _core
 
-__all__ = ["placed"]
+__all__ = ["marked", "placed"]
+
+
+def marked(*shapes: tuple[Sequence[Any], Sequence[int]]) -> str:
+    """Lines that show shapes one below the other, with a mark below each axis that is named: for the end of a message's first line."""
+    return _core.marked_shapes([([str(size) for size in shape], axes) for shape, axes in shapes])
 
 
 def placed(text: str, hint: str, section: str = "") -> str:

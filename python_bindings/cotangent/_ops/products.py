@@ -13,6 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
+from cotangent._base.messages import marked
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind, literal, no_out
@@ -78,15 +79,11 @@ def dot_general(
     return primitives.dot_general(x, y, **attributes)
 
 
-def _sizes(x: Array) -> list[str]:
-    return [str(size) for size in x.shape]
-
-
 def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
     if x._bound_shape[i] != y._bound_shape[j]:
         raise ShapeError(
             f"{name}: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are summed together, "
-            f"but their sizes differ{_core.marked_shapes([(_sizes(x), [i]), (_sizes(y), [j])])}\n"
+            f"but their sizes differ{marked((x.shape, [i]), (y.shape, [j]))}\n"
             "  transpose or reshape an operand so that they agree\n"
             "  see docs/errors.md#product-mismatch"
         )
