@@ -593,4 +593,8 @@ def attach() -> None:
     _core.set_index_hook(indexing.get_item)
     _core.set_assignment_hook(assign)
     for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
-        setattr(Array, name, _core.leaving(member) if isinstance(member, types.FunctionType) else member)
+        if isinstance(member, types.FunctionType):
+            if member.__name__.startswith("_"):  # which is no name to users
+                member.__name__, member.__qualname__ = name, f"Array.{name}"
+            member = _core.leaving(member)
+        setattr(Array, name, member)
