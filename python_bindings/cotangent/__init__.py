@@ -28,6 +28,7 @@ from cotangent._base.device import (  # noqa: E402
     process_index,
 )
 from cotangent._base.dimensions import dimension  # noqa: E402
+from cotangent._base.messages import no_attribute as _no_attribute  # noqa: E402
 from cotangent._core import Array  # noqa: E402
 from cotangent._transforms import pickled_functions as _pickled_functions  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
@@ -131,13 +132,14 @@ _NAMES = {
 }
 
 
+@_core.leaving
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _importlib.import_module(f"cotangent.{name}")
     if name in _NAMES:
         member: object = getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
         return globals().setdefault(name, member)
-    raise AttributeError(f"module 'cotangent' has no attribute {name!r}")
+    raise _no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

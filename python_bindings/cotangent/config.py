@@ -14,6 +14,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import backend_for, device_at
+from cotangent._base.messages import no_attribute
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans", "debug_infs")
 _CHOSEN = (*_OPTIONS, "threads", "products", "default_device", "traceback")
@@ -155,11 +156,12 @@ def read(name: str) -> Any:
     return _core.get_threads() if plain == "threads" else _core.get_flag(plain)
 
 
+@_core.leaving
 def __getattr__(name: str) -> Any:
     # The options by JAX's names: ``ct.config.jax_enable_x64``.
     if name.startswith("jax_") and name.removeprefix("jax_") in (*_CHOSEN, *_SETTLED):
         return read(name)
-    raise AttributeError(f"module 'cotangent.config' has no attribute {name!r}")
+    raise no_attribute(__name__, name)
 
 
 @contextlib.contextmanager

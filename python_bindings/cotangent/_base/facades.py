@@ -6,6 +6,9 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cotangent import _core
+from cotangent._base.messages import no_attribute
+
 
 def loaded_at_first_use(
     namespace: dict[str, Any], modules: Sequence[str], packages: Sequence[str] = ()
@@ -45,6 +48,6 @@ def loaded_at_first_use(
                     break
             if name in namespace:
                 return namespace[name]
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise no_attribute(package, name)
 
-    return get, lambda: sorted({*namespace, *public(), *packages})
+    return _core.leaving(get), lambda: sorted({*namespace, *public(), *packages})

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base.arguments import suggestion
 
-__all__ = ["marked", "placed"]
+__all__ = ["marked", "no_attribute", "placed"]
+
+
+def no_attribute(module: str, name: str) -> AttributeError:
+    """The error of a module that has not the name, with the one that was meant."""
+    near = "" if name.startswith("_") else suggestion(name, dir(sys.modules[module]))
+    return AttributeError(f"module {module!r} has no attribute {name!r}{near}")
 
 
 def marked(*shapes: tuple[Sequence[Any], Sequence[int]]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.arguments import suggestion
 from cotangent._core import Array
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.lengths import check_equal, check_position
@@ -540,7 +541,8 @@ def _missing(self: Ragged, name: str) -> Any:
         raise AttributeError(
             f"a Ragged has no {name}: it is for exact arrays\n  call ct.mask(lambda x: x.{name})(ragged), or with ct.vmap of it for a batch"
         )
-    raise AttributeError(f"'Ragged' object has no attribute {name!r}")
+    near = "" if name.startswith("_") else suggestion(name, dir(Ragged))
+    raise AttributeError(f"'Ragged' object has no attribute {name!r}{near}")
 
 
 def attach() -> None:

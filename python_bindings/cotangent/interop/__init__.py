@@ -15,6 +15,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from cotangent import _core
+from cotangent._base.messages import no_attribute
+
 if TYPE_CHECKING:
     from cotangent.interop import checkpoints as checkpoints
     from cotangent.interop import data as data
@@ -26,10 +29,11 @@ if TYPE_CHECKING:
 _MODULES = ("checkpoints", "data", "einops", "onnx", "safetensors", "torch")
 
 
+@_core.leaving
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"cotangent.interop.{name}")
-    raise AttributeError(f"module 'cotangent.interop' has no attribute {name!r}")
+    raise no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from cotangent import _core
+from cotangent._base.messages import no_attribute
 from cotangent._ops.functions import tanh as tanh
 from cotangent._special.logistic import sigmoid as sigmoid
 from cotangent.nn.activations import *
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
     from cotangent.nn import initializers as initializers
 
 
+@_core.leaving
 def __getattr__(name: str) -> object:
     # Loads random numbers only when it is used.
     if name == "initializers":
         return importlib.import_module("cotangent.nn.initializers")
-    raise AttributeError(f"module 'cotangent.nn' has no attribute {name!r}")
+    raise no_attribute(__name__, name)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from cotangent import _core
+from cotangent._base.messages import no_attribute
+
 if TYPE_CHECKING:
     from cotangent.scipy import cluster as cluster
     from cotangent.scipy import fft as fft
@@ -23,10 +26,11 @@ _MODULES = (
 )  # fmt: skip
 
 
+@_core.leaving
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"cotangent.scipy.{name}")
-    raise AttributeError(f"module 'cotangent.scipy' has no attribute {name!r}")
+    raise no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
