@@ -14,7 +14,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import backend_for, device_at
-from cotangent._base.messages import no_attribute
+from cotangent._base.messages import no_attribute as _no_attribute
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans", "debug_infs")
 _CHOSEN = (*_OPTIONS, "threads", "products", "default_device", "traceback")
@@ -161,7 +161,7 @@ def __getattr__(name: str) -> Any:
     # The options by JAX's names: ``ct.config.jax_enable_x64``.
     if name.startswith("jax_") and name.removeprefix("jax_") in (*_CHOSEN, *_SETTLED):
         return read(name)
-    raise no_attribute(__name__, name)
+    raise _no_attribute(__name__, name)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from cotangent import _core
-from cotangent._base.messages import no_attribute
+from cotangent._base.messages import no_attribute as _no_attribute
 from cotangent._ops.functions import tanh as tanh
 from cotangent._special.logistic import sigmoid as sigmoid
 from cotangent.nn.activations import *
@@ -26,4 +26,4 @@ def __getattr__(name: str) -> object:
     # Loads random numbers only when it is used.
     if name == "initializers":
         return importlib.import_module("cotangent.nn.initializers")
-    raise no_attribute(__name__, name)
+    raise _no_attribute(__name__, name)

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from cotangent import _core
-from cotangent._base.messages import no_attribute
+from cotangent._base.messages import no_attribute as _no_attribute
 
 if TYPE_CHECKING:
     from cotangent.scipy import cluster as cluster
@@ -30,7 +30,7 @@ _MODULES = (
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"cotangent.scipy.{name}")
-    raise no_attribute(__name__, name)
+    raise _no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:
