@@ -138,6 +138,11 @@ def floor_divide(x: Any, y: Any, /) -> Array:
     """
     given = y
     x, y = _numbers(x, y)
+    if kind(x) == "complex":
+        raise DTypeError(
+            f"floor_divide takes real arrays; got {x.dtype}\n"
+            "  divide with /, and round the parts: ct.numpy.floor(z.real), ct.numpy.floor(z.imag)"
+        )
     rest = primitives.rem(x, y)
     one = literal(x, 1)
     if is_integer(x):
@@ -145,8 +150,6 @@ def floor_divide(x: Any, y: Any, /) -> Array:
         if kind(x) != "unsigned":
             quotient = primitives.select(_wraps(rest, y), primitives.sub(quotient, one), quotient)
         return _zero_at_zero(given, y, quotient)
-    if kind(x) == "complex":
-        raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
     exact = primitives.div(x, y)
     whole = primitives.div(primitives.sub(x, rest), y)
     whole = primitives.round(primitives.select(_wraps(rest, y), primitives.sub(whole, one), whole))

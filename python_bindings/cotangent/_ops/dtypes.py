@@ -240,7 +240,7 @@ def finfo(dtype: Any) -> Any:
     """
     dtype = _dtype_of(dtype)
     if _core.dtype_kind(dtype) not in ("float", "complex"):
-        raise ValueError(f"finfo takes floating dtypes; got {dtype}")
+        raise ValueError(f"finfo takes floating dtypes; got {dtype}\n  use iinfo for integers")
     if dtype.name in ("float16", "float32", "float64", "complex64", "complex128"):
         return np.finfo(dtype)
     import ml_dtypes

@@ -192,7 +192,10 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     """
     x, n = _core.array(x1), _core.array(x2)
     if is_inexact(n):
-        raise DTypeError(f"ldexp: the exponent must be an integer; got {n.dtype}")
+        raise DTypeError(
+            f"ldexp: the exponent must be an integer; got {n.dtype}\n"
+            "  convert it: n.astype('int32'), or write x * 2.0**n"
+        )
     x = real_only(x, "ldexp")
     if x.dtype.itemsize == 2:
         return _core.convert(ldexp(_core.convert(x, "float32"), n), x.dtype)
@@ -276,7 +279,7 @@ def nextafter(x: Any, y: Any, /) -> Array:
     """
     x, y = _core.promote([x, y], inexact=True)
     if kind(x) == "complex":
-        raise DTypeError(f"nextafter takes real arrays; got {x.dtype}")
+        raise DTypeError(f"nextafter takes real arrays; got {x.dtype}\n  give it the parts, x.real and x.imag")
     result: Array = _neighbor(x, y)
     return result
 

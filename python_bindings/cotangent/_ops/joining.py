@@ -85,7 +85,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """
     items = [_core.array(x) for x in arrays]
     if not items:
-        raise ValueError("concatenate needs at least one array")
+        raise ValueError("concatenate needs at least one array\n  give a list of one array or more")
     if axis is None:
         items, axis = [ravel(x) for x in items], 0
     if any(x.ndim == 0 for x in items):
@@ -159,9 +159,12 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     no_out(out, "stack")
     items = [_core.array(x) for x in arrays]
     if not items:
-        raise ValueError("stack needs at least one array")
+        raise ValueError("stack needs at least one array\n  give a list of one array or more")
     if any(x._bound_shape != items[0]._bound_shape for x in items):
-        raise ValueError(f"stack: all arrays must have the same shape; got {[x.shape for x in items]}")
+        raise ValueError(
+            f"stack: all arrays must have the same shape; got {[x.shape for x in items]}\n"
+            "  pad or broadcast them to one shape, or keep rows of different lengths with ct.ragged(rows)"
+        )
     position = normalize_axis(axis, items[0].ndim + 1, "stack")
     return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
 
@@ -242,7 +245,7 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     """
     items = [atleast_1d(x) for x in tup]
     if not items:
-        raise ValueError("hstack needs at least one array")
+        raise ValueError("hstack needs at least one array\n  give a list of one array or more")
     return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
 
 
@@ -326,12 +329,18 @@ def block(arrays: Any) -> Array:
         if not isinstance(item, list):
             return 0
         if not item:
-            raise ValueError("block: a list is empty")
+            raise ValueError("block: a list is empty\n  leave empty lists out")
         if above == 64:
-            raise ValueError("block: lists nest deeper than the 64 axes of an array, or contain themselves")
+            raise ValueError(
+                "block: lists nest deeper than the 64 axes of an array, or contain themselves\n"
+                "  use concatenate or stack along axes that are named"
+            )
         depths = {depth_of(part, above + 1) for part in item}
         if len(depths) != 1:
-            raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}")
+            raise ValueError(
+                f"block: lists are nested to different depths, {sorted(depths)}\n"
+                "  write every row as a list, and one array in a row as [a]: block([[a, b], [c]])"
+            )
         return depths.pop() + 1
 
     def rank_of(item: Any) -> int:
@@ -390,7 +399,10 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         return [take_slice(array, axis, piece) for piece in pieces]
     sections = static_int(indices_or_sections, f"{name}: the number of sections")
     if sections <= 0:
-        raise ValueError(f"{name}: the number of sections must be positive; got {sections}")
+        raise ValueError(
+            f"{name}: the number of sections must be positive; got {sections}\n"
+            "  give 1 or more sections, or the positions where to cut: [1, 3]"
+        )
     if equal and isinstance(total, int) and total % sections:
         raise ValueError(
             f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n  use array_split"

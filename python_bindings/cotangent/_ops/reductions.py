@@ -103,7 +103,10 @@ def _fold(
 def _number(name: str, initial: Any, dtype: Any) -> Array:
     value = _core.convert(initial, dtype)
     if value.ndim:
-        raise ValueError(f"{name}: initial must be a number; got an array of shape {value.shape}")
+        raise ValueError(
+            f"{name}: initial must be a number; got an array of shape {value.shape}\n"
+            "  give one number, and combine the result with an array after"
+        )
     return value
 
 
@@ -234,7 +237,10 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
     axes = normalize_axes(axis, x.ndim, name)
     if initial is None:
         if where is not None:
-            raise ValueError(f"{name}: where needs initial, the result where no element takes part")
+            raise ValueError(
+                f"{name}: where needs initial, the result where no element takes part\n"
+                "  give the result for no elements: initial=0.0"
+            )
         if 0 in [x._bound_shape[i] for i in axes]:
             raise ValueError(
                 f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"

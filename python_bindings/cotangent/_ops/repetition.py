@@ -69,7 +69,9 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """
     counts: list[Any] = [size_from(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
     if any(isinstance(count, int) and count < 0 for count in counts):
-        raise ValueError(f"tile: counts must not be negative; got {reps}")
+        raise ValueError(
+            f"tile: counts must not be negative; got {reps}\n  a count of 0 makes an axis without elements"
+        )
     array = _core.array(A)
     if len(counts) > array.ndim:
         array = insert_axes(array, list(range(len(counts) - array.ndim)))

@@ -240,11 +240,13 @@ def clip(
     arr = a if arr is None else arr
     min, max = a_min if min is None else min, a_max if max is None else max  # noqa: A001
     if arr is None:
-        raise TypeError("clip: an array is required")
+        raise TypeError("clip: an array is required\n  give it first: clip(x, 0, 1)")
     result = _core.array(arr)
     bounds = [item for item in (min, max) if item is not None and type(item) is not int]
     if builtins.any(kind(_core.array(item)) == "complex" for item in (result, *bounds)):
-        raise DTypeError("clip takes real arrays; clip the real and imaginary parts")
+        raise DTypeError(
+            f"clip takes real arrays; got {result.dtype}\n  clip the parts: clip(x.real, 0, 1) + 1j * clip(x.imag, 0, 1)"
+        )
     if min is not None:
         result = maximum(_within(min, result), result)
     if max is not None:

@@ -87,14 +87,20 @@ def compress(
     no_out(out, "compress")
     mask = truth(condition)
     if mask.ndim != 1:
-        raise ValueError(f"compress: the condition must have one axis; got shape {mask.shape}")
+        raise ValueError(
+            f"compress: the condition must have one axis; got shape {mask.shape}\n"
+            "  make one axis of it, condition.ravel(); or write x[condition]"
+        )
     x, axis = flattened(_core.array(a), axis, "compress")
     count = x._bound_shape[axis]
     if mask._bound_shape[0] == count and (_core.ragged_axes(mask) or axis in _core.ragged_axes(x)):
         check_mask(mask, axis, x)
     if mask._bound_shape[0] > count:
         if is_host_value(mask) and _core.to_numpy(mask)[count:].any():
-            raise ValueError(f"compress: the condition holds beyond the {count} elements of axis {axis}")
+            raise ValueError(
+                f"compress: the condition holds beyond the {count} elements of axis {axis}\n"
+                f"  cut it: condition[:{count}]"
+            )
         mask = mask[:count]
     if size is None and is_sized(mask):
         return primitives.gather(x, sized_positions(mask)[0], axis=axis, batch_dims=0)
@@ -327,9 +333,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if kind(index) == "bool":
         (index,) = nonzero(index)
     if index.size and not is_integer(index):
-        raise TypeError(f"insert: positions must be integers; got {index.dtype}")
+        raise TypeError(
+            f"insert: positions must be integers; got {index.dtype}\n  convert them first: .astype('int32')"
+        )
     if index.ndim > 1:
-        raise ValueError(f"insert: positions must be an int or have one axis; got shape {index.shape}")
+        raise ValueError(
+            f"insert: positions must be an int or have one axis; got shape {index.shape}\n"
+            "  make one axis of them: positions.ravel()"
+        )
     if added.ndim < x.ndim:
         added = insert_axes(added, list(range(x.ndim - added.ndim)))
     if index.ndim == 0:
@@ -343,7 +354,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if places is not None:
         places = np.broadcast_to(places.reshape(index._bound_shape).astype(_INT32), (number,))
         if ((places < -count) | (places > count)).any():
-            raise IndexError(f"insert: a position is outside of [{-count}, {count}], for axis {axis} of size {count}")
+            raise IndexError(
+                f"insert: a position is outside of [{-count}, {count}], for axis {axis} of size {count}\n"
+                "  use append or concatenate for what comes after the end"
+            )
         places = np.where(places < 0, places + count, places)
         source = np.insert(np.arange(count, dtype=_INT32), places, np.arange(count, count + number, dtype=_INT32))
         return _taken([x, added], source, axis)

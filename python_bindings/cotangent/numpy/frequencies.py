@@ -28,9 +28,9 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 def _frequency_arguments(n: Any, d: Any, name: str) -> None:
     if isinstance(n, (list, tuple)) or isinstance(d, (list, tuple)):
-        raise ValueError(f"{name} takes an integer and a spacing; got {n!r} and {d!r}")
+        raise ValueError(f"{name} takes an integer and a spacing; got {n!r} and {d!r}\n  give numbers: {name}(8, 0.5)")
     if not is_dimension(n) and operator.index(n) <= 0:
-        raise ValueError(f"{name}: n must be positive; got {n}")
+        raise ValueError(f"{name}: n must be positive; got {n}\n  give the number of samples, 1 or more")
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None) -> Array:
