@@ -16,6 +16,10 @@ def not_among(name: str, argument: str, value: object, words: Sequence[str | Non
     known = [word for word in words if word is not None]
     meant = [word for word in known if isinstance(value, str) and word.lower() == value.lower()]
     near = f"; did you mean {meant[0]!r}?" if meant else suggestion(value, known)
-    default = "" if words[0] is None else f" for {words[0]!r}"
-    hint = f"pass {argument}={near.split(' mean ')[1][:-1]}" if near else f"leave {argument} out{default}"
+    if near:
+        hint = f"pass {argument}={near.split(' mean ')[1][:-1]}"
+    else:
+        hint = (
+            f"leave {argument} out{'' if words[0] is None else f' for {words[0]!r}'}, or pass {argument}={words[1]!r}"
+        )
     return ValueError(f"{name}: {argument} must be {', '.join(rest)} or {last}; got {value!r}{near}\n  {hint}")

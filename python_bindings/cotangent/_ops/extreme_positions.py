@@ -37,7 +37,9 @@ def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims
         position = normalize_axis(axis, x.ndim, name)
     size = x._bound_shape[position]
     if size == 0:
-        raise ValueError(f"{name} of zero elements along axis {axis} has no value\n  test x.size first")
+        raise ValueError(
+            f"{name} of zero elements{'' if axis is None else f' along axis {axis}'} has no value\n  test x.size first"
+        )
     x = primitives.stop_gradient(x) if is_inexact(x) else x
     best = keep_axes(largest(extreme, x, [position]), x, [position])
     hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))

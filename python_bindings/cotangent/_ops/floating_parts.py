@@ -47,6 +47,8 @@ def signbit(x: Any, /) -> Array:
     array = _core.array(x)
     if kind(array) in ("bool", "unsigned"):
         return constant(array, False, bool)
+    if kind(array) == "complex":
+        real_only(array, "signbit")
     if kind(array) == "float":
         array = primitives.bitcast(array, dtype=np.dtype(f"int{8 * array.dtype.itemsize}"))
     return primitives.lt(array, literal(array, 0))
@@ -71,6 +73,7 @@ def copysign(x: Any, y: Any, /) -> Array:
     Array([-1.5,  2. ], dtype=float32)
     """
     x, y = _core.promote([x, y], inexact=True)
+    x = real_only(x, "copysign")
     flip = primitives.ne(signbit(x), signbit(y))
     return primitives.select(flip, primitives.neg(x), x)
 
@@ -96,6 +99,7 @@ def heaviside(x: Any, y: Any, /) -> Array:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     x, y = _core.promote([x, y], inexact=True)
+    x = real_only(x, "heaviside")
     zero = literal(x, 0.0)
     step = choose(primitives.gt(x, zero), 1.0, primitives.select(primitives.ne(x, x), x, zero))
     return primitives.select(primitives.eq(x, zero), y, step)

@@ -73,6 +73,7 @@ def ravel_multi_index(
     >>> ct.numpy.ravel_multi_index((np.array([0, 1]), np.array([1, 2])), (2, 3))
     Array([1, 5], dtype=int64)
     """
+    dims = tuple(dims)
     if len(multi_index) != len(dims):
         raise ValueError(
             f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes\n"

@@ -31,6 +31,7 @@ from cotangent._ops.sizes import axis_size, insert_axes, symbolic_size
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
 _INT32 = np.dtype("int32")
+_WHOLE_INDEX = "for a whole number divide with //: x[n // 2]"
 _WHOLE = "for a whole number divide with //: x[: n // 2]"
 
 
@@ -160,7 +161,7 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
             try:
                 mask: Any = item if sized else np.asarray(_core.to_numpy(item))
             except ConcretizationError as error:
-                raise NonConcreteBooleanIndexError(*error.args) from None
+                raise NonConcreteBooleanIndexError(_of_unknown_mask(error)) from None
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
                 check_mask(mask, axis, x)
@@ -177,6 +178,14 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
     if positions:
         return expanded[: positions[0] + 1] + fill + expanded[positions[0] + 1 :]
     return expanded + fill
+
+
+def _of_unknown_mask(error: ConcretizationError) -> str:
+    kept = [line for i, line in enumerate(str(error).splitlines()) if i == 0 or line.startswith("  at ")]
+    hint = (
+        "  use ct.numpy.where(mask, x, 0), which keeps the shape, or x[ct.numpy.nonzero(mask, size=n)] for the first n"
+    )
+    return "\n".join([*kept, hint, "  see docs/errors.md#shape-that-depends-on-values"])
 
 
 def _contains_arrays(item: Any, depth: int = 0) -> bool:
@@ -253,7 +262,7 @@ def _index_array(item: Any, axis: int) -> Any:
         except TypeError:
             raise TypeError(
                 f"cannot index axis {axis} with {type(item).__name__}\n"
-                "  an index is made of ints, slices, None, ... and integer or bool arrays"
+                f"  {_WHOLE_INDEX if _is_fraction(item) else 'an index is made of ints, slices, None, ... and integer or bool arrays'}"
             ) from None
     if isinstance(item, (np.ndarray, np.generic)):
         array: Any = np.asarray(item)

@@ -15,6 +15,7 @@ from cotangent._ops.binding import convert, no_out, own
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from cotangent._ops.sized_slices import resolve_slice, slice_sized, take_slice
 from cotangent._ops.sizes import (
+    arrays_of,
     axis_size,
     insert_axes,
     normalize_axis,
@@ -83,7 +84,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     >>> ct.numpy.concatenate([[1.0], [2.0, 3.0]])
     Array([1., 2., 3.], dtype=float32)
     """
-    items = [_core.array(x) for x in arrays]
+    items = [_core.array(x) for x in arrays_of(arrays, "concatenate")]
     if not items:
         raise ValueError("concatenate needs at least one array\n  give a list of one array or more")
     if axis is None:
@@ -157,7 +158,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
            [2, 4]], dtype=int32)
     """
     no_out(out, "stack")
-    items = [_core.array(x) for x in arrays]
+    items = [_core.array(x) for x in arrays_of(arrays, "stack")]
     if not items:
         raise ValueError("stack needs at least one array\n  give a list of one array or more")
     if any(x._bound_shape != items[0]._bound_shape for x in items):
@@ -215,7 +216,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+    return concatenate([atleast_2d(x) for x in arrays_of(tup, "vstack")], 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
@@ -243,7 +244,7 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     >>> ct.numpy.hstack([[1, 2], [3]])
     Array([1, 2, 3], dtype=int32)
     """
-    items = [atleast_1d(x) for x in tup]
+    items = [atleast_1d(x) for x in arrays_of(tup, "hstack")]
     if not items:
         raise ValueError("hstack needs at least one array\n  give a list of one array or more")
     return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
@@ -270,7 +271,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
     Array([[[1, 3],
             [2, 4]]], dtype=int32)
     """
-    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+    return concatenate([atleast_3d(x) for x in arrays_of(tup, "dstack")], 2, dtype)
 
 
 def column_stack(tup: Any) -> Array:
@@ -292,7 +293,7 @@ def column_stack(tup: Any) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    items = [_core.array(x) for x in tup]
+    items = [_core.array(x) for x in arrays_of(tup, "column_stack")]
     return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
 
 

@@ -471,7 +471,7 @@ def tensordot(
             )
         left, right = list(range(x.ndim - count, x.ndim)), list(range(count))
     else:
-        if isinstance(axes, str) or len(axes) != 2:
+        if not several(axes) or len(axes) != 2:
             raise ShapeError(
                 f"tensordot: axes must be an integer, or the axes of a and those of b; got {axes!r}\n"
                 "  write axes=1 for the last of a and the first of b, axes=([1], [0]) for those that are named"

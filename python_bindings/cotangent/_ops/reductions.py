@@ -243,7 +243,7 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
             )
         if 0 in [x._bound_shape[i] for i in axes]:
             raise ValueError(
-                f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"
+                f"{name} of zero elements{'' if axis is None else f' along axis {axis}'} has no value\n  pass initial, or test the size first"
             )
     result = largest(name, _masked(x, where, _lowest(x, name)) if where is not None else x, axes)
     if keepdims:

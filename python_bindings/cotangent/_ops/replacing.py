@@ -54,7 +54,7 @@ def _cycled(values: Array, size: Any) -> Array:
     if flat.size == size:
         return flat
     if flat.size == 0:
-        raise ValueError("put: there are no values to put in\n  give one value or more")
+        raise ValueError("fill_diagonal: there are no values to put in\n  give one value or more")
     if flat.size < size:
         rows = -(-size // flat.size)
         flat = ravel(primitives.broadcast(flat, shape=[rows, flat.size], axes=[1]))

@@ -13,7 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops.arithmetic import maximum, minimum
-from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own
+from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own, real_only
 from cotangent._ops.complex_parts import imag, real
 from cotangent._ops.division import floor_divide, remainder
 from cotangent._ops.dtypes import finfo
@@ -99,6 +99,7 @@ def trunc(x: Any) -> Array:
     array = _core.array(x)
     if not is_inexact(array):
         return array
+    array = real_only(array, "trunc")
     return primitives.select(primitives.lt(array, literal(array, 0.0)), primitives.ceil(array), primitives.floor(array))
 
 

@@ -274,11 +274,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     count = x._bound_shape[axis]
     wanted = obj if isinstance(obj, slice) else _known_places(obj)
     if wanted is not None:
-        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
+        return _taken([x], _rest(count, wanted, axis), axis)
     index = _core.array(obj)
     if not is_integer(index) or (index.ndim and not assume_unique_indices):
         wanted = known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
-        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
+        return _taken([x], _rest(count, wanted, axis), axis)
     index = _core.convert(reshape(index, (-1,)), _INT32)
     index = choose(index < literal(index, 0), index + literal(index, count), index)
     number = index._bound_shape[0]
@@ -289,6 +289,27 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     wide = [primitives.broadcast(item, shape=[number, left], axes=[i]) for i, item in enumerate((below, position))]
     behind = primitives.reduce_sum(_core.convert(primitives.le(*wide), _INT32), axes=[0])
     return primitives.gather(x, position + behind, axis=axis, batch_dims=0)
+
+
+def _rest(count: int, wanted: Any, axis: int) -> Any:
+    """The positions of an axis without some."""
+    if not isinstance(wanted, slice):
+        wanted = np.asarray(wanted)
+        if wanted.size and wanted.dtype.kind not in "biu":
+            raise TypeError(
+                f"delete: positions must be integers or bools; got {wanted.dtype}\n  convert them first: .astype('int32')"
+            )
+        if wanted.size and wanted.dtype.kind == "b" and wanted.shape != (count,):
+            raise IndexError(
+                f"delete: a mask of shape {wanted.shape} for {count} elements along axis {axis}\n"
+                "  make the mask of the array: delete(x, x > 0)"
+            )
+        if wanted.size and wanted.dtype.kind != "b" and ((wanted < -count) | (wanted >= count)).any():
+            raise IndexError(
+                f"delete: a position is outside of [{-count}, {count}), for axis {axis} of size {count}\n"
+                "  name elements that are there, or choose with a mask: x[mask]"
+            )
+    return np.delete(np.arange(count, dtype=_INT32), wanted)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:

@@ -241,7 +241,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
         permutation = [normalize_axis(axis, array.ndim, "transpose") for axis in axes]
     if sorted(permutation) != list(range(array.ndim)):
         raise ValueError(
-            f"transpose: axes {tuple(axes or ())} are not a permutation of the {array.ndim} axes\n"
+            f"transpose: axes {() if axes is None else tuple(axes)} are not a permutation of the {array.ndim} axes\n"
             f"  name each axis once: {tuple(range(array.ndim))[::-1]} reverses them"
         )
     if permutation == list(range(array.ndim)):

@@ -18,7 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer, narrowed, not_negative
 from cotangent._base.keys import KeyDType
 from cotangent._core import Array
-from cotangent.errors import ShapeError
+from cotangent.errors import ConcretizationError, ShapeError
 
 Size = int | Array
 _INT32 = np.dtype("int32")
@@ -92,6 +92,24 @@ def several(x: Any) -> TypeGuard[Sequence[Any]]:
 
 
 MOST_AXES = 64  # kMostAxes of runtime/aval.cc
+
+
+def arrays_of(given: Any, name: str) -> list[Any]:
+    """What a function takes several of: arrays in a sequence.
+
+    Raises:
+        TypeError: it is one thing.
+    """
+    try:
+        return list(given)
+    except TypeError as error:
+        if isinstance(error, ConcretizationError):  # the number of rows is not known
+            raise
+        raise TypeError(f"{name} takes a sequence of arrays; got {_described(given)}\n  write {name}([x, y])") from None
+
+
+def _described(x: Any) -> str:
+    return f"an array of shape {x.shape}" if isinstance(x, (Array, np.ndarray)) else type(x).__name__
 
 
 def check_rank(rank: int, name: str) -> int:

@@ -17,7 +17,15 @@ from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.reshaping import flattened
-from cotangent._ops.sizes import axis_size, index_dtype, normalize_axis, position_dtype, ragged_length, static_int
+from cotangent._ops.sizes import (
+    arrays_of,
+    axis_size,
+    index_dtype,
+    normalize_axis,
+    position_dtype,
+    ragged_length,
+    static_int,
+)
 from cotangent._transforms.lengths import require
 from cotangent.errors import DTypeError
 
@@ -169,7 +177,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     >>> ct.numpy.lexsort((np.array([2, 1, 0]), np.array([1, 0, 1])))
     Array([1, 2, 0], dtype=int32)
     """
-    arrays = [_core.array(key) for key in keys]
+    arrays = [_core.array(key) for key in arrays_of(keys, "lexsort")]
     if not arrays:
         raise TypeError("lexsort needs at least one key\n  give a list of one key or more; the last one comes first")
     _core.check_sizes(arrays)

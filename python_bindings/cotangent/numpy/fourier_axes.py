@@ -21,6 +21,7 @@ from cotangent._ops.sizes import (
     normalize_axis,
     ragged_length,
     several,
+    static_int,
 )
 from cotangent.lax.fourier import transform as _transform
 from cotangent.lax.fourier import transformable
@@ -57,7 +58,7 @@ def _fft(
 ) -> Array:
     x = _core.array(a)
     if sizes is not None:
-        given: list[Any] = [n if is_dimension(n) else operator.index(n) for n in sizes]
+        given: list[Any] = [n if is_dimension(n) else static_int(n, f"{name}: a length") for n in sizes]
         sizes = given
         if any(n <= 0 for n in sizes if not is_dimension(n)):
             raise ValueError(

@@ -14,6 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, size_if_computed
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import (
     choose,
@@ -55,6 +56,8 @@ __all__ = [
     "histogram_bin_edges",
     "histogramdd",
 ]
+
+_ESTIMATORS = ("auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt")
 
 _INT32 = np.dtype("int32")
 
@@ -202,11 +205,15 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     del weights
     x = _core.array(a)
     if isinstance(bins, str):
+        if bins not in _ESTIMATORS:
+            raise not_among("histogram", "bins", bins, _ESTIMATORS)
         known(x, "histogram_bin_edges", "pass the number of bins or their edges")
         values = _core.to_numpy(x, f"histogram_bin_edges(bins={bins!r})")
         return inexact(_core.array(np.histogram_bin_edges(values, bins, range)))
     edges = _core.array(bins)
     if edges.ndim == 1:
+        if capacity(edges, 0) == 0:
+            raise ValueError("histogram: there are no edges\n  give two edges or more, or the number of bins")
         return inexact(edges) if not is_inexact(edges) else edges
     count = static_count(bins, "histogram: the number of bins")
     dtype = inexact(x).dtype

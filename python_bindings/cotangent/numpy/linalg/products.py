@@ -13,6 +13,7 @@ from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.products import matmul, tensordot, vecdot
 from cotangent._ops.shapes import matrix_transpose
+from cotangent._ops.sizes import arrays_of
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -185,7 +186,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     Array([12, 34], dtype=int64)
     """
     check_precision(precision)
-    factors = [_core.array(x) for x in arrays]
+    factors = [_core.array(x) for x in arrays_of(arrays, "multi_dot")]
     shapes = [x.shape for x in factors]
     if len(factors) < 2:
         raise ValueError(
