@@ -301,15 +301,17 @@ def einsum(
         for axis, (label, size) in enumerate(zip(term, x._bound_shape, strict=True)):
             known, other, place = sizes.get(label, (1, i, axis))
             if known != 1 and size not in (1, known):
+                marked = [(place, other), (axis, i)] if other != i else [(place, i)]
+                shapes = [([str(n) for n in arrays[operand].shape], [at]) for at, operand in marked]
+                if other == i:
+                    shapes[0][1].append(axis)
+                name = f"label {label!r}" if label in text else "an axis of ..."
                 raise ShapeError(
-                    f"einsum: label {label!r} has size {known} in operand {other}, and {size} in operand {i}"
-                    + _core.marked_shapes(
-                        [([str(n) for n in arrays[j].shape], [at]) for j, at in ((other, place), (i, axis))]
-                    )
-                    + "\n  transpose or reshape an operand so that axes of one label have one size, or write two labels"
-                    "\n  see docs/errors.md#product-mismatch"
+                    f"einsum: {name} has size {known} in operand {other}, and {size} in operand {i}{_core.marked_shapes(shapes)}\n"
+                    "  transpose or cut an operand so that axes of one label have one size, or write two labels\n"
+                    "  see docs/errors.md#product-mismatch"
                 )
-            sizes[label] = size if known == 1 else known
+            sizes[label] = (size, i, axis) if known == 1 else (known, other, place)
     pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
     for step in _order([labels for _, labels in pending], result, [x for x, _ in pending], optimize):
         taken = [pending[i] for i in step]

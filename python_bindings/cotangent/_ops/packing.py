@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import check_callable, function_name, wraps
+from cotangent._base.capture import check_callable, function_name, transformed
 from cotangent._core import Array
 from cotangent._ops.joining import concatenate
 from cotangent._ops.sorting import argsort
@@ -68,7 +68,7 @@ def pack(fun: Callable[..., Any], in_axes: Any = 0, *, groups: int = 4) -> Calla
     name = function_name(fun)
     together = vmap(mask(fun), in_axes)
 
-    @wraps(fun)
+    @transformed(fun)
     def pack_fun(*args: Any) -> Any:
         leaves, structure = _core.tree_flatten(args, _is_ragged)
         axes = _axes_of(in_axes, args, leaves, name)

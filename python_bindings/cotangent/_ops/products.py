@@ -28,6 +28,7 @@ from cotangent._ops.sizes import (
     move_last,
     normalize_axis,
     refuse_ragged,
+    several,
     symbolic_sizes,
 )
 from cotangent.errors import ShapeError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.device import Device, check_device, device_at, devices
 from cotangent._base.words import not_among
 
@@ -26,6 +26,7 @@ _UNIONS = {
 }
 
 
+@leaving_methods
 class NamespaceInfo:
     """What ``cotangent.numpy`` is capable of, by the array API standard.
 

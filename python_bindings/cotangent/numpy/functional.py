@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import leaving
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
 from cotangent._ops.broadcasting import broadcast_to
@@ -117,10 +118,11 @@ def vectorize(
             _core.check_sizes([x for x, _ in meeting], [axis for _, axis in meeting])
         return _broadcast_map(core, arrays, inputs, parsed and parsed[1])
 
-    vectorized.__name__ = getattr(pyfunc, "__name__", "vectorized")
-    vectorized.__doc__ = getattr(pyfunc, "__doc__", None)
-    vectorized.__wrapped__ = pyfunc  # type: ignore[attr-defined]
-    return vectorized
+    named = leaving(vectorized)
+    named.__name__ = getattr(pyfunc, "__name__", "vectorized")
+    named.__doc__ = getattr(pyfunc, "__doc__", None)
+    named.__wrapped__ = pyfunc  # type: ignore[attr-defined]
+    return named
 
 
 def _inputs_of_given(inputs: list[Dims], positions: list[int], absent: set[int]) -> list[Dims]:

@@ -23,7 +23,7 @@ from cotangent._ops.matrices import (
     matrices,
     symmetrized,
 )
-from cotangent._ops.sizes import axis_size, bound_size, normalize_axis, several
+from cotangent._ops.sizes import axis_size, bound_size, normalize_axis, several, static_int
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax.linalg import solve_factored
@@ -391,12 +391,7 @@ def matrix_power(a: Any, n: int) -> Array:
     """
     x = _operand(a)
     check_square(x, "matrix_power")
-    try:
-        power = operator.index(n)
-    except TypeError:
-        raise TypeError(
-            f"matrix_power: the exponent must be an integer; got {n!r}\n  write an int, such as 2; ct.scipy.linalg.expm and sqrtm are of other powers"
-        ) from None
+    power = static_int(n, "matrix_power: the exponent")
     if power == 0:
         return identities(x)
     if power < 0:
