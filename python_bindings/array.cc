@@ -125,6 +125,14 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
   });
 }
 
+// What to write instead, where the user's line assigns to an array of NumPy's, or indexes one; empty elsewhere.
+std::string hint_of_assignment() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return "";
+  return py::cast<std::string>(py::module_::import("cotangent._numpy_dispatch")
+                                   .attr("asked_by_index")(py::handle(reinterpret_cast<PyObject*>(frame))));
+}
+
 // The single element, for bool(), int(), float() and index(). Truth values and whole numbers carry no derivative, so
 // these decisions may look at what is differentiated.
 py::object item(PyObject* self, const char* use) {
@@ -139,8 +147,14 @@ py::object item(PyObject* self, const char* use) {
         .see("truth-of-an-array");
   }
   LocationScope scope(user_location());
-  const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
-  return tensor_to_numpy(tensor).attr("item")();
+  try {
+    const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
+    return tensor_to_numpy(tensor).attr("item")();
+  } catch (const Error& error) {
+    const std::string hint = error.kind() == ErrorKind::kConcretization ? hint_of_assignment() : "";
+    if (hint.empty()) throw;
+    throw Error(error.kind(), error.message(), error.site()).at(error.location()).hint(hint).see("buffer-of-numpy");
+  }
 }
 
 int to_bool(PyObject* self) {
