@@ -67,7 +67,8 @@ Aval concatenated(absl::Span<const Aval> pieces, int64_t axis) {
           .hint("reshape or broadcast them to equal sizes along the other axes");
     }
     if (__builtin_add_overflow(size, piece.shape()[axis], &size)) {
-      throw Error(ErrorKind::kMemory, "the result is too large to address");
+      throw Error(ErrorKind::kMemory, "the result is too large to address")
+          .hint("work on the pieces one after the other, with ct.lax.scan");
     }
     weak &= piece.weak();
   }
