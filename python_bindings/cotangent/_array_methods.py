@@ -383,7 +383,7 @@ def _compress(
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     size : int, optional
         How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
         that is a value, in a `Ragged`.
@@ -492,7 +492,7 @@ Array([2.], dtype=float32)
 
 _AT = """The array with some elements changed: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.apply``, ``.get``.
 
-Arrays are immutable: the results are other arrays.
+The array stays as it is: the results are other arrays.
 
 Examples
 --------

@@ -247,7 +247,7 @@ def einsum(
     *operands : array
         Numbers; promoted to a common dtype. Axes of one label have one size, or 1.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     optimize : bool, str or list, default "auto"
         In which order more than two operands are contracted: an algorithm of the package opt_einsum, False for from
         left to right, or a list of steps as `einsum_path` returns it.

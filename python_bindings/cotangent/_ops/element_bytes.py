@@ -96,7 +96,7 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
     Parameters
     ----------
     inplace : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
 
     Returns
     -------

@@ -67,7 +67,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, optional
         Whether the axis stays, with size 1.
 
@@ -102,7 +102,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, optional
         Whether the axis stays, with size 1.
 

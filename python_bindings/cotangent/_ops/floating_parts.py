@@ -226,7 +226,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     x : array
         Real. Integers are converted to the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------

@@ -137,7 +137,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     axis : int, default 0
         Where the new axis is in the result.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     dtype : dtype, optional
         Of the result. None: the common one.
 

@@ -71,7 +71,7 @@ def mean(
     dtype : dtype, optional
         Of the result. None: that of ``a``; of integers and bools the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional
@@ -199,7 +199,7 @@ def var(
     dtype : dtype, optional
         Of the result. None: that of ``a``; of integers and bools the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     ddof : float, default 0
         What is subtracted from the number of elements before dividing by it.
     keepdims : bool, default False
@@ -315,7 +315,7 @@ def std(
     dtype : dtype, optional
         Of the result. None: that of ``a``; of integers and bools the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     ddof : float, default 0
         What is subtracted from the number of elements before dividing by it.
     keepdims : bool, default False

@@ -400,7 +400,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     a, b : array
         Numbers; flattened, and promoted to a common dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -506,7 +506,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     dtype : dtype, optional
         Of the result. None: as for `sum`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------

@@ -135,7 +135,7 @@ def sum(  # noqa: A001
         Of the result, and of the summation. None: that of ``a``; of bools and integers narrower than the default,
         that or its unsigned counterpart.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -198,7 +198,7 @@ def prod(
         Of the result, and of the multiplication. None: that of ``a``; of bools and integers narrower than the
         default, that or its unsigned counterpart.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -299,7 +299,7 @@ def max(  # noqa: A001
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -346,7 +346,7 @@ def min(  # noqa: A001
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -386,7 +386,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
 
@@ -419,7 +419,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional
@@ -452,7 +452,7 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional

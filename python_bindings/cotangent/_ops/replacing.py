@@ -75,7 +75,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     mode : str, optional
         For positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def put_along_axis(
     axis : int or None
         Which axis. None: that of the flattened array.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
     mode : str, optional
         For positions outside, as of ``x.at[...].set``: by default they are dropped.
 
@@ -186,7 +186,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     vals : array
         The values, repeated as needed: the first goes where the mask is true first.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     wrap : bool, default False
         Whether the diagonal of a matrix with more rows than columns starts again below its end.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
 
     Returns
     -------

@@ -155,7 +155,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     decimals : int, default 0
         How many digits after the point are kept; negative: how many before it become zero.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------

@@ -42,7 +42,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     dtype : dtype, optional
         Of the result. None: that of ``a``; of bools the default integer dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     dtype : dtype, optional
         Of the result. None: that of ``a``; of bools the default integer dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------

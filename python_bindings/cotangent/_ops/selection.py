@@ -64,7 +64,7 @@ def compress(
     fill_value : number, default 0
         Fills the slices that are missing, with ``size``.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------

@@ -102,7 +102,7 @@ def take(
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     mode : str, optional
         For positions outside: None or ``"fill"``: ``fill_value``; ``"clip"``: the nearest, and the first for negative
         ones; ``"wrap"``: modulo the size.
@@ -251,7 +251,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     choices : sequence of array
         n arrays, or an array whose first axis is theirs; broadcast and promoted to a common dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     mode : str, default "raise"
         ``"raise"``: numbers must be from 0 to n - 1, and known when the program is captured; ``"clip"`` and
         ``"wrap"``: others are moved there.

@@ -255,9 +255,9 @@ def quantile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -308,9 +308,9 @@ def nanquantile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -364,9 +364,9 @@ def percentile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -419,9 +419,9 @@ def nanpercentile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -460,9 +460,9 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
 
@@ -501,9 +501,9 @@ def nanmedian(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
 

@@ -215,7 +215,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         dtype : dtype, optional
             Of the result, and of what is folded.
         out : None
-            Must be None: arrays are immutable.
+            Must be None: write ``out[...] = `` what is returned.
         keepdims : bool, default False
             Whether reduced axes stay, with size 1.
         initial : number, optional
@@ -322,7 +322,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         dtype : dtype, optional
             Of the result, and of what is folded.
         out : None
-            Must be None: arrays are immutable.
+            Must be None: write ``out[...] = `` what is returned.
 
         Returns
         -------
@@ -379,7 +379,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         b : array, optional
             The second operand, of functions of two; broadcast to the elements.
         inplace : bool, default True
-            Must be given as False: arrays are immutable, and the result is another array.
+            Must be given as False: the result is another array.
 
         Returns
         -------
@@ -424,7 +424,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         dtype : dtype, optional
             Of the result, and of what is folded.
         out : None
-            Must be None: arrays are immutable.
+            Must be None: write ``out[...] = `` what is returned.
 
         Returns
         -------
