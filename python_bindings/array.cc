@@ -125,6 +125,14 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
   });
 }
 
+// What to write instead, where the user's line assigns to an array of NumPy's, or indexes one; empty elsewhere.
+std::string hint_of_assignment() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return "";
+  return py::cast<std::string>(py::module_::import("cotangent._numpy_dispatch")
+                                   .attr("asked_by_index")(py::handle(reinterpret_cast<PyObject*>(frame))));
+}
+
 // The single element, for bool(), int(), float() and index(). Truth values and whole numbers carry no derivative, so
 // these decisions may look at what is differentiated.
 py::object item(PyObject* self, const char* use) {
@@ -139,8 +147,14 @@ py::object item(PyObject* self, const char* use) {
         .see("truth-of-an-array");
   }
   LocationScope scope(user_location());
-  const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
-  return tensor_to_numpy(tensor).attr("item")();
+  try {
+    const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
+    return tensor_to_numpy(tensor).attr("item")();
+  } catch (const Error& error) {
+    const std::string hint = error.kind() == ErrorKind::kConcretization ? hint_of_assignment() : "";
+    if (hint.empty()) throw;
+    throw Error(error.kind(), error.message(), error.site()).at(error.location()).hint(hint).see("buffer-of-numpy");
+  }
 }
 
 int to_bool(PyObject* self) {
@@ -159,7 +173,9 @@ PyObject* to_index(PyObject* self) {
       Error error(ErrorKind::kType,
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
       error.at(user_location());
-      if (is_float(aval.dtype()) && aval.rank() == 0) error.hint("for a whole number divide with //, as n // 2");
+      error.hint(is_float(aval.dtype()) && aval.rank() == 0
+                     ? "for a whole number divide with //, as n // 2"
+                     : "take one element, x[i]; a list at several positions is an array: ct.numpy.array(list)[x]");
       throw error;
     }
     return item(self, "index()").release().ptr();
@@ -181,7 +197,7 @@ py::list ragged_axes(PyObject* self) {
 Py_ssize_t length(PyObject* self) {
   const Aval aval = array_aval(self);
   if (aval.rank() == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of an array without axes");
+    PyErr_SetString(PyExc_TypeError, "len() of an array without axes\n  give it an axis first: x.reshape(1)");
     return -1;
   }
   return guarded(Py_ssize_t{-1}, [&] {
@@ -292,7 +308,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   const int status = guarded(-2, [&] {
     if (flags & PyBUF_WRITABLE)
-      throw Error(ErrorKind::kValue, "arrays are immutable: no writable buffer").hint("copy with numpy.array(x)");
+      throw Error(ErrorKind::kValue, "the buffer of an array is read-only").hint("copy it: numpy.array(x)");
     auto exported = std::make_unique<ExportedView>();
     LocationScope scope(user_location());
     exported->tensor = concrete(array_datum(self), "the buffer protocol");

@@ -238,7 +238,7 @@ Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
     throw Error(ErrorKind::kShape,
                 concat("cannot broadcast shape ", shape_string(aval.shape()), " to ", shape_string(shape)))
         .at(user_location())
-        .hint("the target has fewer axes");
+        .hint("sum or index the axes that the target has not: x.sum(axis=0), x[0]");
   }
   for (int64_t axis = 0; axis < aval.rank(); ++axis) axes.push_back(offset + axis);
   const Datum* operand = &x;

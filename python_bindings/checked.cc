@@ -121,10 +121,30 @@ const char* what(char kind) {
   }
 }
 
+// A value that a parameter takes; null where only the function knows one.
+const char* example(char kind) {
+  switch (kind | ('a' ^ 'A')) {
+    case kFlag:
+    case kFlags:
+      return "True";
+    case kInteger:
+      return "1";
+    case kIntegers:
+      return "(0, 1)";
+    default:
+      return nullptr;
+  }
+}
+
 void refuse(const CheckedFunction& self, PyObject* parameter, PyObject* object, char kind) {
   const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self.function, "__name__"));
   if (!name) throw py::error_already_set();
-  PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R", name.ptr(), parameter, what(kind), object);
+  if (const char* value = example(kind); value != nullptr) {
+    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R\n  write %U=%s", name.ptr(), parameter, what(kind), object,
+                 parameter, value);
+  } else {
+    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R", name.ptr(), parameter, what(kind), object);
+  }
   throw py::error_already_set();
 }
 

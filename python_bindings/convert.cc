@@ -26,7 +26,8 @@ DType dtype_of_numpy(const py::array& array) {
   }
   throw Error(ErrorKind::kDType, concat("arrays of dtype ", name, " are not supported"))
       .hint(
-          "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
+          "convert it first: x.astype('float32'), x.astype('int64') of dates; supported: bool, int8-64, uint8-64, "
+          "float16, bfloat16, float32, float64, complex64, complex128, and the "
           "float8 "
           "kinds as storage; elements smaller than a byte are not");
 }
@@ -91,7 +92,7 @@ bool holds_arrays(py::handle object, int depth = 0) {
   }
   if (depth == kMostAxes) {
     throw Error(ErrorKind::kValue, concat("a nested list has more than ", kMostAxes, " levels, or contains itself"))
-        .hint(concat("an array has at most ", kMostAxes, " axes"));
+        .hint("make arrays of parts of it, and join them with ct.numpy.stack");
   }
   for (py::handle item : object) {
     if (holds_arrays(item, depth + 1)) return true;
@@ -136,7 +137,7 @@ void refuse_other_elements(py::handle object) {
     for (py::handle item : object) refuse_other_elements(item);
   } else if (!is_python_scalar(object.ptr()) && !py::hasattr(object, "dtype")) {
     throw Error(ErrorKind::kDType, concat("cannot make an array of a list with an element of type ", type_name(object)))
-        .hint("arrays hold numbers and bools");
+        .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
   }
 }
 
@@ -171,7 +172,7 @@ Tensor tensor_from_list(py::handle object) {
       if (PyLong_CheckExact(item.ptr())) integer_literal(item.ptr(), scalar_type(item.ptr()).dtype);
     }
     throw Error(ErrorKind::kType, concat("cannot make an array of ", type_name(object), " objects"))
-        .hint("arrays hold numbers and bools");
+        .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
   }
   // NumPy gives Python numbers 64 bits; a list that holds NumPy values keeps theirs.
   bool plain = true;
@@ -258,7 +259,10 @@ Datum scalar_datum(PyObject* object, const Aval& aval, bool operand) {
   AttrValue literal;
   if (PyComplex_Check(object)) {
     const Py_complex value = PyComplex_AsCComplex(object);
-    if (!is_complex(dtype)) throw Error(ErrorKind::kDType, concat("a complex number does not fit ", dtype_name(dtype)));
+    if (!is_complex(dtype)) {
+      throw Error(ErrorKind::kDType, concat("a complex number does not fit ", dtype_name(dtype)))
+          .hint("take a part of it, z.real or z.imag, or name a complex dtype");
+    }
     literal = std::vector<double>{value.real, value.imag};
   } else if (PyFloat_Check(object) || (is_inexact(dtype) && PyLong_Check(object))) {
     const double value = PyFloat_AsDouble(object);
@@ -302,7 +306,7 @@ Tensor tensor_from_python(py::handle object) {
   if (py::isinstance<py::str>(object) || py::isinstance<py::bytes>(object) || object.is_none() ||
       PyDict_Check(object.ptr())) {
     throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
-        .hint("arrays hold numbers and bools");
+        .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
   }
   if (py::hasattr(object, "__array__") || PyObject_CheckBuffer(object.ptr()) || py::hasattr(object, "dtype") ||
       py::hasattr(object, "__array_interface__")) {
@@ -342,7 +346,8 @@ Datum datum_after(py::handle object, int conversions) {
   if (py::isinstance<py::array>(object)) return tensor_from_numpy(py::reinterpret_borrow<py::array>(object));
   if (const char* method = array_method(object.ptr())) {
     if (conversions == kMostConversions) {
-      throw Error(ErrorKind::kType, concat(method, " of a ", type_name(object), " does not lead to an array"));
+      throw Error(ErrorKind::kType, concat(method, " of a ", type_name(object), " does not lead to an array"))
+          .hint("return an array from it, or a number");
     }
     return datum_after(object.attr(method)(), conversions + 1);
   }

@@ -89,7 +89,8 @@ DlDataType dlpack_dtype(DType dtype) {
     case DTypeKind::kKey:
       break;
   }
-  throw Error(ErrorKind::kDType, concat("DLPack has no code for ", dtype_name(dtype)));
+  throw Error(ErrorKind::kDType, concat("DLPack has no code for ", dtype_name(dtype)))
+      .hint("exchange its bytes, x.view('uint8'), or another dtype, x.astype('float32')");
 }
 
 DType dtype_from_dlpack(DlDataType type) {
@@ -102,7 +103,8 @@ DType dtype_from_dlpack(DlDataType type) {
     }
   }
   throw Error(ErrorKind::kDType, concat("unsupported DLPack type: code ", int{type.code}, ", ", int{type.bits},
-                                        " bits, ", type.lanes, " lanes"));
+                                        " bits, ", type.lanes, " lanes"))
+      .hint("convert it in the library that it comes from");
 }
 
 // ---- Out ------------------------------------------------------------------------------------------------------------
@@ -238,7 +240,8 @@ std::optional<Import> take(py::handle capsule) {
   if constexpr (requires { managed->version; }) {
     if (managed->version.major > 1) {
       throw Error(ErrorKind::kValue,
-                  concat("from_dlpack: version ", managed->version.major, " of the protocol is not known; 1 is"));
+                  concat("from_dlpack: version ", managed->version.major, " of the protocol is not known; 1 is"))
+          .hint("hand it over as an array of NumPy");
     }
   }
   PyCapsule_SetName(capsule.ptr(), kUsed<Managed>);
@@ -320,7 +323,7 @@ std::pair<int64_t, int64_t> extent(const DlTensor& view) {
   throw Error(ErrorKind::kValue,
               "from_dlpack: an array that is not contiguous in row-major order, or whose bools are "
               "other bytes than 0 and 1, cannot be shared")
-      .hint("leave copy as None, to copy it");
+      .hint("leave copy out, to copy it");
 }
 
 // On the GPU. A view that is not contiguous is (the elements between its first and its last, how many there are before
@@ -355,7 +358,8 @@ py::object from_dlpack(py::handle source, bool share) {
   std::optional<Import> import = take<DlManagedTensorVersioned>(capsule);
   if (!import) import = take<DlManagedTensor>(capsule);
   if (!import) {
-    throw Error(ErrorKind::kValue, "from_dlpack: the capsule was consumed already or is not a DLPack tensor");
+    throw Error(ErrorKind::kValue, "from_dlpack: the capsule was consumed already or is not a DLPack tensor")
+        .hint("each array is to make a new capsule in its __dlpack__");
   }
   struct Releases {
     std::function<void()>& release;

@@ -79,7 +79,11 @@ DType look_up_dtype(py::handle spec) {
   } else {
     PyErr_Clear();
   }
-  throw Error(ErrorKind::kDType, concat("not a supported dtype: ", py::cast<std::string>(py::repr(spec))))
+  py::list names;
+  for (int i = 0; i < kNumDTypes; ++i) names.append(py::str(std::string(dtype_name(static_cast<DType>(i)))));
+  const std::string near =
+      py::cast<std::string>(py::module_::import("cotangent._base.arguments").attr("suggestion")(spec, names));
+  throw Error(ErrorKind::kDType, concat("not a supported dtype: ", py::cast<std::string>(py::repr(spec)), near))
       .hint(
           "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
           "float8 kinds as storage; elements smaller than a byte are not");
@@ -186,7 +190,8 @@ void register_dtypes(py::module_& module) {
              [](py::handle spec) { return numpy_dtype(inexact_type({dtype_from_python(spec), false}).dtype); });
   // (dtype, weak) pairs in, (dtype, weak) out.
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
-    if (types.empty()) throw Error(ErrorKind::kValue, "promote_types needs at least one type");
+    if (types.empty())
+      throw Error(ErrorKind::kValue, "promote_types needs at least one type").hint("pass an array or a dtype");
     PromotedType result{dtype_from_python(types[0].first), types[0].second};
     bool has_wide = permitted_dtype(result.dtype) != result.dtype;
     for (size_t i = 1; i < types.size(); ++i) {

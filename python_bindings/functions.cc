@@ -161,7 +161,9 @@ PyObject* broadcast_to(PyObject* const* args, Py_ssize_t count, PyObject* keywor
     throw Error(ErrorKind::kShape,
                 concat("cannot broadcast shape ", shape_string(aval.shape()), " to ", shape_string(shape)))
         .at(user_location())
-        .hint("only axes of size 1 can be stretched");
+        .hint(shape.size() < aval.shape().size()
+                  ? "sum or index the axes that the target has not: x.sum(axis=0), x[0]"
+                  : "only axes of size 1 can be stretched: ct.numpy.repeat and tile repeat others");
   }
   return make_array(broadcast_datum(datum, shape));
 }

@@ -22,7 +22,9 @@ namespace {
 
 int64_t check_axis_attributes(const Attrs& attrs) {
   const int64_t size = attrs.integer("axis_size");
-  if (attrs.text("axis_name").empty() || size < 0) throw Error(ErrorKind::kValue, "a named axis has a name and a size");
+  if (attrs.text("axis_name").empty() || size < 0) {
+    throw Error(ErrorKind::kValue, "a named axis has a name and a size").hint("write axis_name=\"i\", axis_size=8");
+  }
   return size;
 }
 
@@ -30,7 +32,8 @@ int64_t check_axis_attributes(const Attrs& attrs) {
 void check_front(const Aval& operand, int64_t size) {
   if (operand.rank() > 0 && operand.shape()[0] == size) return;
   throw Error(ErrorKind::kShape, concat("the first axis must have the size ", size, " of the named axis, got shape ",
-                                        shape_string(operand.shape())));
+                                        shape_string(operand.shape())))
+      .hint("move the axis of the examples to the front, and write its size as axis_size");
 }
 
 bool is_over(const AttrsPtr& attrs, const BatchAxis& axis) { return attrs->text("axis_name") == axis.name; }
@@ -96,7 +99,8 @@ Primitive psum_primitive() {
     check_dtype(operands[0], kNumbers);
     check_axis_attributes(attrs);
     if (operands.size() == 2 && !same_type(operands[1], Aval(DType::kInt32, {}))) {
-      throw Error(ErrorKind::kType, concat("the number of examples must be int32[], got ", operands[1].to_string()));
+      throw Error(ErrorKind::kType, concat("the number of examples must be int32[], got ", operands[1].to_string()))
+          .hint("give one number: n: int32[]");
     }
     return Avals{operands[0].strong()};
   };
@@ -198,7 +202,8 @@ Primitive ppermute_primitive() {
     if (!legal) {
       throw Error(ErrorKind::kValue,
                   concat("a permutation of ", size, " examples names each as a source at most once, got [",
-                         join(sources, ", "), "]"));
+                         join(sources, ", "), "]"))
+          .hint(concat("write ", size, " sources, -1 for an example that gets none"));
     }
     return Avals{operands[0]};
   };

@@ -67,7 +67,8 @@ Aval concatenated(absl::Span<const Aval> pieces, int64_t axis) {
           .hint("reshape or broadcast them to equal sizes along the other axes");
     }
     if (__builtin_add_overflow(size, piece.shape()[axis], &size)) {
-      throw Error(ErrorKind::kMemory, "the result is too large to address");
+      throw Error(ErrorKind::kMemory, "the result is too large to address")
+          .hint("work on the pieces one after the other, with ct.lax.scan");
     }
     weak &= piece.weak();
   }
@@ -264,7 +265,8 @@ Avals ragged_concatenate_type(absl::Span<const Aval> operands, const Attrs& attr
   const size_t pieces = operands.size() / 2;
   for (const Aval& length : operands.subspan(pieces)) {
     if (!same_type(length, Aval(DType::kInt32, {}))) {
-      throw Error(ErrorKind::kType, concat("lengths must be int32 scalars, got ", length.to_string()));
+      throw Error(ErrorKind::kType, concat("lengths must be int32 scalars, got ", length.to_string()))
+          .hint("give one number for each piece: n: int32[]");
     }
   }
   return {concatenated(operands.subspan(0, pieces), attrs.integer("axis"))};
@@ -343,7 +345,8 @@ void check_part(absl::Span<const Aval> operands, const Part& part) {
   check_operand_count(operands, 2);
   check_axis(part.axis, operands[0].rank());
   if (!same_type(operands[1], Aval(DType::kInt32, {}))) {
-    throw Error(ErrorKind::kType, concat("the offset must be an int32 scalar, got ", operands[1].to_string()));
+    throw Error(ErrorKind::kType, concat("the offset must be an int32 scalar, got ", operands[1].to_string()))
+        .hint("give one number: i: int32[]");
   }
 }
 
@@ -356,7 +359,8 @@ Aval resized(const Aval& x, const Part& part) {
 // `inner` elements at `start` lie inside of `outer`.
 void check_inside(int64_t start, int64_t inner, int64_t outer) {
   if (start >= 0 && inner >= 0 && inner <= outer && start <= outer - inner) return;
-  throw Error(ErrorKind::kIndex, concat(inner, " elements from position ", start, " do not lie inside of ", outer));
+  throw Error(ErrorKind::kIndex, concat(inner, " elements from position ", start, " do not lie inside of ", outer))
+      .hint("write fewer of them, or from an earlier position");
 }
 
 Primitive ragged_part_primitive(std::string name, std::string other) {

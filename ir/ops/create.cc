@@ -15,7 +15,9 @@ namespace ct {
 namespace {
 
 const AttrValue& attribute(const Attrs& attrs, std::string_view key) {
-  if (!attrs.has(key)) throw Error(ErrorKind::kValue, concat("attribute '", key, "' is missing"));
+  if (!attrs.has(key))
+    throw Error(ErrorKind::kValue, concat("attribute '", key, "' is missing"))
+        .hint(concat("write it between the braces: {", key, "=...}"));
   return std::ranges::find(attrs.items(), key, &Attrs::Item::first)->second;
 }
 
@@ -35,16 +37,19 @@ Avals full_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   if (is_complex(dtype)) {
     const auto* parts = std::get_if<std::vector<double>>(&value);
     if (parts == nullptr || parts->size() != 2) {
-      throw Error(ErrorKind::kType, concat("the value of a ", dtype_name(dtype), " array must be two reals: [re, im]"));
+      throw Error(ErrorKind::kType, concat("the value of a ", dtype_name(dtype), " array must be two reals"))
+          .hint("write the real and the imaginary part: [1.0, 0.0]d");
     }
   } else if (is_float(dtype)) {
     if (!std::holds_alternative<double>(value)) {
-      throw Error(ErrorKind::kType, concat("the value of a ", dtype_name(dtype), " array must be a real"));
+      throw Error(ErrorKind::kType, concat("the value of a ", dtype_name(dtype), " array must be a real"))
+          .hint("write it with a point: 1.0");
     }
   } else {
     const auto* integer = std::get_if<int64_t>(&value);
     if (integer == nullptr) {
-      throw Error(ErrorKind::kType, concat("the value of a ", dtype_name(dtype), " array must be an integer"));
+      throw Error(ErrorKind::kType, concat("the value of a ", dtype_name(dtype), " array must be an integer"))
+          .hint("write it without a point: 1");
     }
     if (!is_representable(dtype, *integer)) {
       throw Error(ErrorKind::kValue, concat("value ", *integer, " does not fit ", dtype_name(dtype)))

@@ -31,7 +31,8 @@ void append(Values& values, absl::Span<const Value> more) { values.insert(values
 void check_window(const Aval& x, absl::Span<const Aval> starts, absl::Span<const int64_t> sizes, const Attrs& attrs) {
   const int64_t batch_dims = attrs.integer("batch_dims");
   if (batch_dims < 0 || batch_dims > x.rank()) {
-    throw Error(ErrorKind::kValue, concat(batch_dims, " batch axes do not fit ", x.to_string()));
+    throw Error(ErrorKind::kValue, concat(batch_dims, " batch axes do not fit ", x.to_string()))
+        .hint(concat("batch_dims is from 0 to ", x.rank()));
   }
   const auto axes = static_cast<size_t>(x.rank() - batch_dims);
   if (starts.size() != axes || sizes.size() != axes) {
@@ -267,7 +268,8 @@ Avals dynamic_update_slice_type(absl::Span<const Aval> operands, const Attrs& at
   for (int axis = 0; axis < batch_dims_of(attrs); ++axis) {
     if (update.dim(axis) == x.dim(axis)) continue;
     throw Error(ErrorKind::kShape, concat("batch axis ", axis, " of the update ", update.to_string(), " and of ",
-                                          x.to_string(), " must have equal sizes"));
+                                          x.to_string(), " must have equal sizes"))
+        .hint("write a window for each example of the batch");
   }
   return {update.weak() ? x : x.strong()};
 }

@@ -19,7 +19,8 @@ Avals fill_padding_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   attrs.real("value");
   for (const Aval& length : operands.subspan(1)) {
     if (same_type(length, Aval(DType::kInt32, {}))) continue;
-    throw Error(ErrorKind::kType, concat("lengths must be int32 scalars, got ", length.to_string()));
+    throw Error(ErrorKind::kType, concat("lengths must be int32 scalars, got ", length.to_string()))
+        .hint("give one number for each axis: n: int32[]");
   }
   return {operands[0]};
 }

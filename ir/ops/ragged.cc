@@ -151,7 +151,8 @@ Avals clamp_length_type(absl::Span<const Aval> operands, const Attrs&) {
   const Aval result(DType::kInt32, operands[0].shape());
   if (same_type(operands[1], result)) return {result};
   throw Error(ErrorKind::kType, concat("the size must be int32 and have the shape of the length, ",
-                                       operands[0].to_string(), "; got ", operands[1].to_string()));
+                                       operands[0].to_string(), "; got ", operands[1].to_string()))
+      .hint("convert the size with .astype('int32')");
 }
 
 // In a dtype that holds both the length and the size.

@@ -23,7 +23,8 @@ namespace {
 void check_per_axis(const Ints& values, int rank, std::string_view what) {
   if (static_cast<int>(values.size()) == rank) return;
   throw Error(ErrorKind::kValue,
-              concat("needs one ", what, " for each of ", rank, " axes, got [", join(values, ", "), "]"));
+              concat("needs one ", what, " for each of ", rank, " axes, got [", join(values, ", "), "]"))
+      .hint(concat("give ", rank, " of them"));
 }
 
 Avals slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
@@ -173,7 +174,8 @@ Avals pad_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   const Aval& x = operands[0];
   const Aval& value = operands[1];
   if (value.rank() != 0) {
-    throw Error(ErrorKind::kShape, concat("the padding value must be a scalar, got ", value.to_string()));
+    throw Error(ErrorKind::kShape, concat("the padding value must be a scalar, got ", value.to_string()))
+        .hint("give one number: v: float32[]");
   }
   if (value.dtype() != x.dtype()) {
     throw Error(ErrorKind::kDType, concat("the padding value has dtype ", dtype_name(value.dtype()), ", the array ",

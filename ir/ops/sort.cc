@@ -45,7 +45,8 @@ void check_lengths(const Aval& lengths, const Aval& first, int axis) {
   const Aval wanted(DType::kInt32, lengths_shape(first.shape(), axis));
   if (same_type(lengths, wanted)) return;
   throw Error(ErrorKind::kType, concat("the lengths of lines along axis ", axis, " of ", first.to_string(), " must be ",
-                                       wanted.to_string(), ", got ", lengths.to_string()));
+                                       wanted.to_string(), ", got ", lengths.to_string()))
+      .hint("give one number for each line");
 }
 
 Avals sort_type(absl::Span<const Aval> all, const Attrs& attrs) {

@@ -36,7 +36,8 @@ Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
                              &windows.dilation, &windows.offset}) {
     if (values->size() == count) continue;
     throw Error(ErrorKind::kValue,
-                concat("needs one number for each of ", count, " spatial axes, got [", join(*values, ", "), "]"));
+                concat("needs one number for each of ", count, " spatial axes, got [", join(*values, ", "), "]"))
+        .hint(concat("give ", count, " of them"));
   }
   Ints all = windows.axes;
   all.insert(all.end(), windows.window_axes.begin(), windows.window_axes.end());

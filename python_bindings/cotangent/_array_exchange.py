@@ -35,23 +35,26 @@ def dlpack(
     wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
     if wanted not in ((CPU, 0), here) and (wanted[0] != CUDA or wanted[1] not in [gpu.id for gpu in devices("cuda")]):
         raise BufferError(
-            f"__dlpack__: arrays are in the memory of the host, (1, 0), or of a GPU, (2, n); got dl_device={dl_device!r}"
+            f"__dlpack__: arrays are in the memory of the host, (1, 0), or of a GPU, (2, n); got dl_device={dl_device!r}\n"
+            "  leave dl_device out, or pass (1, 0) for a copy on the host"
         )
     if wanted[0] == CPU and stream is not None:
-        raise ValueError(f"__dlpack__: the memory of the host has no streams; got stream={stream!r}")
+        raise ValueError(
+            f"__dlpack__: the memory of the host has no streams; got stream={stream!r}\n  leave stream out"
+        )
     if wanted[0] == CUDA:
         stream = LEGACY_STREAM if stream is None else int(stream)
         if stream == 0 or stream < -1:
-            raise ValueError(f"__dlpack__: stream={stream} is none; pass 1, 2, -1 or the handle of a stream")
+            raise ValueError(f"__dlpack__: stream={stream} is none\n  pass 1, 2, -1 or the handle of a stream")
     versioned = max_version is not None and max_version[0] >= 1
     if copy is False and wanted != here:
         raise BufferError(
-            f"__dlpack__: the array is on {here}, so dl_device={dl_device!r} needs a copy\n  allow a copy"
+            f"__dlpack__: the array is on {here}, so dl_device={dl_device!r} needs a copy\n  leave copy out, to copy where it is necessary"
         )
     if not versioned and copy is False:
         raise BufferError(
             "__dlpack__: arrays are immutable, which a consumer learns by version 1.0 of the protocol only; this one asks for"
-            f" max_version={max_version!r}\n  allow a copy"
+            f" max_version={max_version!r}\n  leave copy out, to copy where it is necessary, or pass max_version=(1, 0)"
         )
     return _core.to_dlpack(self, versioned, bool(copy) or not versioned, stream, wanted[1])
 
@@ -69,7 +72,10 @@ def cuda_array_interface(self: Array) -> dict[str, Any]:
     """
     dtype = np.dtype(self.dtype)
     if dlpack_device(self)[0] != CUDA or dtype.str[1] not in "biufc":
-        raise AttributeError("__cuda_array_interface__: of arrays on a GPU, of NumPy's own dtypes")
+        raise AttributeError(
+            "__cuda_array_interface__: of arrays on a GPU, of NumPy's own dtypes"
+            "\n  on the host use numpy.asarray(x), or x.__dlpack__()"
+        )
     address, stream = _core.cuda_address(self)
     return {
         "shape": self.shape,

@@ -88,11 +88,19 @@ def _reflected(function: Any) -> Any:
 
 def _power(self: Array, other: Any, modulus: Any = None) -> Any:
     if modulus is not None:
-        raise TypeError("pow() of arrays takes no modulus")
+        raise TypeError("pow() of arrays takes no modulus\n  write x**y % modulus")
     return elementwise.power(self, other) if _asked(other) else NotImplemented
 
 
 # ---- Exchange with Python and NumPy ----------------------------------------------------------------------------------
+
+
+def _with_hint(error: Exception, hint: str, section: str = "") -> str:
+    """The message of an error with another line of what to do."""
+    first, *lines = str(error).splitlines()
+    place = [line for line in lines if line.startswith("  at ")]
+    link = [f"  see docs/errors.md#{section}"] if section else [line for line in lines if line.startswith("  see ")]
+    return "\n".join([first, *place, f"  {hint}", *link])
 
 
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -102,15 +110,18 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     except ConcretizationError as error:
         frame = sys._getframe(1)
         if hint := asked_by_index(frame):
-            *lines, _ = str(error).splitlines()
-            raise ConcretizationError("\n".join([*lines, f"  {hint}"])) from None
+            raise ConcretizationError(_with_hint(error, hint, "buffer-of-numpy")) from None
         hint = asked_by_library(frame)
         if not hint:
             raise
-        raise ConcretizationError(f"{error}\n  {hint}") from None
+        constant = ", or make it a constant with ct.lax.stop_gradient(x) first" if "stop_gradient" in str(error) else ""
+        raise ConcretizationError(_with_hint(error, hint + constant)) from None
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
-            raise ValueError(f"an array of {array.dtype} cannot become {np.dtype(dtype)} without a copy")
+            raise ValueError(
+                f"an array of {array.dtype} cannot become {np.dtype(dtype)} without a copy\n"
+                f"  allow a copy, or ask for {array.dtype}"
+            )
         return array.astype(dtype)
     return array.copy() if copy else array
 
@@ -176,7 +187,10 @@ def _whole(round_: Any) -> Any:
     # math.floor, math.ceil and math.trunc: whole numbers, which carry no derivative.
     def method(self: Array) -> int:
         if self.size != 1:
-            raise TypeError(f"math.{round_.__name__} needs an array of one element; this one has shape {self.shape}")
+            raise TypeError(
+                f"math.{round_.__name__} needs an array of one element; this one has shape {self.shape}\n"
+                f"  use ct.numpy.{round_.__name__}(x), or index it first"
+            )
         return round_(_core.peek_numpy(self).item())  # type: ignore[no-any-return]
 
     return method
@@ -184,7 +198,7 @@ def _whole(round_: Any) -> Any:
 
 def _iterate(self: Array) -> Iterator[Array]:
     if self.ndim == 0:
-        raise TypeError("iteration over an array without axes")
+        raise TypeError("iteration over an array without axes\n  give it an axis first: x.reshape(1)")
     if 0 in _core.ragged_axes(self):
         raise ConcretizationError(
             "iteration over a ragged axis: its length is not known when the program is captured\n"
@@ -345,7 +359,9 @@ def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A
     Array([1065353216, 3221225472], dtype=uint32)
     """
     if type is not None:
-        raise NotImplementedError("view: the argument type is not supported")
+        raise NotImplementedError(
+            "view: the argument type is not supported\n  leave it out: numpy.asarray(x) is an array of NumPy"
+        )
     return apart(self if dtype is None else element_bytes.reinterpret(self, dtype), self)
 
 
@@ -367,7 +383,7 @@ def _compress(
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     size : int, optional
         How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
         that is a value, in a `Ragged`.
@@ -413,7 +429,9 @@ def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     True
     """
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"version {api_version!r} of the array API is not supported; 2024.12 is")
+        raise ValueError(
+            f"version {api_version!r} of the array API is not supported\n  write api_version='2024.12', or leave it out"
+        )
     return numpy
 
 
@@ -474,7 +492,7 @@ Array([2.], dtype=float32)
 
 _AT = """The array with some elements changed: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.apply``, ``.get``.
 
-Arrays are immutable: the results are other arrays.
+The array stays as it is: the results are other arrays.
 
 Examples
 --------
@@ -588,13 +606,20 @@ _MEMBERS: dict[str, Any] = {
 }
 
 
+def _left(name: str, member: Any) -> Any:
+    """A method or property that errors leave without the frames of this package."""
+    if isinstance(member, types.FunctionType):
+        if member.__name__.startswith("_"):  # which is no name to users
+            member.__name__, member.__qualname__ = name, f"Array.{name}"
+        return _core.leaving(member)
+    if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
+        return property(_core.leaving(member.fget), member.fset, member.fdel, member.__doc__)
+    return member
+
+
 def attach() -> None:
     """Gives the type `Array` its methods."""
     _core.set_index_hook(indexing.get_item)
     _core.set_assignment_hook(assign)
     for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
-        if isinstance(member, types.FunctionType):
-            if member.__name__.startswith("_"):  # which is no name to users
-                member.__name__, member.__qualname__ = name, f"Array.{name}"
-            member = _core.leaving(member)
-        setattr(Array, name, member)
+        setattr(Array, name, _left(name, member))

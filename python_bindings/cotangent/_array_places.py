@@ -53,7 +53,10 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     if backend is None:
         check_device(device, "to_device")
     if stream is not None:
-        raise ValueError(f"to_device: everything is done in the order of the calls; got stream={stream!r}")
+        raise ValueError(
+            f"to_device: everything is done in the order of the calls; got stream={stream!r}\n"
+            "  leave stream out: to_device(device)"
+        )
     return self if backend is None else _core.put_on(self, backend)
 
 
@@ -180,7 +183,10 @@ def _delete(self: Array) -> None:
     (True, (2,))
     """
     if not _core.is_deleted(self) and _core.is_traced(self):
-        raise ConcretizationError("delete: a traced array has no memory of its own to give up")
+        raise ConcretizationError(
+            "delete: a traced array has no memory of its own to give up\n"
+            "  delete arrays outside of the function that is captured; memory within it is used again where nobody needs it"
+        )
     _core.delete_array(self)
 
 

@@ -159,7 +159,7 @@ def asked_by_index(frame: Any) -> str:
     if found is None or not (found.opname.endswith("_SUBSCR") or found.argrepr == "[]"):
         return ""
     if found.opname == "STORE_SUBSCR":
-        return "to write into an array a of NumPy's at a traced position, make a new one: ct.numpy.asarray(a).at[i].set(values)"
+        return "arrays of NumPy hold values only: make it with ct.numpy, as ct.numpy.zeros(n), or a = ct.numpy.asarray(a), and write a[i] = x into that"
     return "to index an array a of NumPy's with a traced one, make it one of this package: ct.numpy.asarray(a)[i]"
 
 
@@ -307,7 +307,7 @@ def _of_a_ragged(function: Any) -> TypeError:
     place = _core.calling_place()
     return TypeError(
         f"{name} of a Ragged: its length is known inside ct.mask only{f'{chr(10)}  at {place}' if place else ''}\n"
-        f"  ct.mask(lambda x: {name}(x))(ragged)"
+        f"  call it as ct.mask(lambda x: {name}(x))(ragged)"
     )
 
 

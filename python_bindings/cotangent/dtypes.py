@@ -57,7 +57,10 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """
     result = _core.canonical_dtype(dtype)
     if _core.dtype_kind(result) == "key" and not allow_extended_dtype:
-        raise ValueError(f"{result} is the dtype of random keys, not of numbers")
+        raise ValueError(
+            f"{result} is the dtype of random keys, not of numbers\n"
+            "  pass allow_extended_dtype=True to get it, or name a dtype of numbers"
+        )
     return result
 
 
@@ -114,7 +117,7 @@ def scalar_type_of(x: Any) -> type:
     array = _core.array(x)
     kind = _core.dtype_kind(array.dtype)
     if kind not in kinds:
-        raise TypeError(f"{array.dtype} has no Python type")
+        raise TypeError(f"{array.dtype} has no Python type\n  keys are made of words: ct.random.key_data(key)")
     return kinds[kind]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
@@ -77,7 +77,7 @@ class ResizeMethod(enum.Enum):
             "area": ResizeMethod.AREA,
         }
         if s not in names:
-            raise ValueError(f"unknown resize method {s!r}; choose one of: {', '.join(names)}")
+            raise ValueError(f"unknown resize method {s!r}{suggestion(s, names)}\n  the methods are {', '.join(names)}")
         return names[s]
 
 
@@ -227,14 +227,20 @@ def scale_and_translate(
     image = cnp.asarray(image)
     shape, method = tuple(shape), _method(method)
     if len(shape) != image.ndim:
-        raise ValueError(f"scale_and_translate: shape must have {image.ndim} axes, as the image; got {shape}")
+        raise ValueError(
+            f"scale_and_translate: shape must have {image.ndim} axes, as the image; got {shape}\n"
+            f"  give a size for each of the axes {image.shape}"
+        )
     if method == ResizeMethod.NEAREST:
-        raise ValueError("scale_and_translate: the nearest method is not defined here; use resize")
+        raise ValueError(
+            "scale_and_translate: the nearest method is not defined here\n  use ct.image.resize(image, shape, 'nearest')"
+        )
     axes = [axis % image.ndim for axis in spatial_dims]
     fixed = [axis for axis in range(image.ndim) if axis not in axes]
     if any(not _same(shape[axis], image.shape[axis]) for axis in fixed):
         raise ValueError(
-            f"scale_and_translate: shape {shape} differs from the image's {image.shape} outside of spatial_dims {tuple(axes)}"
+            f"scale_and_translate: shape {shape} differs from the image's {image.shape} outside of spatial_dims {tuple(axes)}\n"
+            "  give the image's own sizes there, or name the axes in spatial_dims"
         )
     dtype = image.dtype if cnp.issubdtype(image.dtype, cnp.inexact) else cnp.result_type(image, 1.0)
     result: Array = image.astype(dtype)
@@ -300,7 +306,10 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     sizes: list[Any] = [size if is_dimension(size) else int(size) for size in shape]
     shape, method = tuple(sizes), _method(method)
     if len(shape) != array.ndim:
-        raise ValueError(f"resize: shape must have {array.ndim} axes, as the image; got {shape}")
+        raise ValueError(
+            f"resize: shape must have {array.ndim} axes, as the image; got {shape}\n"
+            f"  give a size for each of the axes {array.shape}"
+        )
     axes = [axis for axis in range(array.ndim) if not _same(shape[axis], array.shape[axis])]
     if method == ResizeMethod.NEAREST:
         for axis in axes:
@@ -310,7 +319,10 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
             array = _of_size(array, axis, shape[axis])
         return array
     if any(capacity(array, axis) == 0 for axis in axes):
-        raise ValueError(f"resize: an axis of size 0 cannot grow; the image's shape is {array.shape}")
+        raise ValueError(
+            f"resize: an axis of size 0 cannot grow; the image's shape is {array.shape}\n"
+            "  leave the axis at 0, or make the image of ct.numpy.zeros(shape)"
+        )
     scale: Any = [_ratio(shape[axis], array.shape[axis]) for axis in axes]
     if any(isinstance(ratio, Array) for ratio in scale):
         scale = cnp.stack([cnp.asarray(ratio, "float64") for ratio in scale])

@@ -13,7 +13,7 @@ from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, size_if_computed
 from cotangent._core import Array, Primitive
-from cotangent._ops.sizes import length_of_size
+from cotangent._ops.sizes import length_of_size, static_int
 from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import check_mode
 
@@ -32,12 +32,15 @@ def _segments(
 ) -> Array:
     data, segment_ids = cnp.asarray(data), cnp.asarray(segment_ids)
     if not cnp.issubdtype(segment_ids.dtype, cnp.integer):
-        raise DTypeError(f"{name}: segment_ids must be integers; got {segment_ids.dtype}")
+        raise DTypeError(
+            f"{name}: segment_ids must be integers; got {segment_ids.dtype}\n  convert them first: .astype('int32')"
+        )
     if data.ndim == 0:
         data = cnp.broadcast_to(data, segment_ids.shape)  # the same number for each
     if segment_ids.ndim == 0 or segment_ids.ndim > data.ndim:
         raise ValueError(
-            f"{name}: segment_ids {segment_ids.shape} must have the leading axes of the data, whose shape is {data.shape}"
+            f"{name}: segment_ids {segment_ids.shape} must have the leading axes of the data, whose shape is {data.shape}\n"
+            f"  give one segment for each row: shape {data.shape[:1]}"
         )
     for axis, (ids, elements) in enumerate(zip(segment_ids.shape, data.shape, strict=False)):
         check_equal_sizes(name, f"segment_ids.shape[{axis}]", ids, f"data.shape[{axis}]", elements, ValueError)
@@ -50,9 +53,12 @@ def _segments(
             segment_ids = cnp.minimum(segment_ids, num_segments - 1)
         wide = _segments(name, method, scatter, data, segment_ids, bound_of(num_segments), identity, options)
         return set_length(wide, length_of_size(num_segments), 0)
-    num_segments = int(num_segments)
+    num_segments = static_int(num_segments, f"{name}: num_segments")
     if num_segments < 0:
-        raise ValueError(f"{name}: num_segments must not be negative; got {num_segments}")
+        raise ValueError(
+            f"{name}: num_segments must not be negative; got {num_segments}\n"
+            "  leave num_segments out for the largest segment and one"
+        )
     start = cnp.full((num_segments, *data.shape[segment_ids.ndim :]), identity(data.dtype), dtype=data.dtype)
     if options["mode"] != "clip":
         # Of what scatters, not of indices, which would count ids below 0 from the end: ids outside belong to no segment.

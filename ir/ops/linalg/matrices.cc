@@ -109,8 +109,9 @@ void check_sizes(absl::Span<const Aval> operands, size_t first, size_t count, co
   if (operands.size() != first && operands.size() != first + count) check_operand_count(operands, first);
   for (const Aval& size : operands.subspan(first)) {
     if (same_type(size, Aval(DType::kInt32, batch_shape(matrix)))) continue;
-    throw Error(ErrorKind::kType, concat("the size of ", matrix.to_string(), " must be an int32 for each matrix, got ",
-                                         size.to_string()));
+    throw Error(ErrorKind::kType,
+                concat("the size of ", matrix.to_string(), " must be an int32 for each matrix, got ", size.to_string()))
+        .hint("give one number for each matrix: n: int32[]");
   }
 }
 

@@ -57,6 +57,16 @@ def suggestion(word: object, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+# What functions of NumPy's have, and what to write where the function here has not.
+_KEYWORDS_OF_NUMPY = {
+    "out": "assign what it returns: out[...] = {}(...)",
+    "where": "choose afterwards: ct.numpy.where(mask, {}(...), 0)",
+    "dtype": "convert what it returns: {}(...).astype(dtype)",
+    "casting": "leave it out, and convert with .astype(dtype)",
+    "subok": "leave it out: there are no subclasses of arrays",
+}
+
+
 def explained(function: Any, error: Any) -> str | None:
     """What a call says whose keyword the function does not have: Python's message, the name that was meant, and those there are."""
     found = re.search(r"^(.*\(\)) got an unexpected keyword argument '([^']*)'", str(error))
@@ -69,7 +79,9 @@ def explained(function: Any, error: Any) -> str | None:
         return None  # another function says it, which this one calls
     names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
     shown = [name for name in names if not name.startswith("_") and name != "self"]
-    return f"{found.group(0)}{suggestion(found.group(2), shown)}\n  its keyword arguments: {', '.join(shown) or 'none'}"
+    instead = _KEYWORDS_OF_NUMPY.get(found.group(2), "").format(function.__name__)
+    taken = f"its keyword arguments: {', '.join(shown)}" if shown else "it has none: arguments are given by position"
+    return f"{found.group(0)}{suggestion(found.group(2), shown)}\n  {instead or taken}"
 
 
 def adopt_members(namespace: dict[str, Any], within: str = "") -> None:

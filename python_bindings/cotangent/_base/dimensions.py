@@ -358,9 +358,12 @@ def check_equal_sizes(
     else:
         texts = tuple(_core.length_texts(n.value, n.value)[0] if isinstance(n, Dim) else str(n) for n in (x, y))
         ragged = isinstance(x, Dim) or isinstance(y, Dim)
-        hint = "make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]" if ragged else ""
+        if ragged:
+            hint = "make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]"
+        else:
+            hint = f"cut the longer one to {min(x, y)}, or give as many as there are of the other"
     text = f"{function}: {first} is {texts[0]} and {second} is {texts[1]}; they must be equal"
-    raise error(placed(text, hint) if hint else text)
+    raise error(placed(text, hint))
 
 
 def _bounds(x: Any) -> tuple[int, int]:

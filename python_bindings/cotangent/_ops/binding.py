@@ -127,7 +127,9 @@ def real_only(x: Any, name: str) -> Array:
     """
     array = inexact(x)
     if kind(array) == "complex":
-        raise DTypeError(f"{name} takes real arrays; got {array.dtype}\n  use the real and imaginary parts")
+        raise DTypeError(
+            f"{name} takes real arrays; got {array.dtype}\n  give it the parts, x.real and x.imag, or the absolute value, abs(x)"
+        )
     return array
 
 
@@ -150,5 +152,5 @@ def no_out(out: Any, name: str) -> None:
     """Raises for the ``out`` argument, which immutable arrays cannot support."""
     if out is not None:
         raise NotImplementedError(
-            f"{name}: the out argument is not supported\n  arrays are immutable: use the returned array"
+            f"{name}: the out argument is not supported\n  assign what it returns: out[...] = {name}(...)"
         )

@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import (
     is_inexact,
@@ -203,7 +204,7 @@ def bitwise_count(x: Any, /) -> Array:
     """
     array = _core.array(x)
     if kind(array) not in ("bool", "signed", "unsigned"):
-        raise DTypeError(f"bitwise_count takes integers; got {array.dtype}")
+        raise DTypeError(f"bitwise_count takes integers; got {array.dtype}\n  convert it first: x.astype('int32')")
     if kind(array) == "signed":
         array = primitives.abs(array)
     width = 8 * array.dtype.itemsize
@@ -247,7 +248,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """
     array = _core.array(a)
     if is_inexact(array):
-        raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
+        raise DTypeError(f"packbits takes integers or bools; got {array.dtype}\n  make bools of it: x != 0")
     array, position = flattened(array, axis, "packbits")
     moved = move_last(primitives.ne(array, literal(array, 0)), position)
     last = moved.ndim - 1
@@ -303,7 +304,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     """
     array = _core.array(a)
     if array.dtype != np.dtype("uint8"):
-        raise DTypeError(f"unpackbits takes uint8; got {array.dtype}")
+        raise DTypeError(f"unpackbits takes uint8; got {array.dtype}\n  convert it first: x.astype('uint8')")
     array, position = flattened(array, axis, "unpackbits")
     moved = move_last(array, position)
     shape = [*moved._bound_shape, 8]
@@ -329,7 +330,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
 
 def _bit_positions(bitorder: str, name: str) -> Array:
     if bitorder not in ("big", "little"):
-        raise ValueError(f"{name}: bitorder must be 'big' or 'little'; got {bitorder!r}")
+        raise not_among(name, "bitorder", bitorder, ("big", "little"))
     positions = primitives.iota(shape=[8], dtype=np.dtype("uint8"), axis=0)
     return positions if bitorder == "little" else primitives.reverse(positions, axes=[0])
 

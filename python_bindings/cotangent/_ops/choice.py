@@ -60,9 +60,15 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("where takes the condition alone, or the condition, x and y")
+        raise ValueError(
+            "where takes the condition alone, or the condition, x and y\n"
+            "  give both: where(condition, x, 0) is 0 where the condition does not hold"
+        )
     if size is not None or fill_value is not None:
-        raise ValueError("where: size and fill_value belong to the form with the condition alone")
+        raise ValueError(
+            "where: size and fill_value belong to the form with the condition alone\n"
+            "  leave them out, or pick the elements at the positions: x[where(condition, size=...)]"
+        )
     x, y = _core.promote([x, y])
     predicate = truth(condition)
     shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
@@ -98,9 +104,15 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     Array([ 10, 200, 300,  -1], dtype=int32)
     """
     if len(condlist) != len(choicelist):
-        raise ValueError(f"select: {len(condlist)} conditions but {len(choicelist)} choices")
+        raise ValueError(
+            f"select: {len(condlist)} conditions but {len(choicelist)} choices\n"
+            "  give one choice for each condition, and default= for where none holds"
+        )
     if len(condlist) == 0:
-        raise ValueError("select needs at least one condition")
+        raise ValueError(
+            "select needs at least one condition\n"
+            "  give a list of one condition, and one of one choice, or more: select([x > 0], [x])"
+        )
     result = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = where(condition, choice, result)

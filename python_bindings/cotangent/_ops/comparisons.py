@@ -354,7 +354,7 @@ def isposinf(x: Any, /, out: None = None) -> Array:
     x : array
         Real numbers.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -379,7 +379,7 @@ def isneginf(x: Any, /, out: None = None) -> Array:
     x : array
         Real numbers.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, float0_zeros, give_lengths
 from cotangent._base.device import Placement
+from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import apart, convert
 from cotangent._ops.extents import check_stretch
@@ -35,7 +36,7 @@ __all__ = [
 def _check_order(order: Any, name: str) -> None:
     """Raises for what is no order of memory, which arrays here do not have: their elements are as they are in any."""
     if order not in ("K", None, "C", "F", "A"):
-        raise ValueError(f"{name}: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
+        raise not_among(name, "order", order, ("K", "C", "F", "A"))
 
 
 def _holds_arrays(value: Any) -> bool:
@@ -115,7 +116,9 @@ def array(
                 and isinstance(object, float)
                 and not math.isfinite(object)
             ):
-                raise ValueError(f"{object} does not fit {dtype}")
+                raise ValueError(
+                    f"array: {object} does not fit {dtype}\n  use a floating dtype, or ct.numpy.iinfo({dtype.name!r}).max for the largest integer"
+                )
             result = _core.full((), object, dtype)
         elif isinstance(object, (tuple, list)) and not _holds_arrays(object):
             result = convert(_core.array(np.asarray(object, dtype=dtype) if object else object), dtype)
@@ -173,7 +176,7 @@ def asarray(
     if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list, range)):
         return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
-        raise ValueError("asarray: this needs a copy\n  leave copy as None, to copy where it is necessary")
+        raise ValueError("asarray: this needs a copy\n  leave copy out, to copy where it is necessary")
     return array(a, dtype, copy, order)
 
 

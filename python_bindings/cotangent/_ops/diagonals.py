@@ -157,7 +157,9 @@ def _up_to(offset: Array, k: Any) -> Array:
 def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
     x = _core.array(m)
     if x.ndim < 2:
-        raise ValueError(f"{name} needs at least two axes; got shape {x.shape}")
+        raise ValueError(
+            f"{name} needs at least two axes; got shape {x.shape}\n  make a matrix of it first: atleast_2d(x)"
+        )
     rows, columns = x._bound_shape[-2:]
     offset = _offsets(rows, columns)
     keep = _up_to(offset, k) if lower else primitives.not_(_up_to(offset, k - 1))
@@ -276,10 +278,13 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """
     x = _core.array(a)
     if x.ndim < 2:
-        raise ValueError(f"diagonal needs at least two axes; got shape {x.shape}")
+        raise ValueError(
+            f"diagonal needs at least two axes; got shape {x.shape}\n"
+            "  make a matrix of it first: atleast_2d(x); diag(x) makes one with the elements of a vector on its diagonal"
+        )
     i, j = normalize_axis(axis1, x.ndim, "diagonal"), normalize_axis(axis2, x.ndim, "diagonal")
     if i == j:
-        raise ValueError("diagonal: axis1 and axis2 must be different")
+        raise ValueError("diagonal: axis1 and axis2 must be different\n  pass two different axes, as axis1=0, axis2=1")
     rest = [axis for axis in range(x.ndim) if axis not in (i, j)]
     x = primitives.transpose(x, permutation=[*rest, i, j])
     shape = list(x._bound_shape)
@@ -347,7 +352,10 @@ def diag(v: Any, k: int = 0) -> Array:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise ValueError(f"diag needs one or two axes; got shape {x.shape}")
+        raise ValueError(
+            f"diag needs one or two axes; got shape {x.shape}\n"
+            "  use diagonal(x, k) for several matrices, atleast_1d(x) for a number"
+        )
     size = x._bound_shape[0] + abs(k)
     padded = primitives.pad(x, _core.full((), 0, x.dtype), low=[max(k, 0)], high=[max(-k, 0)], interior=[0])
     offset = _offsets(size, size)

@@ -30,8 +30,12 @@ def _wraps(remainder: Array, divisor: Array) -> Array:
     return primitives.and_(primitives.ne(remainder, zero), differs)
 
 
-def _numbers(x: Any, y: Any) -> list[Array]:
+def _numbers(x: Any, y: Any, name: str) -> list[Array]:
     x, y = _core.promote([x, y])
+    if kind(x) == "complex":
+        raise DTypeError(
+            f"{name} takes real arrays; got {x.dtype}\n  give it the parts, x.real and x.imag, or divide with / and round them"
+        )
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()
         return [_core.convert(x, dtype), _core.convert(y, dtype)]
@@ -69,7 +73,7 @@ def remainder(x: Any, y: Any, /) -> Array:
     Array([ 2, -2], dtype=int32)
     """
     given = y
-    x, y = _numbers(x, y)
+    x, y = _numbers(x, y, "remainder")
     rest = primitives.rem(x, y)
     if kind(x) == "unsigned":
         return _zero_at_zero(given, y, rest)
@@ -107,7 +111,7 @@ def fmod(x: Any, y: Any, /) -> Array:
     Array([-1,  1], dtype=int32)
     """
     given = y
-    x, y = _numbers(x, y)
+    x, y = _numbers(x, y, "fmod")
     return _zero_at_zero(given, y, primitives.rem(x, y))
 
 
@@ -137,7 +141,7 @@ def floor_divide(x: Any, y: Any, /) -> Array:
     Array([ 3., -4.], dtype=float32)
     """
     given = y
-    x, y = _numbers(x, y)
+    x, y = _numbers(x, y, "floor_divide")
     rest = primitives.rem(x, y)
     one = literal(x, 1)
     if is_integer(x):
@@ -145,8 +149,6 @@ def floor_divide(x: Any, y: Any, /) -> Array:
         if kind(x) != "unsigned":
             quotient = primitives.select(_wraps(rest, y), primitives.sub(quotient, one), quotient)
         return _zero_at_zero(given, y, quotient)
-    if kind(x) == "complex":
-        raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
     exact = primitives.div(x, y)
     whole = primitives.div(primitives.sub(x, rest), y)
     whole = primitives.round(primitives.select(_wraps(rest, y), primitives.sub(whole, one), whole))

@@ -24,7 +24,7 @@ def _magnitudes(x1: Any, x2: Any, name: str) -> tuple[Array, Array, Any]:
     """Unsigned, as the magnitude of the lowest number is none of the signed ones; and the dtype of the result."""
     x, y = _core.promote([x1, x2])
     if kind(x) not in ("signed", "unsigned"):
-        raise DTypeError(f"{name} takes integers; got {x.dtype}")
+        raise DTypeError(f"{name} takes integers; got {x.dtype}\n  convert the arguments first: x.astype('int32')")
     if kind(x) == "unsigned":
         return x, y, x.dtype
     unsigned = _unsigned(x.dtype.itemsize)

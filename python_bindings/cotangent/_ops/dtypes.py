@@ -240,7 +240,7 @@ def finfo(dtype: Any) -> Any:
     """
     dtype = _dtype_of(dtype)
     if _core.dtype_kind(dtype) not in ("float", "complex"):
-        raise ValueError(f"finfo takes floating dtypes; got {dtype}")
+        raise ValueError(f"finfo takes floating dtypes; got {dtype}\n  use iinfo for integers")
     if dtype.name in ("float16", "float32", "float64", "complex64", "complex128"):
         return np.finfo(dtype)
     import ml_dtypes
@@ -266,7 +266,10 @@ def iinfo(dtype: Any) -> np.iinfo[Any]:
     >>> ct.numpy.iinfo(ct.numpy.int8).max
     127
     """
-    return np.iinfo(_dtype_of(dtype))
+    dtype = _dtype_of(dtype)
+    if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise ValueError(f"iinfo takes integer dtypes; got {dtype}\n  use finfo for floating and complex dtypes")
+    return np.iinfo(dtype)
 
 
 def result_type(*args: Any) -> Any:

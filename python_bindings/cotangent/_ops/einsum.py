@@ -32,11 +32,17 @@ def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     text = subscripts.replace(" ", "")
     for character in text.replace("->", "").replace("...", "").replace(",", ""):
         if not character.isalpha():
-            raise ValueError(f"einsum: {character!r} in {subscripts!r} is not a label; labels are letters")
+            raise ValueError(
+                f"einsum: {character!r} in {subscripts!r} is not a label; labels are letters\n"
+                "  label axes with letters, as in 'ij,jk->ik'"
+            )
     left, arrow, result = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ValueError(f"einsum: {subscripts!r} describes {len(terms)} operands, but there are {len(ranks)}")
+        raise ValueError(
+            f"einsum: {subscripts!r} describes {len(terms)} operands, but there are {len(ranks)}\n"
+            "  write one term for each operand, with commas between them"
+        )
     widest = 0
     for term, rank in zip(terms, ranks, strict=True):
         if "..." in term:
@@ -47,10 +53,16 @@ def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
         if "..." in term:
             count = rank - (len(term) - 3)
             if count < 0:
-                raise ValueError(f"einsum: operand {i} has {rank} axes, {term!r} needs at least {len(term) - 3}")
+                raise ValueError(
+                    f"einsum: operand {i} has {rank} axes, {term!r} needs at least {len(term) - 3}\n"
+                    "  leave labels out of the term, or give the operand more axes: x[None]"
+                )
             term = term.replace("...", broadcast[widest - count :])
         elif len(term) != rank:
-            raise ValueError(f"einsum: operand {i} has {rank} axes, but {term!r} has {len(term)} labels")
+            raise ValueError(
+                f"einsum: operand {i} has {rank} axes, but {term!r} has {len(term)} labels\n"
+                "  write one label for each axis, or ... for those in front"
+            )
         written.append(term)
     if not arrow:
         joined = "".join(written)
@@ -58,10 +70,16 @@ def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
         return written, broadcast + "".join(labels)
     result = result.replace("...", broadcast)
     if len(set(result)) != len(result):
-        raise ValueError(f"einsum: a label occurs twice in the result of {subscripts!r}")
+        raise ValueError(
+            f"einsum: a label occurs twice in the result of {subscripts!r}\n"
+            "  write each label once in the result, and take what is on a diagonal with ct.numpy.diag of it"
+        )
     for label in result:
         if label not in "".join(written):
-            raise ValueError(f"einsum: the result of {subscripts!r} has label {label!r}, which no operand has")
+            raise ValueError(
+                f"einsum: the result of {subscripts!r} has label {label!r}, which no operand has\n"
+                f"  leave {label!r} out, or write it in an operand's term"
+            )
     return written, result
 
 
@@ -73,7 +91,8 @@ def _diagonals(x: Array, labels: str) -> tuple[Array, str]:
             j = labels.index(label, i + 1)
             if x._bound_shape[i] != x._bound_shape[j]:
                 raise ShapeError(
-                    f"einsum: label {label!r} has sizes {x._bound_shape[i]} and {x._bound_shape[j]} in one operand"
+                    f"einsum: label {label!r} has sizes {x._bound_shape[i]} and {x._bound_shape[j]} in one operand\n"
+                    "  write two labels, or cut the axes to one size"
                 )
             x = diagonal(x, 0, i, j)
             labels = "".join(other for k, other in enumerate(labels) if k not in (i, j)) + label
@@ -140,10 +159,13 @@ def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Arr
     arrays: list[Any] = list(operands)
     if not isinstance(subscripts, str):
         if not operands or not isinstance(operands[0], (list, tuple)):
-            raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
+            raise TypeError(
+                "einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'\n"
+                "  write einsum('ij,jk->ik', x, y)"
+            )
         subscripts, arrays = _as_text((subscripts, *operands))
     if not arrays:
-        raise ValueError("einsum needs at least one operand")
+        raise ValueError("einsum needs at least one operand\n  give an array for each term, after the subscripts")
     return subscripts, [_core.array(x) for x in arrays]
 
 
@@ -225,7 +247,7 @@ def einsum(
     *operands : array
         Numbers; promoted to a common dtype. Axes of one label have one size, or 1.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     optimize : bool, str or list, default "auto"
         In which order more than two operands are contracted: an algorithm of the package opt_einsum, False for from
         left to right, or a list of steps as `einsum_path` returns it.
@@ -274,13 +296,22 @@ def einsum(
     )
     arrays = [_core.convert(x, dtype) for x in arrays]
     terms, result = _parse(text, [x.ndim for x in arrays])
-    sizes: dict[str, int] = {}
+    sizes: dict[str, tuple[int, int, int]] = {}
     for i, (x, term) in enumerate(zip(arrays, terms, strict=True)):
-        for label, size in zip(term, x._bound_shape, strict=True):
-            known = sizes.get(label, 1)
+        for axis, (label, size) in enumerate(zip(term, x._bound_shape, strict=True)):
+            known, other, place = sizes.get(label, (1, i, axis))
             if known != 1 and size not in (1, known):
-                raise ShapeError(f"einsum: label {label!r} has size {size} in operand {i}, but {known} before")
-            sizes[label] = size if known == 1 else known
+                marked = [(place, other), (axis, i)] if other != i else [(place, i)]
+                shapes = [([str(n) for n in arrays[operand].shape], [at]) for at, operand in marked]
+                if other == i:
+                    shapes[0][1].append(axis)
+                name = f"label {label!r}" if label in text else "an axis of ..."
+                raise ShapeError(
+                    f"einsum: {name} has size {known} in operand {other}, and {size} in operand {i}{_core.marked_shapes(shapes)}\n"
+                    "  transpose or cut an operand so that axes of one label have one size, or write two labels\n"
+                    "  see docs/errors.md#product-mismatch"
+                )
+            sizes[label] = (size, i, axis) if known == 1 else (known, other, place)
     pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
     for step in _order([labels for _, labels in pending], result, [x for x, _ in pending], optimize):
         taken = [pending[i] for i in step]
@@ -291,7 +322,10 @@ def einsum(
             current, labels = _contract(current, labels, *taken[position], set(result).union(*later), product)
         pending.append((current, labels))
     if len(pending) != 1:
-        raise ValueError(f"einsum: the steps of optimize leave {len(pending)} operands")
+        raise ValueError(
+            f"einsum: the steps of optimize leave {len(pending)} operands\n"
+            "  name all operands: the last step takes all that are left, as in optimize=[(0, 1)] for two"
+        )
     current, labels = _sum_labels(*pending[0], set(result))
     order = [labels.index(label) for label in result]
     if order != list(range(len(order))):

@@ -37,12 +37,18 @@ def reinterpret(x: Array, dtype: Any) -> Array:
             *[insert_axes(part(x), [x.ndim]) for part in (primitives.real, primitives.imag)], axis=x.ndim
         )
         if x.ndim == 0:
-            raise ShapeError("view: an array without axes cannot change the size of its elements")
+            raise ShapeError(
+                "view: an array without axes cannot change the size of its elements\n"
+                "  give it an axis first: x.reshape(1)"
+            )
         return reinterpret(primitives.reshape(parts, shape=[*x._bound_shape[:-1], 2 * x._bound_shape[-1]]), dtype)
     if _core.dtype_kind(dtype) == "complex":
         part = reinterpret(x, real_dtype(dtype))
         if part.ndim == 0 or part._bound_shape[-1] % 2:
-            raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
+            raise ShapeError(
+                f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}\n"
+                f"  cut or pad the last axis so that its bytes are a multiple of {dtype.itemsize}"
+            )
         pairs = primitives.reshape(part, shape=[*part._bound_shape[:-1], part._bound_shape[-1] // 2, 2])
         return primitives.complex(pairs[..., 0], pairs[..., 1])
     if kind(x) == "bool":
@@ -53,7 +59,9 @@ def reinterpret(x: Array, dtype: Any) -> Array:
     if old == new:
         return primitives.bitcast(x, dtype=dtype)
     if x.ndim == 0:
-        raise ShapeError("view: an array without axes cannot change the size of its elements")
+        raise ShapeError(
+            "view: an array without axes cannot change the size of its elements\n  give it an axis first: x.reshape(1)"
+        )
     integers = primitives.bitcast(x, dtype=_unsigned(old)) if x.dtype != _unsigned(old) else x
     shape = list(x._bound_shape)
     if new < old:
@@ -69,7 +77,10 @@ def reinterpret(x: Array, dtype: Any) -> Array:
     else:
         count = new // old
         if shape[-1] % count:
-            raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
+            raise ShapeError(
+                f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}\n"
+                f"  cut or pad the last axis so that its bytes are a multiple of {dtype.itemsize}"
+            )
         groups = primitives.reshape(integers, shape=[*shape[:-1], shape[-1] // count, count])
         result = _core.convert(groups[..., 0], _unsigned(new))
         for i in range(1, count):
@@ -85,7 +96,7 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
     Parameters
     ----------
     inplace : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
 
     Returns
     -------
@@ -103,7 +114,7 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
     Array([256,   1], dtype=int16)
     """
     if inplace:
-        raise ValueError("byteswap: arrays are immutable\n  leave inplace as False, and use the array that is returned")
+        raise ValueError("byteswap: inplace is not supported\n  assign what it returns: x[...] = byteswap(x)")
     x = _core.array(a)
     size = real_dtype(x.dtype).itemsize
     if size == 1:

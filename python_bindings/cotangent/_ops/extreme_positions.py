@@ -37,7 +37,9 @@ def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims
         position = normalize_axis(axis, x.ndim, name)
     size = x._bound_shape[position]
     if size == 0:
-        raise ValueError(f"{name} of zero elements along axis {axis} has no value")
+        raise ValueError(
+            f"{name} of zero elements{'' if axis is None else f' along axis {axis}'} has no value\n  test x.size first"
+        )
     x = primitives.stop_gradient(x) if is_inexact(x) else x
     best = keep_axes(largest(extreme, x, [position]), x, [position])
     hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))
@@ -65,7 +67,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, optional
         Whether the axis stays, with size 1.
 
@@ -100,7 +102,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, optional
         Whether the axis stays, with size 1.
 

@@ -47,6 +47,8 @@ def signbit(x: Any, /) -> Array:
     array = _core.array(x)
     if kind(array) in ("bool", "unsigned"):
         return constant(array, False, bool)
+    if kind(array) == "complex":
+        real_only(array, "signbit")
     if kind(array) == "float":
         array = primitives.bitcast(array, dtype=np.dtype(f"int{8 * array.dtype.itemsize}"))
     return primitives.lt(array, literal(array, 0))
@@ -71,6 +73,7 @@ def copysign(x: Any, y: Any, /) -> Array:
     Array([-1.5,  2. ], dtype=float32)
     """
     x, y = _core.promote([x, y], inexact=True)
+    x = real_only(x, "copysign")
     flip = primitives.ne(signbit(x), signbit(y))
     return primitives.select(flip, primitives.neg(x), x)
 
@@ -96,6 +99,7 @@ def heaviside(x: Any, y: Any, /) -> Array:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     x, y = _core.promote([x, y], inexact=True)
+    x = real_only(x, "heaviside")
     zero = literal(x, 0.0)
     step = choose(primitives.gt(x, zero), 1.0, primitives.select(primitives.ne(x, x), x, zero))
     return primitives.select(primitives.eq(x, zero), y, step)
@@ -192,7 +196,10 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     """
     x, n = _core.array(x1), _core.array(x2)
     if is_inexact(n):
-        raise DTypeError(f"ldexp: the exponent must be an integer; got {n.dtype}")
+        raise DTypeError(
+            f"ldexp: the exponent must be an integer; got {n.dtype}\n"
+            "  convert it: n.astype('int32'), or write x * 2.0**n"
+        )
     x = real_only(x, "ldexp")
     if x.dtype.itemsize == 2:
         return _core.convert(ldexp(_core.convert(x, "float32"), n), x.dtype)
@@ -219,7 +226,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     x : array
         Real. Integers are converted to the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -276,7 +283,7 @@ def nextafter(x: Any, y: Any, /) -> Array:
     """
     x, y = _core.promote([x, y], inexact=True)
     if kind(x) == "complex":
-        raise DTypeError(f"nextafter takes real arrays; got {x.dtype}")
+        raise DTypeError(f"nextafter takes real arrays; got {x.dtype}\n  give it the parts, x.real and x.imag")
     result: Array = _neighbor(x, y)
     return result
 

@@ -12,6 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.dimensions import Dim
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, kind
 from cotangent._ops.division import remainder
@@ -38,7 +39,7 @@ __all__ = [
 
 
 def ravel_multi_index(
-    multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Any, dims: Sequence[int], mode: str | Sequence[str] = "raise", order: str = "C", *, dtype: Any = None
 ) -> Array:
     """The positions in a flattened array of indices along each axis.
 
@@ -48,9 +49,9 @@ def ravel_multi_index(
         The indices along each axis; broadcast.
     dims : sequence of int
         The shape of the array before it is flattened.
-    mode : str, default "raise"
+    mode : str or sequence of str, default "raise"
         For indices outside: ``"raise"``, where they are known; ``"clip"``: the nearest; ``"wrap"``: modulo the size;
-        ``"ignore"``: they are used as they are.
+        ``"ignore"``: they are used as they are. A sequence has one for each axis.
     order : str, default "C"
         ``"C"``: the last index varies fastest; ``"F"``: the first.
     dtype : dtype, optional
@@ -72,22 +73,34 @@ def ravel_multi_index(
     >>> ct.numpy.ravel_multi_index((np.array([0, 1]), np.array([1, 2])), (2, 3))
     Array([1, 5], dtype=int64)
     """
+    dims = tuple(dims)
     if len(multi_index) != len(dims):
-        raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes")
-    if mode not in ("raise", "clip", "wrap", "ignore"):
-        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore'; got {mode!r}")
+        raise ValueError(
+            f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes\n"
+            f"  give one array of indices for each of the sizes {tuple(dims)}"
+        )
+    modes = [mode] * len(dims) if isinstance(mode, str) else list(mode)
+    if len(modes) != len(dims):
+        raise ValueError(
+            f"ravel_multi_index: {len(modes)} modes for {len(dims)} sizes\n  give one mode for each size, or one word for all"
+        )
+    for word in modes:
+        if word not in ("raise", "clip", "wrap", "ignore"):
+            raise not_among("ravel_multi_index", "mode", word, ("raise", "clip", "wrap", "ignore"))
     if order not in ("C", "F"):
-        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F'; got {order!r}")
+        raise not_among("ravel_multi_index", "order", order, ("C", "F"))
     result: Any = 0
-    pairs = list(zip(_core.promote(list(multi_index)), dims, strict=True)) if len(dims) else []
-    for index, size in pairs if order == "C" else pairs[::-1]:
+    axes = list(zip(_core.promote(list(multi_index)), dims, modes, strict=True)) if len(dims) else []
+    for index, size, mode in axes if order == "C" else axes[::-1]:
         if not is_integer(index):
-            raise TypeError(f"ravel_multi_index takes integers; got {index.dtype}")
+            raise TypeError(
+                f"ravel_multi_index takes integers; got {index.dtype}\n  convert them with .astype('int32')"
+            )
         if mode == "raise":
             values = known(index, "ravel_multi_index", "pass mode='clip' or mode='wrap'")
             if ((values < 0) | (values >= size)).any():
                 raise ValueError(
-                    f"invalid entry in coordinates array: an index is outside of [0, {size})\n  pass mode='clip' or mode='wrap'"
+                    f"ravel_multi_index: invalid entry in coordinates array: an index is outside of [0, {size})\n  pass mode='clip' or mode='wrap'"
                 )
         elif mode == "clip":
             index = clip(index, 0, size - 1)
@@ -117,7 +130,9 @@ def _triangle(name: str, n: Any, k: Any, m: Any) -> tuple[Array, Array]:
 def _sizes_of_matrix(name: str, arr: Any, k: Any) -> tuple[Any, Any, Any]:
     shape = _core.array(arr).shape
     if len(shape) != 2:
-        raise ValueError(f"{name} takes a matrix; got shape {shape}")
+        raise ValueError(
+            f"{name} takes a matrix; got shape {shape}\n  give the sizes to {name.removesuffix('_from')}, or a matrix"
+        )
     return shape[0], k, shape[1]
 
 
@@ -257,7 +272,10 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     refuse_ragged("diag_indices_from", array, range(array.ndim), "the number of indices depends on its length")
     shape = array._bound_shape
     if len(shape) < 2 or len(set(shape)) != 1:
-        raise ValueError(f"diag_indices_from takes an array of two or more axes of equal size; got shape {shape}")
+        raise ValueError(
+            f"diag_indices_from takes an array of two or more axes of equal size; got shape {shape}\n"
+            "  use diag_indices(n, ndim) of the smallest size n"
+        )
     return (_integers(np.arange(shape[0]), array),) * len(shape)
 
 
@@ -318,7 +336,10 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     for i, arg in enumerate(args):
         array = _core.array(arg)
         if array.ndim != 1:
-            raise ValueError(f"ix_ takes sequences of one axis; argument {i} has shape {array.shape}")
+            raise ValueError(
+                f"ix_ takes sequences of one axis; argument {i} has shape {array.shape}\n"
+                "  give it positions along each axis, flat: positions.ravel()"
+            )
         if kind(array) == "bool":
             (array,) = nonzero(array)
         elif bound_size(array) == 0:

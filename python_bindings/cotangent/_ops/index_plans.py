@@ -32,6 +32,7 @@ from cotangent._ops.sizes import axis_size, insert_axes, symbolic_size
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
 _INT32 = np.dtype("int32")
+_WHOLE_INDEX = "for a whole number divide with //: x[n // 2]"
 _WHOLE = "for a whole number divide with //: x[: n // 2]"
 
 
@@ -53,6 +54,12 @@ class Plan:
         self.has_window = False
 
 
+def _range_of(size: int) -> str:
+    """What an index along an axis of this size may be."""
+    inside = f"use an index from {-size} to {size - 1}" if size else "the axis has no elements: test its size first"
+    return f"{inside}, or x.at[i].get(mode='fill', fill_value=0) for one that may lie outside"
+
+
 def is_mask(item: Any) -> bool:
     """Whether an item of an index is a bool or an array of bools."""
     dtype = getattr(item, "dtype", None)
@@ -64,7 +71,10 @@ def check_mask(mask: Any, axis: int, x: Array) -> None:
     shape = mask._bound_shape if isinstance(mask, Array) else mask.shape
     sizes = x._bound_shape[axis : axis + mask.ndim]
     if tuple(shape) != tuple(sizes) and 0 not in shape:
-        raise IndexError(f"a bool index of shape {tuple(shape)} does not fit axes of sizes {tuple(sizes)}")
+        raise IndexError(
+            f"a bool index of shape {tuple(shape)} does not fit axes of sizes {tuple(sizes)}\n"
+            "  make the mask of the array that is indexed, as in x[x > 0]"
+        )
     for i in range(mask.ndim):
         own = _core.length_of(mask, i) if isinstance(mask, Array) else None
         length = _core.length_of(x, axis + i)
@@ -111,7 +121,10 @@ def axes_used(items: list[Any], x: Array) -> int:
     about = (item for item in items if item is not None and not isinstance(item, EllipsisType))
     used = sum(np.ndim(item) if is_mask(item) else 1 for item in about)
     if used > x.ndim:
-        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional, but {used} were indexed")
+        raise IndexError(
+            f"Too many indices: array is {x.ndim}-dimensional, but {used} were indexed\n"
+            "  leave indices out, or add axes to the array: x[..., None]"
+        )
     return used
 
 
@@ -149,7 +162,7 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
             try:
                 mask: Any = item if sized else np.asarray(_core.to_numpy(item))
             except ConcretizationError as error:
-                raise NonConcreteBooleanIndexError(*error.args) from None
+                raise NonConcreteBooleanIndexError(_of_unknown_mask(error)) from None
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
                 check_mask(mask, axis, x)
@@ -159,17 +172,30 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
     used = axes_used(expanded, x)
     positions = [i for i, item in enumerate(expanded) if isinstance(item, EllipsisType)]
     if len(positions) > 1:
-        raise IndexError("an index can have only one ellipsis (...)")
+        raise IndexError(
+            "an index can have only one ellipsis (...)\n  write : for each axis that another one stands for"
+        )
     fill = [slice(None)] * (x.ndim - used)
     if positions:
         return expanded[: positions[0] + 1] + fill + expanded[positions[0] + 1 :]
     return expanded + fill
 
 
+def _of_unknown_mask(error: ConcretizationError) -> str:
+    kept = [line for i, line in enumerate(str(error).splitlines()) if i == 0 or line.startswith("  at ")]
+    hint = (
+        "  use ct.numpy.where(mask, x, 0), which keeps the shape, or x[ct.numpy.nonzero(mask, size=n)] for the first n"
+    )
+    return "\n".join([*kept, hint, "  see docs/errors.md#shape-that-depends-on-values"])
+
+
 def _contains_arrays(item: Any, depth: int = 0) -> bool:
     if isinstance(item, (list, tuple)):
         if depth == _MOST_AXES:
-            raise IndexError(f"a list in an index has more than {_MOST_AXES} levels, or contains itself")
+            raise IndexError(
+                f"a list in an index has more than {_MOST_AXES} levels, or contains itself\n"
+                "  index with an array of integers, or a flat list"
+            )
         return any(_contains_arrays(part, depth + 1) for part in item)
     return isinstance(item, Array)
 
@@ -211,7 +237,7 @@ def resolve(index: Any, x: Array) -> Plan | None:
             outside = not -sizes[axis] <= number < sizes[axis]
             if outside and not constants_are_as_arrays:
                 raise IndexError(
-                    f"index {number} out of bounds for axis {axis} with size {sizes[axis]}"
+                    f"index {number} out of bounds for axis {axis} with size {sizes[axis]}\n  {_range_of(sizes[axis])}"
                     "\n  see docs/errors.md#index-out-of-bounds"
                 )
             if gathers or outside or axis in ragged:
@@ -237,7 +263,7 @@ def _index_array(item: Any, axis: int) -> Any:
         except TypeError:
             raise TypeError(
                 f"cannot index axis {axis} with {type(item).__name__}\n"
-                "  an index is made of ints, slices, None, ... and integer or bool arrays"
+                f"  {_WHOLE_INDEX if _is_fraction(item) else 'an index is made of ints, slices, None, ... and integer or bool arrays'}"
             ) from None
     if isinstance(item, (np.ndarray, np.generic)):
         array: Any = np.asarray(item)
@@ -247,7 +273,11 @@ def _index_array(item: Any, axis: int) -> Any:
         numeric = is_integer(array)
     if not numeric:
         text = f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
-        raise TypeError(placed(text, _WHOLE) if array.ndim == 0 and _is_fraction(array) else text)
+        raise TypeError(
+            placed(text, _WHOLE)
+            if array.ndim == 0 and _is_fraction(array)
+            else f"{text}\n  convert them with .astype('int32')"
+        )
     return array
 
 
@@ -255,9 +285,14 @@ def _step(value: Any, axis: int) -> int:
     try:
         step = 1 if value is None else operator.index(value)
     except TypeError:
-        raise TypeError(f"the step of a slice must be a known integer or None; axis {axis} has {value!r}") from None
+        raise TypeError(
+            f"the step of a slice must be a known integer or None; axis {axis} has {value!r}\n"
+            "  write the step as a number, x[::2], or give it to the function as a static argument"
+        ) from None
     if step == 0:
-        raise ValueError("slice step cannot be zero")
+        raise ValueError(
+            "slice step cannot be zero\n  write x[start:stop] for every element, x[::-1] for the reverse order"
+        )
     return step
 
 
@@ -276,7 +311,9 @@ def _bound(value: Any, axis: int) -> Any:
             # Outside of masks this is an error, which the functions that capture may answer with a mask.
             return value if _core.in_mask() else as_dimension(value, f"a slice bound of axis {axis}")
         text = f"slice bounds must be integers or None; axis {axis} has {value!r}"
-        raise TypeError(placed(text, _WHOLE) if _is_fraction(value) else text) from None
+        raise TypeError(
+            placed(text, _WHOLE) if _is_fraction(value) else f"{text}\n  write the bounds as numbers: x[0:2]"
+        ) from None
 
 
 def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> None:

@@ -191,7 +191,9 @@ def _ragged_row(x: Array, index: int) -> Array:
     """``x[i]`` of a ragged axis, counted from its end when negative."""
     size = x._bound_shape[0]
     if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
+        raise IndexError(
+            f"index {index} is out of bounds for axis 0 with size {size}\n  use an index from {-size} to {size - 1}"
+        )
     row = primitives.max(*_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
     return primitives.gather(x, row, axis=0, batch_dims=0)
 
@@ -201,7 +203,10 @@ def _check_lookup(x: Array, plan: Plan) -> None:
         if x._bound_shape[axis] == 0 and math.prod(
             np.shape(index) if isinstance(index, np.ndarray) else index._bound_shape
         ):
-            raise IndexError(f"cannot index axis {axis}, which has no elements, with an array")
+            raise IndexError(
+                f"cannot index axis {axis}, which has no elements, with an array\n"
+                "  test its size first, or index it with an empty array"
+            )
 
 
 def shape_result(x: Array, dropped: list[int], inserted: list[int]) -> Array:

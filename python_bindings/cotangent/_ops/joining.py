@@ -15,6 +15,7 @@ from cotangent._ops.binding import convert, no_out, own
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from cotangent._ops.sized_slices import resolve_slice, slice_sized, take_slice
 from cotangent._ops.sizes import (
+    arrays_of,
     axis_size,
     insert_axes,
     normalize_axis,
@@ -83,9 +84,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     >>> ct.numpy.concatenate([[1.0], [2.0, 3.0]])
     Array([1., 2., 3.], dtype=float32)
     """
-    items = [_core.array(x) for x in arrays]
+    items = [_core.array(x) for x in arrays_of(arrays, "concatenate")]
     if not items:
-        raise ValueError("concatenate needs at least one array")
+        raise ValueError("concatenate needs at least one array\n  give a list of one array or more")
     if axis is None:
         items, axis = [ravel(x) for x in items], 0
     if any(x.ndim == 0 for x in items):
@@ -136,7 +137,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     axis : int, default 0
         Where the new axis is in the result.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     dtype : dtype, optional
         Of the result. None: the common one.
 
@@ -157,11 +158,14 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
            [2, 4]], dtype=int32)
     """
     no_out(out, "stack")
-    items = [_core.array(x) for x in arrays]
+    items = [_core.array(x) for x in arrays_of(arrays, "stack")]
     if not items:
-        raise ValueError("stack needs at least one array")
+        raise ValueError("stack needs at least one array\n  give a list of one array or more")
     if any(x._bound_shape != items[0]._bound_shape for x in items):
-        raise ValueError(f"stack: all arrays must have the same shape; got {[x.shape for x in items]}")
+        raise ValueError(
+            f"stack: all arrays must have the same shape; got {[x.shape for x in items]}\n"
+            "  pad or broadcast them to one shape, or keep rows of different lengths with ct.ragged(rows)"
+        )
     position = normalize_axis(axis, items[0].ndim + 1, "stack")
     return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
 
@@ -212,7 +216,7 @@ def vstack(tup: Any, dtype: Any = None) -> Array:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+    return concatenate([atleast_2d(x) for x in arrays_of(tup, "vstack")], 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
@@ -240,9 +244,9 @@ def hstack(tup: Any, dtype: Any = None) -> Array:
     >>> ct.numpy.hstack([[1, 2], [3]])
     Array([1, 2, 3], dtype=int32)
     """
-    items = [atleast_1d(x) for x in tup]
+    items = [atleast_1d(x) for x in arrays_of(tup, "hstack")]
     if not items:
-        raise ValueError("hstack needs at least one array")
+        raise ValueError("hstack needs at least one array\n  give a list of one array or more")
     return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
 
 
@@ -267,7 +271,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
     Array([[[1, 3],
             [2, 4]]], dtype=int32)
     """
-    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+    return concatenate([atleast_3d(x) for x in arrays_of(tup, "dstack")], 2, dtype)
 
 
 def column_stack(tup: Any) -> Array:
@@ -289,7 +293,7 @@ def column_stack(tup: Any) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    items = [_core.array(x) for x in tup]
+    items = [_core.array(x) for x in arrays_of(tup, "column_stack")]
     return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
 
 
@@ -326,12 +330,18 @@ def block(arrays: Any) -> Array:
         if not isinstance(item, list):
             return 0
         if not item:
-            raise ValueError("block: a list is empty")
+            raise ValueError("block: a list is empty\n  leave empty lists out")
         if above == 64:
-            raise ValueError("block: lists nest deeper than the 64 axes of an array, or contain themselves")
+            raise ValueError(
+                "block: lists nest deeper than the 64 axes of an array, or contain themselves\n"
+                "  use concatenate or stack along axes that are named"
+            )
         depths = {depth_of(part, above + 1) for part in item}
         if len(depths) != 1:
-            raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}")
+            raise ValueError(
+                f"block: lists are nested to different depths, {sorted(depths)}\n"
+                "  write every row as a list, and one array in a row as [a]: block([[a, b], [c]])"
+            )
         return depths.pop() + 1
 
     def rank_of(item: Any) -> int:
@@ -390,7 +400,10 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         return [take_slice(array, axis, piece) for piece in pieces]
     sections = static_int(indices_or_sections, f"{name}: the number of sections")
     if sections <= 0:
-        raise ValueError(f"{name}: the number of sections must be positive; got {sections}")
+        raise ValueError(
+            f"{name}: the number of sections must be positive; got {sections}\n"
+            "  give 1 or more sections, or the positions where to cut: [1, 3]"
+        )
     if equal and isinstance(total, int) and total % sections:
         raise ValueError(
             f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n  use array_split"

@@ -104,7 +104,10 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
         return put_beside(_core.array(np.array([high, number & 0xFFFFFFFF], np.uint32)), ())  # type: ignore[no-any-return]
     array = _core.array(seed)
     if array.ndim != 0 or not is_integer(array):
-        raise TypeError(f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}")
+        raise TypeError(
+            f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}\n"
+            "  give one int; for a key of each of several: ct.vmap(ct.random.PRNGKey)(seeds)"
+        )
     low = _core.convert(array, _UINT32)
     high_word = _core.full((), 0, _UINT32)
     if array.dtype.itemsize == 8:

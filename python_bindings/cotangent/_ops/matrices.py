@@ -64,14 +64,20 @@ def matrices(count: int = 1, promote: bool = True) -> Callable[[Function], Funct
 def check_matrix(x: Array, name: str) -> None:
     """Raises LinAlgError when there are fewer than two axes."""
     if x.ndim < 2:
-        raise LinAlgError(f"{name} takes matrices, with at least two axes; got shape {x.shape}")
+        raise LinAlgError(
+            f"{name} takes matrices, with at least two axes; got shape {x.shape}\n"
+            "  add an axis: x[:, None] is a column, x[None] a row"
+        )
 
 
 def check_square(x: Array, name: str) -> None:
     """Raises LinAlgError when the last two axes differ."""
     check_matrix(x, name)
     if x._bound_shape[-1] != x._bound_shape[-2]:
-        raise LinAlgError(f"{name}: the argument must have shape [..., n, n]; got {x.shape}")
+        raise LinAlgError(
+            f"{name}: the argument must have shape [..., n, n]; got {x.shape}\n"
+            "  pinv, lstsq, qr and svd take matrices that are not square"
+        )
 
 
 def adjoint(x: Array) -> Array:

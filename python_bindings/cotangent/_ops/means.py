@@ -71,7 +71,7 @@ def mean(
     dtype : dtype, optional
         Of the result. None: that of ``a``; of integers and bools the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional
@@ -145,7 +145,10 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     if several(axis) and w.ndim == len(axis) and w._bound_shape != x._bound_shape:
         places = [normalize_axis(item, x.ndim, "average") for item in axis]
         if [x._bound_shape[i] for i in places] != list(w._bound_shape):
-            raise ValueError(f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}")
+            raise ValueError(
+                f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}\n"
+                f"  give weights of shape {tuple(x._bound_shape[i] for i in places)}, as their axes are named"
+            )
         order = [places.index(i) for i in np.sort(places).tolist()]
         w = primitives.transpose(w, permutation=order)
         w = primitives.broadcast(w, shape=list(x._bound_shape), axes=np.sort(places).tolist())
@@ -153,12 +156,14 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         if w.ndim != 1 or not isinstance(axis, (int, np.integer)):
             raise ValueError(
                 f"average: weights of shape {w.shape} need the shape of the array, {x.shape}, "
-                "or one axis and an int axis"
+                "or one axis and an int axis\n"
+                "  give one weight for each element along an axis, and that axis: average(x, axis=0, weights=w)"
             )
         position = normalize_axis(axis, x.ndim, "average")
         if w._bound_shape[0] != x._bound_shape[position]:
             raise ValueError(
-                f"average: {w._bound_shape[0]} weights for {x._bound_shape[position]} elements along axis {axis}"
+                f"average: {w._bound_shape[0]} weights for {x._bound_shape[position]} elements along axis {axis}\n"
+                f"  give {x._bound_shape[position]} weights"
             )
         w = primitives.broadcast(w, shape=list(x._bound_shape), axes=[position])
     x, w = _core.promote([x, w], inexact=True)
@@ -194,7 +199,7 @@ def var(
     dtype : dtype, optional
         Of the result. None: that of ``a``; of integers and bools the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     ddof : float, default 0
         What is subtracted from the number of elements before dividing by it.
     keepdims : bool, default False
@@ -240,10 +245,16 @@ def _variance(
     correction: float | None,
 ) -> Array:
     if correction is not None and ddof:
-        raise ValueError(f"{name}: ddof and correction are two names of one argument; got {ddof} and {correction}")
+        raise ValueError(
+            f"{name}: ddof and correction are two names of one argument; got {ddof} and {correction}\n"
+            "  give one of them"
+        )
     x = _core.array(a)
     if dtype is not None and kind(x) == "complex" and _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
-        raise ValueError(f"{name}: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
+        raise ValueError(
+            f"{name}: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}\n"
+            "  leave dtype out, or name a complex one: dtype='complex64'"
+        )
     result_dtype = real_dtype(_mean_dtype(x, None)) if dtype is None else _core.canonical_dtype(dtype)
     x = _core.convert(x, working_dtype(_core.inexact_dtype(_mean_dtype(x, dtype))))
     axes = normalize_axes(axis, x.ndim, name)
@@ -304,7 +315,7 @@ def std(
     dtype : dtype, optional
         Of the result. None: that of ``a``; of integers and bools the default floating dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     ddof : float, default 0
         What is subtracted from the number of elements before dividing by it.
     keepdims : bool, default False

@@ -62,7 +62,7 @@ def nansum(
     dtype : dtype, optional
         Of the result, and of the summation. None: as for `sum`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -103,7 +103,7 @@ def nanprod(
     dtype : dtype, optional
         Of the result, and of the multiplication. None: as for `prod`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -136,7 +136,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     dtype : dtype, optional
         Of the result. None: as for `cumsum`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
     dtype : dtype, optional
         Of the result. None: as for `cumprod`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def nanmax(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -236,7 +236,7 @@ def nanmin(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -277,7 +277,7 @@ def nanmean(
     dtype : dtype, optional
         Of the result. None: as for `mean`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional
@@ -317,7 +317,7 @@ def nanvar(
     dtype : dtype, optional
         Of the result. None: as for `var`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     ddof : float, default 0
         What is subtracted from the number of elements before dividing by it.
     keepdims : bool, default False
@@ -361,7 +361,7 @@ def nanstd(
     dtype : dtype, optional
         Of the result. None: as for `std`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     ddof : float, default 0
         What is subtracted from the number of elements before dividing by it.
     keepdims : bool, default False
@@ -405,7 +405,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, optional
         Whether the axis stays, with size 1.
 
@@ -433,7 +433,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, optional
         Whether the axis stays, with size 1.
 

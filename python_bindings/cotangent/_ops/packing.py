@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import check_callable, function_name, wraps
+from cotangent._base.capture import check_callable, function_name, transformed
 from cotangent._core import Array
 from cotangent._ops.joining import concatenate
 from cotangent._ops.sorting import argsort
@@ -64,11 +64,11 @@ def pack(fun: Callable[..., Any], in_axes: Any = 0, *, groups: int = 4) -> Calla
     """
     check_callable(fun, "pack")
     if groups < 1:
-        raise ValueError(f"pack: groups must be positive; got {groups}")
+        raise ValueError(f"pack: groups must be positive; got {groups}\n  groups=1 is one group of all rows")
     name = function_name(fun)
     together = vmap(mask(fun), in_axes)
 
-    @wraps(fun)
+    @transformed(fun)
     def pack_fun(*args: Any) -> Any:
         leaves, structure = _core.tree_flatten(args, _is_ragged)
         axes = _axes_of(in_axes, args, leaves, name)
@@ -101,7 +101,10 @@ def _axes_of(in_axes: Any, args: Any, leaves: list[Any], name: str) -> list[int 
     each = iter(flatten_axes(in_axes, args, "in_axes", name))
     axes = [[next(each) for _ in range(count)] for count in counts]
     if any(axis not in (0, None) for own in axes for axis in own):
-        raise ValueError(f"pack of {name}: in_axes must be made of 0 and None; got {in_axes!r}")
+        raise ValueError(
+            f"pack of {name}: in_axes must be made of 0 and None; got {in_axes!r}\n"
+            "  move the batch to the front: ct.numpy.moveaxis(x, axis, 0)"
+        )
     return [own[0] if own else None for own in axes]
 
 

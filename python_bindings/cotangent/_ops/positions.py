@@ -145,7 +145,10 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     inside = primitives.iota(shape=[count], dtype=_INT32, axis=0) < total
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
     if len(fills) != len(shape):
-        raise ValueError(f"nonzero: {len(fills)} fill values for an array with {len(shape)} axes")
+        raise ValueError(
+            f"nonzero: {len(fills)} fill values for an array with {len(shape)} axes\n"
+            f"  give one fill value for all axes, or a tuple of {len(shape)}"
+        )
     results = []
     for index, fill in zip(_unravel(found, shape), fills, strict=True):
         wide = _core.convert(index, _core.default_int_dtype())
@@ -254,7 +257,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """
     index = _core.array(indices)
     if not is_integer(index):
-        raise TypeError(f"unravel_index takes integers; got {index.dtype}")
+        raise TypeError(f"unravel_index takes integers; got {index.dtype}\n  convert them first: .astype('int32')")
     bounds, lengths = static_shape(shape, "unravel_index")
     sizes: list[Size] = [lengths.get(axis, size) for axis, size in enumerate(bounds)]
     count: Size = functools.reduce(operator.mul, sizes, 1)

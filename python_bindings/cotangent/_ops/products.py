@@ -29,6 +29,7 @@ from cotangent._ops.sizes import (
     move_last,
     normalize_axis,
     refuse_ragged,
+    several,
     symbolic_sizes,
 )
 from cotangent.errors import ShapeError
@@ -309,7 +310,10 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     """
     x, y = one_pair(x1, x2, None)
     if x.ndim < 2 or y.ndim < 1:
-        raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
+        raise ValueError(
+            f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}\n"
+            "  write vecdot(x, y) for two vectors, x * y with a number"
+        )
     product = matmul(x, insert_axes(y, [y.ndim]))
     return drop_axes(product, [product.ndim - 1])
 
@@ -341,7 +345,10 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
     """
     x, y = one_pair(x1, x2, None)
     if x.ndim < 1 or y.ndim < 2:
-        raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
+        raise ValueError(
+            f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}\n"
+            "  write vecdot(x, y) for two vectors, x * y with a number"
+        )
     x = primitives.conj(x) if kind(x) == "complex" else x
     product = matmul(insert_axes(x, [x.ndim - 1]), y)
     return drop_axes(product, [product.ndim - 2])
@@ -390,7 +397,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     a, b : array
         Numbers; flattened, and promoted to a common dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -456,16 +463,25 @@ def tensordot(
     if isinstance(axes, (int, np.integer)):
         count = int(axes)
         if not 0 <= count <= min(x.ndim, y.ndim):
-            raise ShapeError(f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes")
+            raise ShapeError(
+                f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes\n"
+                f"  give a number of axes from 0 to {min(x.ndim, y.ndim)}"
+            )
         left, right = list(range(x.ndim - count, x.ndim)), list(range(count))
     else:
-        if isinstance(axes, str) or len(axes) != 2:
-            raise ShapeError(f"tensordot: axes must be an integer, or the axes of a and those of b; got {axes!r}")
+        if not several(axes) or len(axes) != 2:
+            raise ShapeError(
+                f"tensordot: axes must be an integer, or the axes of a and those of b; got {axes!r}\n"
+                "  write axes=1 for the last of a and the first of b, axes=([1], [0]) for those that are named"
+            )
         first, second = axes
         first = [first] if isinstance(first, (int, np.integer)) else first
         second = [second] if isinstance(second, (int, np.integer)) else second
         if len(first) != len(second):
-            raise ShapeError(f"tensordot: axes must come in pairs; got {len(first)} and {len(second)}")
+            raise ShapeError(
+                f"tensordot: axes must come in pairs; got {len(first)} and {len(second)}\n"
+                "  name as many axes of b as of a: axes=([1], [0])"
+            )
         left = [normalize_axis(axis, x.ndim, "tensordot") for axis in first]
         right = [normalize_axis(axis, y.ndim, "tensordot") for axis in second]
     for i, j in zip(left, right, strict=True):
@@ -487,7 +503,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     dtype : dtype, optional
         Of the result. None: as for `sum`.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -584,7 +600,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         refuse_ragged("cross", vectors, [vectors.ndim - 1], "vectors of 2 and of 3 elements have other products")
     sizes = (x._bound_shape[-1], y._bound_shape[-1])
     if not set(sizes) <= {2, 3}:
-        raise ValueError(f"cross takes vectors of 2 or 3 elements; got {sizes[0]} and {sizes[1]}")
+        raise ValueError(
+            f"cross takes vectors of 2 or 3 elements; got {sizes[0]} and {sizes[1]}\n"
+            "  cut the vectors to three elements, or pad them with zeros"
+        )
     parts_x = [x[..., i] for i in range(sizes[0])]
     parts_y = [y[..., i] for i in range(sizes[1])]
     if sizes == (2, 2):

@@ -43,7 +43,9 @@ def _slice_of(item: slice, length: Array) -> tuple[Array, Array, int]:
     """The first place, the number of places and the step of a slice of an axis of ``length`` elements, as `slice.indices` has them."""
     step = 1 if item.step is None else int(item.step)
     if step == 0:
-        raise ValueError("slice step cannot be zero")
+        raise ValueError(
+            "slice step cannot be zero\n  write x[start:stop] for every element, x[::-1] for the reverse order"
+        )
     zero, one = literal(length, 0), literal(length, 1)
     low, high = (zero, length) if step > 0 else (primitives.neg(one), length - one)
 
@@ -69,14 +71,21 @@ def _indices(obj: Any, length: Array, bound: int, name: str) -> tuple[Array, Siz
     index = _core.array(np.asarray(obj, _INT32) if isinstance(obj, (list, tuple)) and not len(obj) else obj)
     if kind(index) == "bool":
         if index.ndim != 1:
-            raise ValueError(f"{name}: a bool array must have one axis; got shape {index.shape}")
+            raise ValueError(
+                f"{name}: a bool array must have one axis; got shape {index.shape}\n  make one axis of it: mask.ravel()"
+            )
         chosen = without_padding(index)
         count = primitives.reduce_sum(_core.convert(chosen, _INT32), axes=[0])
         return _core.convert(argsort(~chosen, stable=True), _INT32), count
     if not is_integer(index):
-        raise TypeError(f"{name}: positions must be integers; got {index.dtype}")
+        raise TypeError(
+            f"{name}: positions must be integers; got {index.dtype}\n  convert them first: .astype('int32')"
+        )
     if index.ndim > 1:
-        raise ValueError(f"{name}: positions must be an int or have one axis; got shape {index.shape}")
+        raise ValueError(
+            f"{name}: positions must be an int or have one axis; got shape {index.shape}\n"
+            "  make one axis of them: positions.ravel()"
+        )
     index = _core.convert(index, _INT32)
     size: Size = axis_size(index, 0) if index.ndim else 1
     index = without_padding(index) if index.ndim else insert_axes(index, [0])

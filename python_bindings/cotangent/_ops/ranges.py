@@ -14,6 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import is_scalar_integer, largest, narrowed, not_negative
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.creation import asarray, zeros
@@ -48,7 +49,10 @@ def _number(value: Any, name: str) -> Any:
     if _core.is_python_scalar(value):
         return value
     if np.ndim(value) != 0 and not (isinstance(value, Array) and value.ndim == 0):
-        raise TypeError(f"{name}: bounds must be scalars; got shape {np.shape(value)}")
+        raise TypeError(
+            f"{name}: bounds must be scalars; got shape {np.shape(value)}\n"
+            "  give numbers; a range for each element is x[:, None] + arange(n)"
+        )
     return _core.to_numpy(value).item()
 
 
@@ -115,14 +119,14 @@ def arange(
     if stop is None:
         start, stop = 0, start
     if builtins_any(_core.dtype_kind(_core.array(part).dtype) == "complex" for part in parts):
-        raise ValueError("arange takes real start, stop and step")
+        raise ValueError("arange takes real start, stop and step\n  multiply a range of real numbers: 1j * arange(n)")
     begin, end, stride = (
         _number(start, "arange"),
         _number(stop, "arange"),
         1 if step is None else _number(step, "arange"),
     )
     if stride == 0:
-        raise ValueError("arange: step must not be 0")
+        raise ValueError("arange: step must not be 0\n  leave the step out for steps of one")
     size = max(0, math.ceil((end - begin) / stride))
     wide = np.dtype("float32") if dtype.itemsize == 2 and _core.dtype_kind(dtype) == "float" else dtype
     whole = isinstance(begin, int) and isinstance(stride, int)
@@ -144,7 +148,7 @@ def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
     first, last = (size_from(item, "arange: a bound") for item in (first, last))
     stride = 1 if step is None else static_int(step, "arange: the step beside bounds that are sizes")
     if stride == 0:
-        raise ValueError("arange: step must not be 0")
+        raise ValueError("arange: step must not be 0\n  leave the step out for steps of one")
     distance = last - first if stride > 0 else first - last
     count = narrowed(not_negative((distance + (abs(stride) - 1)) // abs(stride)))
     sizes, lengths = static_shape((count,), "arange")
@@ -313,7 +317,7 @@ def _number_of(num: Any, name: str) -> Any:
     """How many numbers: an int, or a size."""
     count = size_from(num, f"{name}: num")
     if not is_dimension(count) and count < 0:
-        raise ValueError(f"{name}: num must not be negative; got {count}")
+        raise ValueError(f"{name}: num must not be negative; got {count}\n  num=0 makes an array without elements")
     return count
 
 
@@ -433,10 +437,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """
     del copy
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij'; got {indexing!r}")
+        raise not_among("meshgrid", "indexing", indexing, ("xy", "ij"))
     arrays = [_core.array(x) for x in xi]
     if builtins_any(x.ndim > 1 for x in arrays):
-        raise ValueError("meshgrid: coordinates must have one axis")
+        raise ValueError("meshgrid: coordinates must have one axis\n  make one axis of each: x.ravel()")
     arrays = [insert_axes(x, [0]) if x.ndim == 0 else x for x in arrays]
     order = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
@@ -526,7 +530,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """
     array = _core.array(x)
     if array.ndim != 1:
-        raise ValueError(f"vander needs one axis; got shape {array.shape}")
+        raise ValueError(
+            f"vander needs one axis; got shape {array.shape}\n"
+            "  make one axis of it, x.ravel(), or map over the others with ct.vmap"
+        )
     (count,), lengths = static_shape(array.shape if N is None else (N,), "vander")
     powers = _iota(count, array.dtype)
     if lengths:

@@ -103,7 +103,10 @@ def _fold(
 def _number(name: str, initial: Any, dtype: Any) -> Array:
     value = _core.convert(initial, dtype)
     if value.ndim:
-        raise ValueError(f"{name}: initial must be a number; got an array of shape {value.shape}")
+        raise ValueError(
+            f"{name}: initial must be a number; got an array of shape {value.shape}\n"
+            "  give one number, and combine the result with an array after"
+        )
     return value
 
 
@@ -132,7 +135,7 @@ def sum(  # noqa: A001
         Of the result, and of the summation. None: that of ``a``; of bools and integers narrower than the default,
         that or its unsigned counterpart.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -195,7 +198,7 @@ def prod(
         Of the result, and of the multiplication. None: that of ``a``; of bools and integers narrower than the
         default, that or its unsigned counterpart.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -234,10 +237,13 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
     axes = normalize_axes(axis, x.ndim, name)
     if initial is None:
         if where is not None:
-            raise ValueError(f"{name}: where needs initial, the result where no element takes part")
+            raise ValueError(
+                f"{name}: where needs initial, the result where no element takes part\n"
+                "  give the result for no elements: initial=0.0"
+            )
         if 0 in [x._bound_shape[i] for i in axes]:
             raise ValueError(
-                f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"
+                f"{name} of zero elements{'' if axis is None else f' along axis {axis}'} has no value\n  pass initial, or test the size first"
             )
     result = largest(name, _masked(x, where, _lowest(x, name)) if where is not None else x, axes)
     if keepdims:
@@ -293,7 +299,7 @@ def max(  # noqa: A001
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -340,7 +346,7 @@ def min(  # noqa: A001
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     initial : number, optional
@@ -380,7 +386,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
 
@@ -413,7 +419,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional
@@ -446,7 +452,7 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed; negative ones count from the end. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
     where : array of bool, optional

@@ -69,7 +69,9 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """
     counts: list[Any] = [size_from(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
     if any(isinstance(count, int) and count < 0 for count in counts):
-        raise ValueError(f"tile: counts must not be negative; got {reps}")
+        raise ValueError(
+            f"tile: counts must not be negative; got {reps}\n  a count of 0 makes an axis without elements"
+        )
     array = _core.array(A)
     if len(counts) > array.ndim:
         array = insert_axes(array, list(range(len(counts) - array.ndim)))
@@ -222,7 +224,17 @@ def repeat(
         reached = primitives.min(reached, last)
         return primitives.gather(array, reached, axis=axis, batch_dims=0)
     else:
-        counts = np.broadcast_to(known(repeats, "repeat", "pass total_repeat_length="), (length,))
+        counts = np.asarray(known(repeats, "repeat", "pass total_repeat_length="))
+        if counts.dtype.kind not in "biu":
+            raise TypeError(
+                f"repeat: counts must be integers; got {counts.dtype}\n  convert them first: .astype('int32')"
+            )
+        if counts.size not in (1, length) or counts.ndim > 1:
+            raise ValueError(
+                f"repeat: counts of shape {counts.shape} for {length} elements along axis {axis}\n"
+                f"  give one count for all, or {length}"
+            )
+        counts = np.broadcast_to(counts, (length,))
         index = np.repeat(np.arange(length, dtype=np.int32), counts)
         result = primitives.gather(array, _core.array(index), axis=axis, batch_dims=0)
     if total_repeat_length is None:

@@ -9,6 +9,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, largest
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import choose, literal
 from cotangent._ops.comparisons import truth
@@ -28,9 +29,11 @@ from cotangent._ops.sizes import (
 __all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
 
-def _only_copies(inplace: bool, name: str) -> None:
+def _only_copies(inplace: bool, name: str, assigned: str) -> None:
     if inplace:
-        raise ValueError(f"{name}: arrays are immutable\n  pass inplace=False, and use the array that is returned")
+        raise ValueError(
+            f"{name}: inplace=True is not supported\n  keep what it returns: x = {name}(x, ..., inplace=False), or assign: {assigned}"
+        )
 
 
 def _in_turn(flat: Array, numbers: Array) -> Array:
@@ -51,7 +54,7 @@ def _cycled(values: Array, size: Any) -> Array:
     if flat.size == size:
         return flat
     if flat.size == 0:
-        raise ValueError("there are no values to put in")
+        raise ValueError("fill_diagonal: there are no values to put in\n  give one value or more")
     if flat.size < size:
         rows = -(-size // flat.size)
         flat = ravel(primitives.broadcast(flat, shape=[rows, flat.size], axes=[1]))
@@ -72,7 +75,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     mode : str, optional
         For positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
 
     Returns
     -------
@@ -89,9 +92,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     >>> ct.numpy.put([1, 2, 3], [0, 2], [10, 30], inplace=False)
     Array([10,  2, 30], dtype=int32)
     """
-    _only_copies(inplace, "put")
+    _only_copies(inplace, "put", "x[i] = v")
     if mode not in (None, "clip", "wrap"):
-        raise ValueError(f"put: mode must be None, 'clip' or 'wrap'; got {mode!r}")
+        raise not_among("put", "mode", mode, (None, "clip", "wrap"))
     x, index = _core.array(a), ravel(ind)
     if capacity(index, 0) == 0:
         return x
@@ -122,7 +125,7 @@ def put_along_axis(
     axis : int or None
         Which axis. None: that of the flattened array.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
     mode : str, optional
         For positions outside, as of ``x.at[...].set``: by default they are dropped.
 
@@ -142,13 +145,16 @@ def put_along_axis(
     Array([[1, 9],
            [9, 4]], dtype=int32)
     """
-    _only_copies(inplace, "put_along_axis")
+    _only_copies(inplace, "put_along_axis", "x[i, ct.numpy.arange(n)] = v")
     x, index = _core.array(arr), _core.array(indices)
     if axis is None:
         flat = put_along_axis(ravel(x), ravel(index), ravel(values), 0, False, mode=mode)
         return reshape(flat, x.shape)
     if x.ndim != index.ndim:
-        raise ValueError(f"put_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
+        raise ValueError(
+            f"put_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal\n"
+            "  add axes of one to the indices, or give axis=None for positions in the flat array"
+        )
     axis = normalize_axis(axis, x.ndim, "put_along_axis")
     shape = list(index._bound_shape)
     grid: list[Array] = []
@@ -157,7 +163,10 @@ def put_along_axis(
             grid.append(index)
         else:
             if shape[i] not in (1, size):
-                raise ValueError(f"put_along_axis: axis {i} has size {size}, but the indices have {shape[i]} there")
+                raise ValueError(
+                    f"put_along_axis: axis {i} has size {size}, but the indices have {shape[i]} there\n"
+                    f"  give {size} indices there, or one for all"
+                )
             position = primitives.iota(shape=[size], dtype=_INT32, axis=0)
             if i in _core.ragged_axes(x):
                 position = set_length(position, axis_size(x, i), 0)
@@ -177,7 +186,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     vals : array
         The values, repeated as needed: the first goes where the mask is true first.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
 
     Returns
     -------
@@ -194,13 +203,13 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     >>> ct.numpy.place([1, 2, 3, 4], [False, True, False, True], [20, 40], inplace=False)
     Array([ 1, 20,  3, 40], dtype=int32)
     """
-    _only_copies(inplace, "place")
+    _only_copies(inplace, "place", "x[mask] = v")
     x, values = _core.array(arr), ravel(vals)
     chosen = truth(mask)
     check_equal_sizes("place", "arr.size", x.size, "mask.size", chosen.size, ValueError)
     if capacity(values, 0) == 0:
         if 0 not in capacities(x):
-            raise ValueError("place: there are no values to put in")
+            raise ValueError("place: there are no values to put in\n  give one value or more")
         return x
     flat = ravel(chosen)
     rank = primitives.cumsum(_core.convert(flat, _INT32), axis=0, reverse=False)
@@ -220,7 +229,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     wrap : bool, default False
         Whether the diagonal of a matrix with more rows than columns starts again below its end.
     inplace : bool, default True
-        Must be given as False: arrays are immutable, and the result is another array.
+        Must be given as False: the result is another array.
 
     Returns
     -------
@@ -238,11 +247,11 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     Array([[0, 2],
            [3, 0]], dtype=int32)
     """
-    _only_copies(inplace, "fill_diagonal")
+    _only_copies(inplace, "fill_diagonal", "i = ct.numpy.arange(n); x[i, i] = value")
     x = _core.array(a)
     sizes = x._bound_shape
     if len(sizes) < 2:
-        raise ValueError(f"fill_diagonal needs at least two axes; got shape {sizes}")
+        raise ValueError(f"fill_diagonal needs at least two axes; got shape {sizes}\n  write x[:] = value for one axis")
     if len(sizes) == 2 and _core.ragged_axes(x):
         return _with_diagonal(x, _core.array(val), wrap)
     if len(sizes) == 2:
@@ -250,7 +259,10 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
         end = x.size if wrap else min(x.size, sizes[1] * sizes[1])
     else:
         if len(set(sizes)) != 1:
-            raise ValueError(f"fill_diagonal: more than two axes must have one size; got shape {sizes}")
+            raise ValueError(
+                f"fill_diagonal: more than two axes must have one size; got shape {sizes}\n"
+                "  map over the leading axes: ct.vmap(lambda m: fill_diagonal(m, value, inplace=False))(x)"
+            )
         step, end = sum(sizes[0] ** i for i in range(len(sizes))), x.size
     updates = _cycled(_core.array(val), len(range(0, end, step)))
     return reshape(ravel(x).at[0:end:step].set(updates), sizes)

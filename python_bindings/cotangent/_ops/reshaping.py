@@ -78,7 +78,10 @@ def missing_size(x: Array, sizes: Sequence[Extent]) -> Extent:
             others.remove(size)
     rest, total = math.prod(others), math.prod(source)
     if isinstance(rest, int) and (rest == 0 or (isinstance(total, int) and total % rest)):
-        raise ShapeError(f"reshape: {x.size} elements of shape {x.shape} do not fill {tuple(sizes)}")
+        raise ShapeError(
+            f"reshape: {x.size} elements of shape {x.shape} do not fill {tuple(sizes)}\n"
+            "  the sizes that are given must divide the number of elements"
+        )
     return total // rest
 
 
@@ -122,10 +125,16 @@ def _check_count(source: Sequence[Extent], target: Sequence[Extent]) -> None:
     if _same(before, after):
         return
     if isinstance(before, int) and isinstance(after, int):
-        raise ShapeError(f"reshape: {before} elements do not fill {tuple(target)}")
+        raise ShapeError(
+            f"reshape: {before} elements do not fill {tuple(target)}\n"
+            "  the sizes of the new shape must multiply to the same number; write -1 for one of them"
+        )
     gap = narrowed(before - after)
     if isinstance(gap, Dim) and (gap.least > 0 or gap.bound < 0):
-        raise ShapeError(f"reshape: {before} elements do not fill {tuple(target)}, whatever the lengths")
+        raise ShapeError(
+            f"reshape: {before} elements do not fill {tuple(target)}, whatever the lengths\n"
+            "  write -1 for the size that depends on a length"
+        )
     require_equal(
         _scalar(before),
         _scalar(after),

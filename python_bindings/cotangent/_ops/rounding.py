@@ -13,7 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops.arithmetic import maximum, minimum
-from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own
+from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own, real_only
 from cotangent._ops.complex_parts import imag, real
 from cotangent._ops.division import floor_divide, remainder
 from cotangent._ops.dtypes import finfo
@@ -99,6 +99,7 @@ def trunc(x: Any) -> Array:
     array = _core.array(x)
     if not is_inexact(array):
         return array
+    array = real_only(array, "trunc")
     return primitives.select(primitives.lt(array, literal(array, 0.0)), primitives.ceil(array), primitives.floor(array))
 
 
@@ -154,7 +155,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     decimals : int, default 0
         How many digits after the point are kept; negative: how many before it become zero.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -240,11 +241,13 @@ def clip(
     arr = a if arr is None else arr
     min, max = a_min if min is None else min, a_max if max is None else max  # noqa: A001
     if arr is None:
-        raise TypeError("clip: an array is required")
+        raise TypeError("clip: an array is required\n  give it first: clip(x, 0, 1)")
     result = _core.array(arr)
     bounds = [item for item in (min, max) if item is not None and type(item) is not int]
     if builtins.any(kind(_core.array(item)) == "complex" for item in (result, *bounds)):
-        raise DTypeError("clip takes real arrays; clip the real and imaginary parts")
+        raise DTypeError(
+            f"clip takes real arrays; got {result.dtype}\n  clip the parts: clip(x.real, 0, 1) + 1j * clip(x.imag, 0, 1)"
+        )
     if min is not None:
         result = maximum(_within(min, result), result)
     if max is not None:

@@ -42,7 +42,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     dtype : dtype, optional
         Of the result. None: that of ``a``; of bools the default integer dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     dtype : dtype, optional
         Of the result. None: that of ``a``; of bools the default integer dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -174,7 +174,10 @@ def _with_initial(
     array = _core.array(x)
     if axis is None:
         if array.ndim != 1:
-            raise ValueError(f"{name}: an array with {array.ndim} axes needs an axis")
+            raise ValueError(
+                f"{name}: an array with {array.ndim} axes needs an axis\n"
+                "  give axis=-1 for the last one, or x.ravel() for all elements in turn"
+            )
         axis = 0
     result: Array = function(array, axis, _accumulator(array, dtype))
     if not include_initial:

@@ -64,7 +64,7 @@ def compress(
     fill_value : number, default 0
         Fills the slices that are missing, with ``size``.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
 
     Returns
     -------
@@ -87,14 +87,20 @@ def compress(
     no_out(out, "compress")
     mask = truth(condition)
     if mask.ndim != 1:
-        raise ValueError(f"compress: the condition must have one axis; got shape {mask.shape}")
+        raise ValueError(
+            f"compress: the condition must have one axis; got shape {mask.shape}\n"
+            "  make one axis of it, condition.ravel(); or write x[condition]"
+        )
     x, axis = flattened(_core.array(a), axis, "compress")
     count = x._bound_shape[axis]
     if mask._bound_shape[0] == count and (_core.ragged_axes(mask) or axis in _core.ragged_axes(x)):
         check_mask(mask, axis, x)
     if mask._bound_shape[0] > count:
         if is_host_value(mask) and _core.to_numpy(mask)[count:].any():
-            raise ValueError(f"compress: the condition holds beyond the {count} elements of axis {axis}")
+            raise ValueError(
+                f"compress: the condition holds beyond the {count} elements of axis {axis}\n"
+                f"  cut it: condition[:{count}]"
+            )
         mask = mask[:count]
     if size is None and is_sized(mask):
         return primitives.gather(x, sized_positions(mask)[0], axis=axis, batch_dims=0)
@@ -268,11 +274,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     count = x._bound_shape[axis]
     wanted = obj if isinstance(obj, slice) else _known_places(obj)
     if wanted is not None:
-        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
+        return _taken([x], _rest(count, wanted, axis), axis)
     index = _core.array(obj)
     if not is_integer(index) or (index.ndim and not assume_unique_indices):
         wanted = known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
-        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
+        return _taken([x], _rest(count, wanted, axis), axis)
     index = _core.convert(reshape(index, (-1,)), _INT32)
     index = choose(index < literal(index, 0), index + literal(index, count), index)
     number = index._bound_shape[0]
@@ -283,6 +289,27 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     wide = [primitives.broadcast(item, shape=[number, left], axes=[i]) for i, item in enumerate((below, position))]
     behind = primitives.reduce_sum(_core.convert(primitives.le(*wide), _INT32), axes=[0])
     return primitives.gather(x, position + behind, axis=axis, batch_dims=0)
+
+
+def _rest(count: int, wanted: Any, axis: int) -> Any:
+    """The positions of an axis without some."""
+    if not isinstance(wanted, slice):
+        wanted = np.asarray(wanted)
+        if wanted.size and wanted.dtype.kind not in "biu":
+            raise TypeError(
+                f"delete: positions must be integers or bools; got {wanted.dtype}\n  convert them first: .astype('int32')"
+            )
+        if wanted.size and wanted.dtype.kind == "b" and wanted.shape != (count,):
+            raise IndexError(
+                f"delete: a mask of shape {wanted.shape} for {count} elements along axis {axis}\n"
+                "  make the mask of the array: delete(x, x > 0)"
+            )
+        if wanted.size and wanted.dtype.kind != "b" and ((wanted < -count) | (wanted >= count)).any():
+            raise IndexError(
+                f"delete: a position is outside of [{-count}, {count}), for axis {axis} of size {count}\n"
+                "  name elements that are there, or choose with a mask: x[mask]"
+            )
+    return np.delete(np.arange(count, dtype=_INT32), wanted)
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
@@ -327,9 +354,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if kind(index) == "bool":
         (index,) = nonzero(index)
     if index.size and not is_integer(index):
-        raise TypeError(f"insert: positions must be integers; got {index.dtype}")
+        raise TypeError(
+            f"insert: positions must be integers; got {index.dtype}\n  convert them first: .astype('int32')"
+        )
     if index.ndim > 1:
-        raise ValueError(f"insert: positions must be an int or have one axis; got shape {index.shape}")
+        raise ValueError(
+            f"insert: positions must be an int or have one axis; got shape {index.shape}\n"
+            "  make one axis of them: positions.ravel()"
+        )
     if added.ndim < x.ndim:
         added = insert_axes(added, list(range(x.ndim - added.ndim)))
     if index.ndim == 0:
@@ -343,7 +375,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if places is not None:
         places = np.broadcast_to(places.reshape(index._bound_shape).astype(_INT32), (number,))
         if ((places < -count) | (places > count)).any():
-            raise IndexError(f"insert: a position is outside of [{-count}, {count}], for axis {axis} of size {count}")
+            raise IndexError(
+                f"insert: a position is outside of [{-count}, {count}], for axis {axis} of size {count}\n"
+                "  use append or concatenate for what comes after the end"
+            )
         places = np.where(places < 0, places + count, places)
         source = np.insert(np.arange(count, dtype=_INT32), places, np.arange(count, count + number, dtype=_INT32))
         return _taken([x, added], source, axis)

@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import apart, own
 from cotangent._ops.extents import drop_axes
@@ -156,12 +157,12 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
            [1, 3]], dtype=int32)
     """
     if order not in ("C", "F", "K", "A"):
-        raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
+        raise not_among("reshape", "order", order, ("C", "F", "A", "K"))
     array = _core.array(a)
     sizes = list(symbolic_shape(shape, "reshape", least=-1))
     missing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size == -1]
     if len(missing) > 1:
-        raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}")
+        raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}\n  write the other sizes out")
     if missing:
         sizes[missing[0]] = missing_size(array, sizes)
     if all(isinstance(size, int) for size in sizes) and not _core.ragged_axes(array):
@@ -239,7 +240,10 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     else:
         permutation = [normalize_axis(axis, array.ndim, "transpose") for axis in axes]
     if sorted(permutation) != list(range(array.ndim)):
-        raise ValueError(f"transpose: axes {tuple(axes or ())} are not a permutation of the {array.ndim} axes")
+        raise ValueError(
+            f"transpose: axes {() if axes is None else tuple(axes)} are not a permutation of the {array.ndim} axes\n"
+            f"  name each axis once: {tuple(range(array.ndim))[::-1]} reverses them"
+        )
     if permutation == list(range(array.ndim)):
         return array
     return primitives.transpose(array, permutation=permutation)
@@ -274,7 +278,10 @@ def matrix_transpose(x: Any, /) -> Array:
     """
     array = _core.array(x)
     if array.ndim < 2:
-        raise ValueError(f"matrix_transpose needs at least two axes; got shape {array.shape}")
+        raise ValueError(
+            f"matrix_transpose needs at least two axes; got shape {array.shape}\n"
+            "  make a matrix of it first: x[:, None] is a column, x[None] a row"
+        )
     return swap_last(array)
 
 
@@ -341,7 +348,10 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
         for i in ([destination] if isinstance(destination, int) else destination)
     ]
     if len(sources) != len(targets) or len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
-        raise ValueError(f"moveaxis: source {source} and destination {destination} must name as many different axes")
+        raise ValueError(
+            f"moveaxis: source {source} and destination {destination} must name as many different axes\n"
+            "  name each axis once, in both: moveaxis(x, (0, 1), (1, 0))"
+        )
     order = [axis for axis in range(array.ndim) if axis not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, axis)
@@ -455,7 +465,10 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
         axes = normalize_axes(axis, array.ndim, "squeeze")
         for i in axes:
             if sizes[i] != 1 or i in ragged:
-                raise ValueError(f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}")
+                raise ValueError(
+                    f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}\n"
+                    "  leave axis out for all axes of size 1, or index to drop one: x[0]"
+                )
     return drop_axes(array, axes) if axes else array
 
 

@@ -18,7 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer, narrowed, not_negative
 from cotangent._base.keys import KeyDType
 from cotangent._core import Array
-from cotangent.errors import ShapeError
+from cotangent.errors import ConcretizationError, ShapeError
 
 Size = int | Array
 _INT32 = np.dtype("int32")
@@ -35,6 +35,15 @@ def position_dtype(size: int) -> Any:
     return index_dtype(size) if default == _INT32 else default
 
 
+def _integer_of(value: Any) -> str:
+    """What to write for a value that should be an integer."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return "write an int, such as 1"
+    return f"write {int(number)}, or int(x)" if math.isfinite(number) else "write an int, such as 1"
+
+
 def normalize_axis(axis: Any, rank: int, name: str) -> int:
     """An axis counted from the front.
 
@@ -44,10 +53,11 @@ def normalize_axis(axis: Any, rank: int, name: str) -> int:
     try:
         number = operator.index(axis)
     except TypeError:
-        raise TypeError(f"{name}: an axis must be an integer; got {axis!r}") from None
+        raise TypeError(f"{name}: an axis must be an integer; got {axis!r}\n  {_integer_of(axis)}") from None
     if not -rank <= number < rank:
         raise np.exceptions.AxisError(
-            f"{name}: axis {number} is out of bounds for an array with {rank} axes"
+            f"{name}: axis {number} is out of bounds for an array with {rank} axes\n"
+            f"  {f'its axes are {-rank} to {rank - 1}' if rank else 'give it one first: x.reshape(1)'}"
             "\n  see docs/errors.md#axis-out-of-range"
         )
     return number % rank if number < 0 else number
@@ -84,10 +94,31 @@ def several(x: Any) -> TypeGuard[Sequence[Any]]:
 MOST_AXES = 64  # kMostAxes of runtime/aval.cc
 
 
+def arrays_of(given: Any, name: str) -> list[Any]:
+    """What a function takes several of: arrays in a sequence.
+
+    Raises:
+        TypeError: it is one thing.
+    """
+    try:
+        return list(given)
+    except TypeError as error:
+        if isinstance(error, ConcretizationError):  # the number of rows is not known
+            raise
+        raise TypeError(f"{name} takes a sequence of arrays; got {_described(given)}\n  write {name}([x, y])") from None
+
+
+def _described(x: Any) -> str:
+    return f"an array of shape {x.shape}" if isinstance(x, (Array, np.ndarray)) else type(x).__name__
+
+
 def check_rank(rank: int, name: str) -> int:
     """The number of axes that a result is to have, before lists of that length are made."""
     if rank > MOST_AXES:
-        raise ValueError(f"{name}: an array has at most {MOST_AXES} axes; got {rank}")
+        raise ValueError(
+            f"{name}: an array has at most {MOST_AXES} axes; got {rank}\n"
+            "  make one of several axes first: x.reshape(-1, ...)"
+        )
     return rank
 
 
@@ -98,7 +129,9 @@ def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
     items = axis if several(axis) else (axis,)
     axes = sorted(normalize_axis(item, rank, name) for item in items)
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: axis {axis} names an axis twice")
+        raise ValueError(
+            f"{name}: axis {axis} names an axis twice\n  name each axis once: {tuple(dict.fromkeys(axes))}"
+        )
     return axes
 
 
@@ -215,7 +248,7 @@ def static_int(value: Any, what: str) -> int:
             raise value.undecided(what) from None
         if isinstance(value, Array) and _core.is_traced(value):
             raise
-        raise TypeError(f"{what} must be an integer; got {value!r}") from error
+        raise TypeError(f"{what} must be an integer; got {value!r}\n  {_integer_of(value)}") from error
 
 
 def static_count(value: Any, what: str) -> int:
@@ -226,7 +259,7 @@ def static_count(value: Any, what: str) -> int:
     """
     count = static_int(value, what)
     if count < 0:
-        raise ValueError(f"{what} must not be negative; got {count}")
+        raise ValueError(f"{what} must not be negative; got {count}\n  use max(0, n) where it is computed")
     return count
 
 
@@ -262,7 +295,7 @@ def size_from(value: Any, what: str) -> int | Dim:
             return as_dimension(value, what)
         if isinstance(value, Array) and _core.is_traced(value):
             raise
-        raise TypeError(f"{what} must be an integer; got {value!r}") from error
+        raise TypeError(f"{what} must be an integer; got {value!r}\n  {_integer_of(value)}") from error
 
 
 def length_of_size(size: Dim) -> Array:
@@ -293,7 +326,7 @@ def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -
             sizes.append(size)
     if any(size < least for size in sizes):
         besides = f", except for one {least}" if least else ""
-        hint = f"\n  {negative}" if negative else ""
+        hint = f"\n  {negative or 'use max(0, n) where a size is computed'}"
         raise ShapeError(
             f"{name}: sizes must not be negative{besides}; got {tuple(sizes)}{hint}\n  see docs/errors.md#negative-size"
         )

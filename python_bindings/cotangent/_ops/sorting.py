@@ -13,10 +13,19 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.reshaping import flattened
-from cotangent._ops.sizes import axis_size, index_dtype, normalize_axis, position_dtype, ragged_length, static_int
+from cotangent._ops.sizes import (
+    arrays_of,
+    axis_size,
+    index_dtype,
+    normalize_axis,
+    position_dtype,
+    ragged_length,
+    static_int,
+)
 from cotangent._transforms.lengths import require
 from cotangent.errors import DTypeError
 
@@ -38,7 +47,9 @@ def positions_along(x: Array, axis: int) -> Array:
 
 def _check_options(name: str, kind: Any, order: Any) -> None:
     if kind is not None or order is not None:
-        raise ValueError(f"{name}: kind and order are not supported\n  there is one algorithm; it is stable")
+        raise ValueError(
+            f"{name}: kind and order are not supported\n  leave them out: there is one algorithm, which is stable"
+        )
 
 
 def sort(
@@ -166,13 +177,16 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     >>> ct.numpy.lexsort((np.array([2, 1, 0]), np.array([1, 0, 1])))
     Array([1, 2, 0], dtype=int32)
     """
-    arrays = [_core.array(key) for key in keys]
+    arrays = [_core.array(key) for key in arrays_of(keys, "lexsort")]
     if not arrays:
-        raise TypeError("lexsort needs at least one key")
+        raise TypeError("lexsort needs at least one key\n  give a list of one key or more; the last one comes first")
     _core.check_sizes(arrays)
     shape = arrays[0]._bound_shape
     if any(key._bound_shape != shape for key in arrays):
-        raise ValueError(f"lexsort: keys must have one shape; got {[key.shape for key in arrays]}")
+        raise ValueError(
+            f"lexsort: keys must have one shape; got {[key.shape for key in arrays]}\n"
+            "  broadcast them: lexsort(ct.numpy.broadcast_arrays(*keys))"
+        )
     if not shape:
         return _core.full((), 0, _core.default_int_dtype())
     position = normalize_axis(axis, len(shape), "lexsort")
@@ -185,7 +199,10 @@ def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
     size = x._bound_shape[axis]
     number = static_int(kth, f"{name}: kth")
     if not -size <= number < size:
-        raise ValueError(f"{name}: kth={number} is out of bounds for axis {axis} with size {size}")
+        raise ValueError(
+            f"{name}: kth={number} is out of bounds for axis {axis} with size {size}\n"
+            f"  give a position from {-size} to {size - 1}"
+        )
     length = axis_size(x, axis)
     if isinstance(length, Array):
         needed = -number if number < 0 else number + 1
@@ -329,12 +346,15 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     Array([1, 2], dtype=int32)
     """
     if side not in ("left", "right"):
-        raise ValueError(f"searchsorted: side must be 'left' or 'right'; got {side!r}")
+        raise not_among("searchsorted", "side", side, ("left", "right"))
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
-        raise ValueError(f"searchsorted: unknown method {method!r}")
+        raise not_among("searchsorted", "method", method, ("scan", "scan_unrolled", "sort", "compare_all"))
     x, values = _core.array(a), _core.array(v)
     if x.ndim != 1:
-        raise ValueError(f"searchsorted: the sorted array must have one axis; got shape {x.shape}")
+        raise ValueError(
+            f"searchsorted: the sorted array must have one axis; got shape {x.shape}\n"
+            "  search each row with its own values: ct.vmap(ct.numpy.searchsorted)(a, v)"
+        )
     if sorter is not None:
         x = primitives.gather(x, _core.array(sorter), axis=0, batch_dims=0)
     dtype = _core.promote_types([(x.dtype, x.weak_type), (values.dtype, values.weak_type)])[0]
@@ -362,7 +382,9 @@ def check_real(x: Array, name: str) -> None:
         DTypeError: they are.
     """
     if kind(x) == "complex":
-        raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
+        raise DTypeError(
+            f"{name} takes real arrays; complex numbers have no order\n  order them by a real number: abs(x), or x.real"
+        )
 
 
 check_arguments(globals())

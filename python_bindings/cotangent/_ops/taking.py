@@ -10,6 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
 from cotangent._ops.division import remainder
@@ -56,7 +57,7 @@ def _indices_in(
     """Positions for a gather, and what was asked for, from which they differ outside; None if nothing is."""
     size = axis_size(x, axis)
     if not is_integer(indices):
-        raise TypeError(f"indices must be integers; got {indices.dtype}")
+        raise TypeError(f"indices must be integers; got {indices.dtype}\n  convert them first: .astype('int32')")
     wide = signed(indices)
     count = _core.broadcast_to(count_like(wide, size), wide._bound_shape)
     if mode == "wrap":
@@ -70,7 +71,7 @@ def _indices_in(
         clipped = primitives.max(primitives.min(wrapped, primitives.sub(count, literal(count, 1))), literal(wide, 0))
         return clipped, None
     if mode not in (None, "fill", "promise_in_bounds"):
-        raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
+        raise not_among("take", "mode", mode, ("fill", "clip", "wrap"))
     if isinstance(size, int) and size > 0 and kind(x) != "key":
         last = literal(wrapped, size - 1)
         return primitives.max(primitives.min(wrapped, last), literal(wrapped, 0)), wrapped
@@ -101,7 +102,7 @@ def take(
     axis : int or None, default None
         The axis, negative counting from the end. None: that of the flattened array.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     mode : str, optional
         For positions outside: None or ``"fill"``: ``fill_value``; ``"clip"``: the nearest, and the first for negative
         ones; ``"wrap"``: modulo the size.
@@ -137,7 +138,9 @@ def take(
         x, axis = flat(x), 0
     axis = normalize_axis(axis, x.ndim, "take")
     if x._bound_shape[axis] == 0 and bound_size(index):
-        raise IndexError(f"take: axis {axis} has no elements")
+        raise IndexError(
+            f"take: axis {axis} has no elements\n  test its size first, or take with an empty array of indices"
+        )
     # NumPy's clip is of negative positions too.
     positions, asked = _indices_in(index, x, axis, mode, from_end=mode != "clip")
     if mode is None and asked is not None and _core.get_flag("index_checks"):
@@ -205,10 +208,16 @@ def take_along_axis(
         mode, fill_value = "fill", False if kind(x) == "bool" else 0
     if axis is None:
         if index.ndim != 1:
-            raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
+            raise ValueError(
+                f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}\n"
+                "  make one axis of them, indices.ravel(), or name the axis"
+            )
         x, axis = flat(x), 0
     if x.ndim != index.ndim:
-        raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
+        raise ValueError(
+            f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal\n"
+            "  add axes of one to the indices, or use take(x, indices, axis) for the same ones everywhere"
+        )
     axis = normalize_axis(axis, x.ndim, "take_along_axis")
     positions, asked = _indices_in(index, x, axis, mode, from_end)
     if mode is None and asked is not None and _core.get_flag("index_checks"):
@@ -242,7 +251,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     choices : sequence of array
         n arrays, or an array whose first axis is theirs; broadcast and promoted to a common dtype.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     mode : str, default "raise"
         ``"raise"``: numbers must be from 0 to n - 1, and known when the program is captured; ``"clip"`` and
         ``"wrap"``: others are moved there.
@@ -272,10 +281,13 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
                 "choose: mode 'raise' needs indices that are known when the program is captured\n  use mode='clip' or 'wrap'"
             )
         if bool(np.any((np.asarray(a) < 0) | (np.asarray(a) >= len(choices)))):
-            raise ValueError(f"choose: an index is not from 0 to {len(choices) - 1}, with {len(choices)} choices")
+            raise ValueError(
+                f"choose: an index is not from 0 to {len(choices) - 1}, with {len(choices)} choices\n"
+                "  mode='clip' takes the nearest choice, mode='wrap' counts on from the first"
+            )
         mode = "clip"
     if mode not in ("clip", "wrap"):
-        raise ValueError(f"choose: mode must be 'raise', 'clip' or 'wrap'; got {mode!r}")
+        raise not_among("choose", "mode", mode, ("raise", "clip", "wrap"))
     stacked = [_core.array(c) for c in choices]
     shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
     parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])

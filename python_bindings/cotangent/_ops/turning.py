@@ -135,7 +135,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     array = _core.array(m)
     i, j = (normalize_axis(axis, array.ndim, "rot90") for axis in axes)
     if i == j:
-        raise ValueError(f"rot90: axes must be different; got {axes}")
+        raise ValueError(f"rot90: axes must be different; got {axes}\n  name two axes: axes=(0, 1)")
     turns = k % 4
     if turns == 0:
         return array
@@ -180,7 +180,9 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     shifts = list(shift) if several(shift) else [shift]
     if len(shifts) != len(axes):
         if 1 not in (len(axes), len(shifts)):
-            raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+            raise ValueError(
+                f"roll: {len(shifts)} shifts for {len(axes)} axes\n  give one shift for each axis, or one for all"
+            )
         count = max(len(axes), len(shifts))
         axes, shifts = axes * (count // len(axes)), shifts * (count // len(shifts))
     for amount, position in zip(shifts, axes, strict=True):

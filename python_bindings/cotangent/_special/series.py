@@ -239,7 +239,10 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """
     (z,) = floats("bessel_jn", z)
     if v < 0 or n_iter <= v:
-        raise ValueError(f"bessel_jn: orders run from 0 to v={v}, and the recurrence must start above: n_iter={n_iter}")
+        raise ValueError(
+            f"bessel_jn: orders run from 0 to v={v}, and the recurrence must start above: n_iter={n_iter}\n"
+            f"  give more steps than the order: n_iter={v + 50}"
+        )
     # From further above, all orders up to v come out with the same digits.
     result: Array = _bessel_jn(z, v, min(n_iter, v + math.ceil(11 * v ** (1 / 3)) + 64))
     return result
@@ -345,11 +348,15 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
     Array([0.4886+0.j], dtype=complex64)
     """
     if diff_n is not None:
-        raise NotImplementedError("sph_harm_y: diff_n is not supported; use ct.grad")
+        raise NotImplementedError(
+            "sph_harm_y: diff_n is not supported\n  leave it out, and differentiate by an angle with ct.jvp or ct.grad"
+        )
     n, m = ops.asarray(n), ops.asarray(m)
     for name, value in [("n", n), ("m", m)]:
         if not ops.issubdtype(value.dtype, ops.integer):
-            raise DTypeError(f"sph_harm_y: {name} must be integers; got {value.dtype}")
+            raise DTypeError(
+                f"sph_harm_y: {name} must be integers; got {value.dtype}\n  convert it first: .astype('int32')"
+            )
     highest = int(ops.max(n)) if n_max is None else n_max
     theta, phi = floats("sph_harm_y", theta, phi)
     n, m, theta, phi = ops.broadcast_arrays(n, m, theta, phi)

@@ -25,7 +25,10 @@ def floats(name: str, *operands: Any) -> list[Array]:
     """
     arrays = _core.promote(list(operands), inexact=True)
     if kind(arrays[0]) != "float":
-        raise DTypeError(f"{name} takes real arrays; got {arrays[0].dtype}")
+        raise DTypeError(
+            f"{name} takes real arrays; got {arrays[0].dtype}\n"
+            "  give it the parts, x.real and x.imag, or the absolute value, abs(x)"
+        )
     return arrays
 
 

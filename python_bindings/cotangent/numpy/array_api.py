@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.device import Device, check_device, device_at, devices
+from cotangent._base.words import not_among
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
 
@@ -25,6 +26,7 @@ _UNIONS = {
 }
 
 
+@leaving_methods
 class NamespaceInfo:
     """What ``cotangent.numpy`` is capable of, by the array API standard.
 
@@ -140,7 +142,7 @@ class NamespaceInfo:
         for item in kinds:
             for part in _UNIONS.get(item, (item,)):
                 if part not in _KINDS:
-                    raise ValueError(f"dtypes: unknown kind {item!r}; there are {', '.join([*_KINDS, *_UNIONS])}")
+                    raise not_among("dtypes", "kind", item, (None, *_KINDS, *_UNIONS))
                 names += _KINDS[part]
         return {name: _core.canonical_dtype(name) for name in dict.fromkeys(names)}
 

@@ -73,9 +73,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     x = _core.array(a)
     if n < 0:
-        raise ValueError(f"diff: n must not be negative; got {n}")
+        raise ValueError(f"diff: n must not be negative; got {n}\n  n=0 is the array itself")
     if x.ndim == 0:
-        raise ValueError("diff needs an array with at least one axis")
+        raise ValueError("diff needs an array with at least one axis\n  give it an axis first: x.reshape(1)")
     axis = normalize_axis(axis, x.ndim, "diff")
     if n == 0:
         return x
@@ -172,18 +172,23 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     Array([3., 4., 5.], dtype=float32)
     """
     if edge_order not in (None, 1):
-        raise NotImplementedError(f"gradient: edge_order must be 1; got {edge_order}")
+        raise NotImplementedError(f"gradient: edge_order must be 1; got {edge_order}\n  leave edge_order out")
     x = inexact(f)
     axes = normalize_axes(axis, x.ndim, "gradient") if not several(axis) else [
         normalize_axis(item, x.ndim, "gradient") for item in axis
     ]  # fmt: skip
     if len(varargs) not in (0, 1, len(axes)):
-        raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
+        raise TypeError(
+            f"gradient: {len(varargs)} spacings for {len(axes)} axes\n  give one spacing for all axes, or one for each"
+        )
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     results = []
     for position, spacing in zip(axes, spacings, strict=True):
         if capacity(x, position) < 2:
-            raise ValueError(f"gradient needs two elements along axis {position}; the shape is {x.shape}")
+            raise ValueError(
+                f"gradient needs two elements along axis {position}; the shape is {x.shape}\n"
+                "  name the axes that have two or more: gradient(x, axis=...)"
+            )
         slopes = _ragged_gradient if position in _core.ragged_axes(x) else _gradient
         results.append(slopes(x, _core.array(spacing), position))
     return results[0] if len(results) == 1 else results
@@ -201,7 +206,8 @@ def _gradient(x: Array, spacing: Array, axis: int) -> Array:
             check_equal_sizes("gradient", f"f.shape[{axis}]", size, "the size of its coordinates", spacing.size)
         else:
             raise ShapeError(
-                f"gradient: {size} elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
+                f"gradient: {size} elements along axis {axis} need as many coordinates; got shape {spacing.shape}\n"
+                "  give the distance as a number, or the coordinates as one axis"
             )
         steps = insert_axes(diff(spacing), [i for i in range(x.ndim) if i != axis])
         steps = _core.convert(steps, x.dtype)
@@ -236,7 +242,8 @@ def _ragged_gradient(x: Array, spacing: Array, axis: int) -> Array:
     else:
         if spacing.ndim != 1:
             raise ShapeError(
-                f"gradient: the elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
+                f"gradient: the elements along axis {axis} need as many coordinates; got shape {spacing.shape}\n"
+                "  give the distance as a number, or the coordinates as one axis"
             )
         check_equal_sizes("gradient", f"f.shape[{axis}]", x.shape[axis], "the size of its coordinates", spacing.size)
         points = without_padding(spacing)
@@ -326,7 +333,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     """
     x = _core.array(p)
     if kind(x) == "complex":
-        raise TypeError("unwrap takes real arrays")
+        raise TypeError("unwrap takes real arrays\n  unwrap the angles of complex numbers: unwrap(angle(x))")
     if not is_inexact(x):
         x = _core.promote([x, period])[0]
     axis = normalize_axis(axis, x.ndim, "unwrap")
@@ -377,16 +384,22 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     xp_array, values = inexact(xp), inexact(fp)
     if xp_array.ndim != 1 or values.ndim != 1:
-        raise ValueError(f"interp: points must have one axis; got shapes {xp_array.shape} and {values.shape}")
+        raise ValueError(
+            f"interp: points must have one axis; got shapes {xp_array.shape} and {values.shape}\n"
+            "  map over the other axes: ct.vmap(ct.numpy.interp)(x, xp, fp)"
+        )
     check_equal_sizes("interp", "xp.size", xp_array.size, "fp.size", values.size, ValueError)
     for name, bound in (("left", left), ("right", right)):
         if isinstance(bound, str) and bound != "extrapolate":
-            raise ValueError(f"interp: {name} must be a number or 'extrapolate'; got {bound!r}")
+            raise ValueError(
+                f"interp: {name} must be a number or 'extrapolate'; got {bound!r}\n"
+                f"  leave {name} out for the outermost value, or write {name}='extrapolate'"
+            )
     where_to, points = _core.promote([x, xp_array[0]], inexact=True)[0], xp_array
     points = _core.convert(points, where_to.dtype)
     if period is not None:
         if _core.array(period).ndim:
-            raise ValueError("interp: period must be a scalar")
+            raise ValueError("interp: period must be a scalar\n  give one number, or map over several with ct.vmap")
         length = abs(_core.array(period))
         where_to, points = remainder(where_to, length), remainder(points, length)
         order = argsort(points)

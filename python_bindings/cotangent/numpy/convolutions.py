@@ -11,6 +11,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import inexact, literal
 from cotangent._ops.complex_parts import conjugate
@@ -68,17 +69,22 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
 def _convolution(name: str, x: Array, y: Array, mode: str) -> Array:
     if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"{name} takes arrays with one axis; got shapes {x.shape} and {y.shape}")
+        raise ValueError(
+            f"{name} takes arrays with one axis; got shapes {x.shape} and {y.shape}\n"
+            f"  map over the other axes with ct.vmap, or use ct.scipy.signal.{name} for all axes at once"
+        )
     if _core.ragged_axes(x) or _core.ragged_axes(y):
         return _ragged_convolution(name, x, y, mode)
     if x.size < y.size:
         x, y = y, x
     m, n = x.size, y.size
     if n == 0:
-        raise ValueError(f"{name}: the arrays must not be empty")
+        raise ValueError(f"{name}: the arrays must not be empty\n  test the sizes first")
     places = {"full": (0, m + n - 1), "same": ((n - 1) // 2, m), "valid": (n - 1, m - n + 1)}
     if mode not in places:
-        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+        raise not_among(
+            name, "mode", mode, ("valid", "full", "same") if name == "correlate" else ("full", "same", "valid")
+        )
     return _rows(x, y, *places[mode])
 
 
@@ -98,12 +104,14 @@ def _ragged_convolution(name: str, x: Array, y: Array, mode: str, swapped: bool 
     With ``swapped``, where ``y`` is the longer, they are those of the convolution of both arrays reversed, from its end.
     """
     if mode not in ("full", "same", "valid"):
-        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+        raise not_among(
+            name, "mode", mode, ("valid", "full", "same") if name == "correlate" else ("full", "same", "valid")
+        )
     int32 = np.dtype("int32")
     lengths = [as_dtype(axis_size(item, 0), int32) for item in (x, y)]
     bounds = [capacity(x, 0), capacity(y, 0)]
     if 0 in bounds:
-        raise ValueError(f"{name}: the arrays must not be empty")
+        raise ValueError(f"{name}: the arrays must not be empty\n  test the sizes first")
     one, zero = _core.full((), 1, int32), _core.full((), 0, int32)
     both = primitives.max(lengths[0] + lengths[1] - one, zero)
     x, y = without_padding(x), without_padding(y)

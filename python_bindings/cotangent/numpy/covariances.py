@@ -89,11 +89,17 @@ def cov(
     parts = [x] if y is None else [x, inexact(y)]
     if dtype is not None:
         if _core.dtype_kind(_core.canonical_dtype(dtype)) not in ("float", "complex"):
-            raise ValueError(f"cov: the dtype must be floating or complex; got {_core.canonical_dtype(dtype)}")
+            raise ValueError(
+                f"cov: the dtype must be floating or complex; got {_core.canonical_dtype(dtype)}\n"
+                "  leave dtype out, or name a floating one: dtype='float32'"
+            )
         parts = [convert(part, dtype) for part in parts]
     for part in parts:
         if part.ndim > 2:
-            raise ValueError(f"cov takes one or two axes; got shape {part.shape}")
+            raise ValueError(
+                f"cov takes one or two axes; got shape {part.shape}\n"
+                "  make one row of each variable: x.reshape(x.shape[0], -1)"
+            )
     rows = [insert_axes(part, list(np.arange(2 - part.ndim).tolist())) if part.ndim < 2 else part for part in parts]
     rows = [
         primitives.transpose(row, permutation=[1, 0]) if not rowvar and part.ndim == 2 else row
@@ -111,9 +117,14 @@ def cov(
             continue
         one = _core.array(given)
         if capacities(one) != (capacity(x, 1),):
-            raise ValueError(f"cov: {capacity(x, 1)} observations need as many {name}; got shape {one.shape}")
+            raise ValueError(
+                f"cov: {capacity(x, 1)} observations need as many {name}; got shape {one.shape}\n"
+                f"  give one weight for each observation: shape ({capacity(x, 1)},)"
+            )
         if name == "fweights" and not is_integer(one):
-            raise TypeError(f"cov: fweights must be integers; got {one.dtype}")
+            raise TypeError(
+                f"cov: fweights must be integers; got {one.dtype}\n  use aweights for weights that are not counts"
+            )
         w = one if w is None else w * one
     if capacity(x, 0) == 0:
         return _core.full((0, 0), 0.0, x.dtype)

@@ -192,6 +192,10 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     """
     if isinstance(x, Array):
         return apart(x, x) if copy else x
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"from_dlpack: a {type(x).__name__} has no __dlpack__\n  make an array of it: ct.numpy.asarray(x)"
+        )
     found = _core.from_dlpack(x, copy is False)
     return _gathered(*found) if isinstance(found, tuple) else found
 

@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import apart, literal
 from cotangent._ops.extents import bound_of, capacity, slice_axis
@@ -20,6 +21,7 @@ from cotangent._ops.sizes import (
     normalize_axis,
     ragged_length,
     several,
+    static_int,
 )
 from cotangent.lax.fourier import transform as _transform
 from cotangent.lax.fourier import transformable
@@ -44,7 +46,7 @@ def _fit(x: Array, axis: int, size: int) -> Array:
 def _factor(norm: str | None, inverse: bool, count: int, name: str) -> float:
     """What a result whose inverse divides by ``count`` is multiplied with for another norm."""
     if norm not in (None, "backward", "ortho", "forward"):
-        raise ValueError(f'{name}: norm must be None, "backward", "ortho" or "forward"; got {norm!r}')
+        raise not_among(name, "norm", norm, (None, "backward", "ortho", "forward"))
     if norm is None or norm == "backward":
         return 1.0
     power = 0.5 if norm == "ortho" else 1.0
@@ -56,20 +58,31 @@ def _fft(
 ) -> Array:
     x = _core.array(a)
     if sizes is not None:
-        given: list[Any] = [n if is_dimension(n) else operator.index(n) for n in sizes]
+        given: list[Any] = [n if is_dimension(n) else static_int(n, f"{name}: a length") for n in sizes]
         sizes = given
         if any(n <= 0 for n in sizes if not is_dimension(n)):
-            raise ValueError(f"{name}: invalid number of FFT data points: lengths must be positive; got {sizes}")
+            raise ValueError(
+                f"{name}: invalid number of FFT data points: lengths must be positive; got {sizes}\n"
+                "  leave the length out for that of the axis"
+            )
     if axes is None:
         count = x.ndim if sizes is None else len(sizes)
         if count > x.ndim:
-            raise ValueError(f"{name}: {count} lengths for an array with {x.ndim} axes")
+            raise ValueError(
+                f"{name}: {count} lengths for an array with {x.ndim} axes\n"
+                f"  give one length for each axis, {x.ndim} at most"
+            )
         axes = range(x.ndim - count, x.ndim)
     where = [normalize_axis(axis, x.ndim, name) for axis in axes]
     if sizes is not None and len(sizes) != len(where):
-        raise ValueError(f"{name}: shape and axes have different lengths: {len(sizes)} and {len(where)}")
+        raise ValueError(
+            f"{name}: shape and axes have different lengths: {len(sizes)} and {len(where)}\n"
+            "  give one length for each of the axes"
+        )
     if len(set(where)) != len(where):
-        raise ValueError(f"{name}: axes must not repeat; got {list(axes)}")
+        raise ValueError(
+            f"{name}: axes must not repeat; got {list(axes)}\n  name each axis once: axes={tuple(dict.fromkeys(where))}"
+        )
     ragged = _core.ragged_axes(x)
     if any(map(is_dimension, sizes)) if sizes is not None else any(axis in ragged for axis in where):
         return _ragged_fft(name, kind, x, sizes, where, norm)
@@ -81,7 +94,10 @@ def _fft(
         if kind == "IRFFT" and sizes:
             sizes[-1] = 2 * (sizes[-1] - 1)
         if any(n <= 0 for n in sizes):
-            raise ValueError(f"{name}: invalid number of FFT data points: the shape is {x.shape}")
+            raise ValueError(
+                f"{name}: invalid number of FFT data points: the shape is {x.shape}\n"
+                f"  give the length of the result, to which the axis is padded with zeros: {name}(x, {'s=(8, 8)' if name[-1] in '2n' else 'n=8'})"
+            )
     else:
         for axis, n in zip(last, sizes, strict=True):
             x = _fit(x, axis, n // 2 + 1 if kind == "IRFFT" and axis == x.ndim - 1 else n)
@@ -113,7 +129,10 @@ def _ragged_fft(
         else:
             length, bound = length_of_size(size), bound_of(size)
         if bound <= 0:
-            raise ValueError(f"{name}: invalid number of FFT data points: the shape is {x.shape}")
+            raise ValueError(
+                f"{name}: invalid number of FFT data points: the shape is {x.shape}\n"
+                f"  give the length of the result, to which the axis is padded with zeros: {name}(x, {'s=(8, 8)' if name[-1] in '2n' else 'n=8'})"
+            )
         power = {None: inverse, "backward": inverse, "ortho": 0.5, "forward": not inverse}
         if norm not in power:
             _factor(norm, inverse, 1, name)  # says what it must be
@@ -129,7 +148,7 @@ def _one_axis(axis: Any, name: str) -> int:
     try:
         return operator.index(axis)
     except TypeError:
-        raise TypeError(f"{name}: axis must be an integer; got {axis!r}") from None
+        raise TypeError(f"{name}: axis must be an integer; got {axis!r}\n  write axis=-1 for the last one") from None
 
 
 def _fft1(name: str, kind: str, a: Any, n: int | None, axis: SupportsIndex, norm: str | None) -> Array:

@@ -28,9 +28,9 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 def _frequency_arguments(n: Any, d: Any, name: str) -> None:
     if isinstance(n, (list, tuple)) or isinstance(d, (list, tuple)):
-        raise ValueError(f"{name} takes an integer and a spacing; got {n!r} and {d!r}")
+        raise ValueError(f"{name} takes an integer and a spacing; got {n!r} and {d!r}\n  give numbers: {name}(8, 0.5)")
     if not is_dimension(n) and operator.index(n) <= 0:
-        raise ValueError(f"{name}: n must be positive; got {n}")
+        raise ValueError(f"{name}: n must be positive; got {n}\n  give the number of samples, 1 or more")
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = None) -> Array:
@@ -108,13 +108,13 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Placement = Non
     return ops.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
 
 
-def _shifted(x: Any, axes: Any, amount: Any) -> Array:
+def _shifted(x: Any, axes: Any, name: str, amount: Any) -> Array:
     array = _core.array(x)
     if axes is None:
         axes = range(array.ndim)
     elif not several(axes):
         axes = (axes,)
-    move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
+    move = functools.partial(normalize_axis, rank=array.ndim, name=name)
     for axis in map(move, axes):
         array = ops.roll(array, amount(axis_size(array, axis)), axis)
     return array
@@ -141,7 +141,7 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     >>> ct.numpy.fft.fftshift([0, 1, 2, -2, -1])
     Array([-2, -1,  0,  1,  2], dtype=int32)
     """
-    return _shifted(x, axes, lambda n: n // 2)
+    return _shifted(x, axes, "fftshift", lambda n: n // 2)
 
 
 @own
@@ -165,7 +165,7 @@ def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     >>> ct.numpy.fft.ifftshift([-2, -1, 0, 1, 2])
     Array([ 0,  1,  2, -2, -1], dtype=int32)
     """
-    return _shifted(x, axes, lambda n: -(n // 2))
+    return _shifted(x, axes, "ifftshift", lambda n: -(n // 2))
 
 
 check_arguments(globals())

@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import leaving
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
 from cotangent._ops.broadcasting import broadcast_to
@@ -82,9 +83,15 @@ def vectorize(
     """
     for item in excluded:
         if not isinstance(item, (int, str)):
-            raise TypeError(f"vectorize: excluded holds positions and names of arguments; got {item!r}")
+            raise TypeError(
+                f"vectorize: excluded holds positions and names of arguments; got {item!r}\n"
+                f"  write them as excluded={{0, 'scale'}}"
+            )
         if isinstance(item, int) and item < 0:
-            raise ValueError(f"vectorize: excluded positions must not be negative; got {item}")
+            raise ValueError(
+                f"vectorize: excluded positions must not be negative; got {item}\n"
+                "  count from the front: the first argument is 0"
+            )
     parsed = None if signature is None else _parse_signature(signature)
 
     def vectorized(*args: Any, **kwargs: Any) -> Any:
@@ -93,7 +100,10 @@ def vectorize(
         # None is no array: it is passed on as it is.
         absent = {i for i, value in enumerate(args) if value is None and i not in excluded}
         if parsed is not None and names:
-            raise TypeError(f"vectorize: arguments of a signature are positional; got {names} by name")
+            raise TypeError(
+                f"vectorize: arguments of a signature are positional; got {names} by name\n"
+                f"  give them by position, or leave them to the function: excluded={{{', '.join(map(repr, names))}}}"
+            )
         mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
         inputs = parsed and _inputs_of_given(parsed[0], [i for i in range(len(args)) if i not in excluded], absent)
 
@@ -108,19 +118,26 @@ def vectorize(
             _core.check_sizes([x for x, _ in meeting], [axis for _, axis in meeting])
         return _broadcast_map(core, arrays, inputs, parsed and parsed[1])
 
-    vectorized.__name__ = getattr(pyfunc, "__name__", "vectorized")
-    vectorized.__doc__ = getattr(pyfunc, "__doc__", None)
-    vectorized.__wrapped__ = pyfunc  # type: ignore[attr-defined]
-    return vectorized
+    named = leaving(vectorized)
+    named.__name__ = getattr(pyfunc, "__name__", "vectorized")
+    named.__doc__ = getattr(pyfunc, "__doc__", None)
+    named.__wrapped__ = pyfunc  # type: ignore[attr-defined]
+    return named
 
 
 def _inputs_of_given(inputs: list[Dims], positions: list[int], absent: set[int]) -> list[Dims]:
     """The parts of a signature for the arguments that are not None."""
     if len(inputs) != len(positions):
-        raise TypeError(f"vectorize: the signature has {len(inputs)} arguments, but {len(positions)} are given")
+        raise TypeError(
+            f"vectorize: the signature has {len(inputs)} arguments, but {len(positions)} are given\n"
+            f"  write one (...) for each argument, with commas between them, or exclude some: excluded={{1}}"
+        )
     for i, dims in zip(positions, inputs, strict=True):
         if i in absent and dims:
-            raise ValueError(f"vectorize: argument {i} is None, but the signature gives it the axes ({','.join(dims)})")
+            raise ValueError(
+                f"vectorize: argument {i} is None, but the signature gives it the axes ({','.join(dims)})\n"
+                "  write () for an argument that may be None"
+            )
     return [dims for i, dims in zip(positions, inputs, strict=True) if i not in absent]
 
 
@@ -141,12 +158,18 @@ def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | Non
     leads: list[tuple[int, ...]] = []
     for i, (x, dims) in enumerate(zip(arrays, inputs, strict=True)):
         if x.ndim < len(dims):
-            raise ShapeError(f"vectorize: argument {i} of shape {x.shape} needs the axes ({','.join(dims)})")
+            raise ShapeError(
+                f"vectorize: argument {i} of shape {x.shape} needs the axes ({','.join(dims)})\n"
+                "  give it the axes first: x[None], or write fewer names in the signature"
+            )
         split = x.ndim - len(dims)
         leads.append(capacities(x)[:split])
         for name, size in zip(dims, capacities(x)[split:], strict=True):
             if sizes.setdefault(name, size) != size:
-                raise ShapeError(f"vectorize: dimension {name!r} is {sizes[name]}, but {size} in argument {i}")
+                raise ShapeError(
+                    f"vectorize: dimension {name!r} is {sizes[name]}, but {size} in argument {i}\n"
+                    "  write two names in the signature, or cut the arrays to one size"
+                )
     lead = _core.broadcast_shapes(leads)
     rank = len(lead)
     # An axis of size 1 that others stretch is dropped, and not mapped.
@@ -185,7 +208,8 @@ def _checked(core: Function, outputs: list[Dims] | None, sizes: dict[str, int]) 
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(outputs):
             raise TypeError(
-                f"vectorize: the signature has {len(outputs)} results; the function returned {len(results)}"
+                f"vectorize: the signature has {len(outputs)} results; the function returned {len(results)}\n"
+                "  return a tuple of as many results as the signature has after ->"
             )
         known = dict(sizes)
         for dims, x in zip(outputs, results, strict=True):
@@ -193,7 +217,8 @@ def _checked(core: Function, outputs: list[Dims] | None, sizes: dict[str, int]) 
             if len(shape) != len(dims) or any(known.setdefault(n, s) != s for n, s in zip(dims, shape, strict=True)):
                 raise ShapeError(
                     f"vectorize: the function returned shape {shape}, but the signature has ({','.join(dims)}) "
-                    f"with {', '.join(f'{name}={size}' for name, size in sizes.items())}"
+                    f"with {', '.join(f'{name}={size}' for name, size in sizes.items())}\n"
+                    "  write the sizes of what it returns after ->"
                 )
         return result
 
@@ -281,7 +306,8 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
         if result.ndim != rank:
             raise ValueError(
                 f"apply_over_axes: the function returned {result.ndim} axes of an array with {rank}; "
-                "it must keep them, or remove the one that it is given"
+                "it must keep them, or remove the one that it is given\n"
+                "  sum with keepdims=True, or over the one axis that the function is given"
             )
         x = result
     return x
@@ -332,7 +358,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         other = 0
     else:
         raise ValueError(
-            f"piecewise: {len(condlist)} conditions take as many functions, or one more; got {len(functions)}"
+            f"piecewise: {len(condlist)} conditions take as many functions, or one more; got {len(functions)}\n"
+            "  give one function for each condition, and one more for where none holds"
         )
 
     def value(function: Any) -> Array:

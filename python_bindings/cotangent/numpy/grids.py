@@ -23,7 +23,7 @@ def _range(item: slice) -> Array:
     step = item.step
     if item.stop is None:
         if item.start is not None or step is not None:
-            raise ValueError("a range needs an end: write start:stop or start:stop:step")
+            raise ValueError("a range needs an end\n  write start:stop or start:stop:step")
         return arange(0)  # a bare colon, as NumPy reads it
     if isinstance(step, complex):
         return linspace(start, item.stop, int(abs(step)))  # type: ignore[no-any-return]
@@ -105,11 +105,16 @@ class _Joined:
         parts = []
         for item in items:
             if isinstance(item, str):
-                raise ValueError(f"{self._name}: a directive comes first; got {item!r} later")
+                raise ValueError(
+                    f"{self._name}: a directive comes first; got {item!r} later\n"
+                    f"  write it first: {self._name}['0,2', x, y]"
+                )
             part = _range(item) if isinstance(item, slice) else _core.array(item)
             parts.append(_raised(part, max(ndmin, 1), start))
         if not parts:
-            raise ValueError(f"{self._name}: there is nothing to join")
+            raise ValueError(
+                f"{self._name}: there is nothing to join\n  give it arrays or ranges: {self._name}[1:3, 5]"
+            )
         joined = concatenate(parts, axis)
         if not matrix or joined.ndim != 1:
             return joined

@@ -14,6 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, size_if_computed
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import (
     choose,
@@ -55,6 +56,8 @@ __all__ = [
     "histogram_bin_edges",
     "histogramdd",
 ]
+
+_ESTIMATORS = ("auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt")
 
 _INT32 = np.dtype("int32")
 
@@ -102,9 +105,11 @@ def bincount(
     """
     index = _core.array(x)
     if bound_size(index) and not is_integer(index) and kind(index) != "bool":
-        raise TypeError(f"bincount takes integers; got {index.dtype}")
+        raise TypeError(f"bincount takes integers; got {index.dtype}\n  convert them first: x.astype('int32')")
     if index.ndim != 1:
-        raise ValueError(f"bincount takes an array with one axis; got shape {index.shape}")
+        raise ValueError(
+            f"bincount takes an array with one axis; got shape {index.shape}\n  make one axis of it: x.ravel()"
+        )
     least = static_count(minlength, "bincount: minlength")
     length = size_if_computed(length, "bincount: length")
     if isinstance(length, Dim):
@@ -119,7 +124,10 @@ def bincount(
         updates = _core.array(weights)
         _core.check_sizes([updates, index])
         if not alike(updates, index):
-            raise ValueError(f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}")
+            raise ValueError(
+                f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}\n"
+                f"  give weights of shape {index.shape}"
+            )
     start = _core.full((static_count(length, "bincount: length"),), 0, updates.dtype)
     if bound_size(index) == 0:
         return start
@@ -157,7 +165,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     """
     values, edges = _core.array(x), _core.array(bins)
     if edges.ndim != 1:
-        raise ValueError(f"digitize: bins must have one axis; got shape {edges.shape}")
+        raise ValueError(
+            f"digitize: bins must have one axis; got shape {edges.shape}\n  make one axis of them: bins.ravel()"
+        )
     if capacity(edges, 0) == 0:
         return constant(values, 0, _core.default_int_dtype())
     increasing = edges[-1] >= edges[0]
@@ -195,11 +205,15 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     del weights
     x = _core.array(a)
     if isinstance(bins, str):
+        if bins not in _ESTIMATORS:
+            raise not_among("histogram", "bins", bins, _ESTIMATORS)
         known(x, "histogram_bin_edges", "pass the number of bins or their edges")
         values = _core.to_numpy(x, f"histogram_bin_edges(bins={bins!r})")
         return inexact(_core.array(np.histogram_bin_edges(values, bins, range)))
     edges = _core.array(bins)
     if edges.ndim == 1:
+        if capacity(edges, 0) == 0:
+            raise ValueError("histogram: there are no edges\n  give two edges or more, or the number of bins")
         return inexact(edges) if not is_inexact(edges) else edges
     count = static_count(bins, "histogram: the number of bins")
     dtype = inexact(x).dtype
@@ -270,7 +284,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     dtype = inexact(x).dtype
     w = literal(x, 1, dtype) if weights is None else inexact(ravel(weights))
     if not alike(w, x):
-        raise ValueError(f"histogram: {x.size} elements need as many weights; got {w.size}")
+        raise ValueError(
+            f"histogram: {x.size} elements need as many weights; got {w.size}\n"
+            f"  give one weight for each element: weights of shape {x.shape}"
+        )
     # Counts in narrow numbers would stop where 1 is less than their rounding.
     result_dtype = w.dtype
     w = _core.convert(w, working_dtype(result_dtype))
@@ -376,16 +393,27 @@ def histogramdd(
     if points.ndim == 1:
         points = insert_axes(points, [1])
     if points.ndim != 2:
-        raise ValueError(f"histogramdd takes points as rows; got shape {points.shape}")
+        raise ValueError(
+            f"histogramdd takes points as rows; got shape {points.shape}\n"
+            "  make one row of each point: x.reshape(-1, x.shape[-1])"
+        )
     rank = exact_size(points, 1, "histogramdd", "it says how many axes the result has")
     if rank == 0:
-        raise ValueError(f"histogramdd needs points of one coordinate or more; got shape {points.shape}")
+        raise ValueError(
+            f"histogramdd needs points of one coordinate or more; got shape {points.shape}\n  give one column or more"
+        )
     if range is not None and len(range) != rank:
-        raise ValueError(f"histogramdd: {len(range)} ranges for {rank} coordinates")
+        raise ValueError(
+            f"histogramdd: {len(range)} ranges for {rank} coordinates\n"
+            "  give a pair for each coordinate, None for that of the data"
+        )
     per_axis = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * rank
     per_axis = per_axis * rank if len(per_axis) == 1 else per_axis
     if len(per_axis) != rank:
-        raise ValueError(f"histogramdd: bins of {len(per_axis)} axes for {rank} coordinates")
+        raise ValueError(
+            f"histogramdd: bins of {len(per_axis)} axes for {rank} coordinates\n"
+            "  give a number or edges for each coordinate, or one number for all"
+        )
     edges = [
         histogram_bin_edges(points[:, i], per_axis[i], None if range is None else range[i])
         for i in np.arange(rank).tolist()

@@ -14,8 +14,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments, leaving_methods
+from cotangent._base.arguments import check_arguments, leaving_methods, suggestion
 from cotangent._base.device import backend_for
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.index_plans import outside_if_negative, resolve
@@ -27,6 +28,8 @@ from cotangent._ops.indexing import (
 from cotangent._ops.repeated import repeated, times_named
 from cotangent.numpy.index_writes import _get_filled, _only_mask, update_item
 
+_PROMISES = ("indices_are_sorted", "unique_indices", "wrap_negative_indices")
+
 
 def _check_hints(hints: dict[str, Any], name: str) -> None:
     """Raises for what is no promise about the indices.
@@ -37,8 +40,11 @@ def _check_hints(hints: dict[str, Any], name: str) -> None:
     for hint, value in hints.items():
         if hint == "out_sharding":
             backend_for(value, f"at[...].{name}")
-        elif hint not in ("indices_are_sorted", "unique_indices", "wrap_negative_indices"):
-            raise TypeError(f"at[...].{name} got an unexpected keyword argument {hint!r}")
+        elif hint not in _PROMISES:
+            raise TypeError(
+                f"at[...].{name} got an unexpected keyword argument {hint!r}"
+                f"{suggestion(hint, (*_PROMISES, 'mode', 'fill_value'))}\n  it takes mode= and the promises {', '.join(_PROMISES)}"
+            )
 
 
 def _never_from_end(hints: dict[str, Any]) -> bool:
@@ -114,7 +120,7 @@ class IndexUpdate:
         if mode in (None, "clip", "promise_in_bounds"):
             return _with_mode(lambda index: get_item(self._array, index), index, mode)
         if mode not in ("fill", "drop"):
-            raise ValueError(f"at[...].get: mode must be 'clip' or 'fill'; got {mode!r}")
+            raise not_among("at[...].get", "mode", mode, (None, "clip", "fill"))
         return _with_mode(lambda index: _get_filled(self._array, index, fill_value), index, mode)
 
     def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
@@ -464,7 +470,7 @@ def _as_written(values: Any, dtype: Any) -> Any:
 def check_mode(mode: Any) -> None:
     """Raises unless ``mode`` says what becomes of updates outside."""
     if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
-        raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
+        raise not_among("at[...]", "mode", mode, (None, "drop", "clip"))
 
 
 def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> Array:

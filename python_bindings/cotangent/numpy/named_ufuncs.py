@@ -76,13 +76,18 @@ def _quantifier(function: Function, combine: Function) -> Function:
 def _difference(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     """The first element less the others."""
     if len(axis) != 1 or where is not None:
-        raise ValueError("subtract.reduce takes one axis and no where: there is no identity")
+        raise ValueError(
+            "subtract.reduce takes one axis and no where: there is no identity\n  name one axis, or write x[0] - ct.numpy.sum(x[1:], where=...)"
+        )
     x = x if dtype is None else convert(x, dtype)
     if initial is not None:
         return convert(initial - reductions.sum(x, axis, x.dtype, None, keepdims), x.dtype)
     last = move_last(x, axis[0])
     if capacity(last, -1) == 0:
-        raise ValueError("subtract.reduce of zero elements has no value, as there is no identity")
+        raise ValueError(
+            "subtract.reduce of zero elements has no value, as there is no identity\n"
+            "  give what it begins with: initial=0"
+        )
     result = convert(last[..., 0] - reductions.sum(last[..., 1:], -1, last.dtype), x.dtype)
     return keep_axes(result, x, axis) if keepdims else result
 

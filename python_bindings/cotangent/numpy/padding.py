@@ -8,7 +8,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import give_lengths
 from cotangent._base.dimensions import Dim, bound_of, narrowed, not_negative, size_if_computed
 from cotangent._core import Array
@@ -56,11 +56,12 @@ def _pad_widths(pad_width: Any, rank: int) -> list[tuple[Any, Any]]:
         rows = [list(row) if several(row) else [row] for row in rows]
         if len(rows) not in (1, rank) or any(len(row) not in (1, 2) for row in rows):
             raise ValueError(
-                f"pad: widths of {rank} axes are a number, a pair, or a pair for each axis; got {pad_width}"
+                f"pad: widths of {rank} axes are a number, a pair, or a pair for each axis; got {pad_width}\n"
+                "  write pad(x, 1), pad(x, (1, 2)) or pad(x, ((1, 2), (0, 0))) for two axes"
             )
         widths = [(_width(row[0]), _width(row[-1])) for row in (rows * rank if len(rows) == 1 else rows)]
     if any((width.bound if isinstance(width, Dim) else width) < 0 for pair in widths for width in pair):
-        raise ValueError(f"pad: widths must not be negative; got {pad_width}")
+        raise ValueError(f"pad: widths must not be negative; got {pad_width}\n  cut with a slice: x[1:-1]")
     return widths
 
 
@@ -141,11 +142,16 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
         return _pad_by_function(x, widths, mode, given)
     if mode not in _PAD_OPTIONS:
         supported = ", ".join(_PAD_OPTIONS)
-        raise NotImplementedError(f"pad: mode {mode!r} is not supported\n  supported: {supported}")
+        raise NotImplementedError(
+            f"pad: mode {mode!r} is not supported{suggestion(mode, _PAD_OPTIONS)}\n  the modes are {supported}, and functions"
+        )
     others = [name for name in given if name != _PAD_OPTIONS[mode]]
     if others:
         takes = f"the option {_PAD_OPTIONS[mode]}" if _PAD_OPTIONS[mode] else "no options"
-        raise ValueError(f"pad: mode {mode!r} takes {takes}; got {', '.join(others)}")
+        raise ValueError(
+            f"pad: mode {mode!r} takes {takes}; got {', '.join(others)}\n"
+            f"  leave out what the mode does not take: {', '.join(others)}"
+        )
     if mode in ("constant", "empty"):
         values = 0 if constant_values is None else constant_values
         if np.ndim(values) == 0 or isinstance(values, Array):

@@ -8,7 +8,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.binding import apart, convert, empty_fold, inexact, literal, own
 from cotangent._ops.broadcasting import broadcast_arrays
@@ -47,7 +47,10 @@ def _coefficients(p: Any, name: str) -> Array:
     x = _core.array(p)
     x = insert_axes(x, [0]) if x.ndim == 0 else x
     if x.ndim != 1:
-        raise ValueError(f"{name}: coefficients must have one axis; got shape {x.shape}")
+        raise ValueError(
+            f"{name}: coefficients must have one axis; got shape {x.shape}\n"
+            "  make one axis of them, p.ravel(), or map over several with ct.vmap"
+        )
     return x
 
 
@@ -68,7 +71,8 @@ def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
         short = stretched(short, long, {0: count})
     except ValueError:
         raise ShapeError(
-            f"{name}: {count} coefficients of shape {short.shape} do not fit the last {count} of shape {long.shape}"
+            f"{name}: {count} coefficients of shape {short.shape} do not fit the last {count} of shape {long.shape}\n"
+            f"  broadcast the axes after the first to one shape"
         ) from None
     short = convert(short, dtype)
     rest = [0] * (short.ndim - 1)
@@ -286,7 +290,10 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     if constants.size == 1:
         constants = _core.broadcast_to(constants, (count,))
     if capacities(constants) != (count,):
-        raise ValueError(f"polyint: {count} integrals need as many constants, or one; got shape {constants.shape}")
+        raise ValueError(
+            f"polyint: {count} integrals need as many constants, or one; got shape {constants.shape}\n"
+            f"  give one constant for each integral: k of shape ({count},)"
+        )
     dtype = _core.promote_types([(x.dtype, x.weak_type), (constants.dtype, constants.weak_type)])[0]
     x, constants = convert(x, dtype), convert(constants, dtype)
     # That of x**i is x**(i + count) / ((i + 1) … (i + count)), and that of constant j of what integrals are left after it.
@@ -332,7 +339,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     del unroll
     coefficients = _core.array(p)
     if coefficients.ndim == 0:
-        raise ValueError("polyval: coefficients need an axis")
+        raise ValueError("polyval: coefficients need an axis\n  give a list of them: polyval([1.0], x)")
     start = empty_fold(coefficients, [0], 0)
     result, points = _core.promote([start, x])
     if capacity(coefficients, 0) > _MOST_UNROLLED:
@@ -396,7 +403,10 @@ def poly(seq_of_zeros: Any) -> Array:
     if zeros.ndim == 2 and bound_size(zeros) and capacity(zeros, 0) == capacity(zeros, 1):
         zeros = _linalg().eigvals(zeros)
     if zeros.ndim != 1:
-        raise ValueError(f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}")
+        raise ValueError(
+            f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}\n"
+            "  map over several with ct.vmap(ct.numpy.poly)"
+        )
     if _core.ragged_axes(zeros):
         return ragged_product(zeros)
     one = _core.full((1,), 1, zeros.dtype)
@@ -498,15 +508,22 @@ def polyfit(
     Array([2., 1.], dtype=float32)
     """
     if not isinstance(cov, (bool, int, np.bool_)) and not (isinstance(cov, str) and cov == "unscaled"):
-        raise TypeError(f'polyfit: cov is True, False or "unscaled"; got {cov!r}')
+        raise TypeError(
+            f"polyfit: cov is True, False or 'unscaled'; got {cov!r}{suggestion(cov, ('unscaled',))}\n  write cov=True for the covariance of the coefficients"
+        )
     points, values = _core.array(x), _core.array(y)
     if deg < 0:
-        raise ValueError(f"polyfit: the degree must not be negative; got {deg}")
+        raise ValueError(f"polyfit: the degree must not be negative; got {deg}\n  deg=0 is the mean")
     if points.ndim != 1 or capacity(points, 0) == 0:
-        raise TypeError(f"polyfit: x must have one axis and elements; got shape {points.shape}")
+        raise TypeError(
+            f"polyfit: x must have one axis and elements; got shape {points.shape}\n  make one axis of it: x.ravel()"
+        )
     size = axis_size(points, 0)
     if values.ndim not in (1, 2) or capacity(values, 0) != capacity(points, 0):
-        raise TypeError(f"polyfit: y must have {points.size} rows; got shape {values.shape}")
+        raise TypeError(
+            f"polyfit: y must have {points.size} rows; got shape {values.shape}\n"
+            f"  give y of shape ({points.size},), or ({points.size}, k) for k curves"
+        )
     dtype = _core.promote_types([(points.dtype, points.weak_type), (values.dtype, values.weak_type)])
     points, values = inexact(_core.convert(points, dtype[0])), inexact(_core.convert(values, dtype[0]))
     cut: Any = size * float(finfo(points.dtype).eps) if rcond is None else rcond
@@ -514,7 +531,10 @@ def polyfit(
     if w is not None:
         weights = convert(_core.array(w), matrix.dtype)
         if capacities(weights) != capacities(points):
-            raise TypeError(f"polyfit: {points.size} points need as many weights; got shape {weights.shape}")
+            raise TypeError(
+                f"polyfit: {points.size} points need as many weights; got shape {weights.shape}\n"
+                f"  give one weight for each point: w of shape ({points.size},)"
+            )
         matrix = matrix * weights[:, None]
         values = values * (weights if values.ndim == 1 else weights[:, None])
     scale = primitives.sqrt(_real(_sum(matrix * conjugate(matrix), 0)))
@@ -530,7 +550,10 @@ def polyfit(
         return solution, base
     freedom = size - (deg + 1)
     if isinstance(freedom, int) and freedom <= 0:
-        raise ValueError(f"polyfit: {points.size} points do not give the covariance of {deg + 1} coefficients")
+        raise ValueError(
+            f"polyfit: {points.size} points do not give the covariance of {deg + 1} coefficients\n"
+            "  write cov='unscaled', or fit more points"
+        )
     gap = values - matrix @ (solution * (scale if values.ndim == 1 else scale[:, None]))
     factor = _sum(_real(gap * conjugate(gap)), 0) / freedom
     return solution, base * factor if values.ndim == 1 else base[..., None] * factor

@@ -9,7 +9,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.device import Placement
 from cotangent._core import Array
 from cotangent._ops.binding import choose, convert, inexact, literal, no_out
@@ -110,11 +110,17 @@ def _quantile(
     name: str, a: Any, levels: Array, axis: Any, method: str, keepdims: bool, skip_nan: bool, weights: Any = None
 ) -> Array:
     if method not in _CONTINUOUS and method not in _DISCRETE:
-        raise ValueError(f"{name}: unknown method {method!r}; there are {', '.join([*_CONTINUOUS, *_DISCRETE])}")
+        methods = [*_CONTINUOUS, *_DISCRETE]
+        raise ValueError(
+            f"{name}: unknown method {method!r}{suggestion(method, methods)}\n  the methods are {', '.join(methods)}"
+        )
     x = inexact(a)
     check_real(x, name)
     if levels.ndim > 1:
-        raise ValueError(f"{name}: q must be a number or have one axis; got shape {levels.shape}")
+        raise ValueError(
+            f"{name}: q must be a number or have one axis; got shape {levels.shape}\n"
+            "  make one axis of q, q.ravel(), and reshape the result"
+        )
     axes = normalize_axes(axis, x.ndim, name)
     kept = [1 if i in axes else symbolic_size(x, i) for i in range(x.ndim)]
     # The reduced axes are brought to the end and made one.
@@ -124,7 +130,7 @@ def _quantile(
     if len(axes) != 1:
         lines = join_axes(lines, len(rest), x.ndim)
     if capacity(lines, -1) == 0:
-        raise ValueError(f"{name} of zero elements has no value")
+        raise ValueError(f"{name} of zero elements has no value\n  test the size first")
     if weights is not None:
         found = _weighted(name, x, lines, levels, axes, rest, method, weights, skip_nan)
     else:
@@ -190,11 +196,14 @@ def _weighted(
 ) -> Array:
     """The smallest element at which the running share of weights reaches the level."""
     if method != "inverted_cdf":
-        raise ValueError(f"{name}: weights need method='inverted_cdf'; got {method!r}")
+        raise ValueError(f"{name}: weights need method='inverted_cdf'; got {method!r}\n  write method='inverted_cdf'")
     w = inexact(weights)
     if not alike(w, x):
         if w.ndim != 1 or len(axes) != 1 or capacity(w, 0) != capacity(x, axes[0]):
-            raise ValueError(f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}")
+            raise ValueError(
+                f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}\n"
+                "  give weights of the shape of the array, or one for each element along one axis"
+            )
         w = spread_over(w, x, axes)
     w = primitives.transpose(w, permutation=[*rest, *axes])
     w = join_axes(w, len(rest), w.ndim) if len(axes) != 1 else w
@@ -246,9 +255,9 @@ def quantile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -299,9 +308,9 @@ def nanquantile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -355,9 +364,9 @@ def percentile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -410,9 +419,9 @@ def nanpercentile(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     method : str, default "linear"
         What to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, or
         another of the methods that NumPy has.
@@ -451,9 +460,9 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
 
@@ -492,9 +501,9 @@ def nanmedian(
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
     out : None
-        Must be None: arrays are immutable.
+        Must be None: write ``out[...] = `` what is returned.
     overwrite_input : bool, default False
-        Must be False: arrays are immutable.
+        Must be False: the array stays as it is.
     keepdims : bool, default False
         Whether reduced axes stay, with size 1.
 
@@ -520,7 +529,7 @@ def nanmedian(
 def _no_overwrite(out: Any, overwrite_input: bool, name: str) -> None:
     no_out(out, name)
     if overwrite_input:
-        raise ValueError(f"{name}: overwrite_input is not supported; arrays are immutable")
+        raise ValueError(f"{name}: overwrite_input is not supported\n  leave it out: the array stays as it is")
 
 
 check_arguments(globals())

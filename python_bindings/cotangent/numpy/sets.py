@@ -15,6 +15,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._base.device import put_beside
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import constant, is_inexact, literal
@@ -368,7 +369,7 @@ def isin(
     """
     del assume_unique
     if method not in ("auto", "compare_all", "binary_search", "sort"):
-        raise ValueError(f"isin: unknown method {method!r}")
+        raise not_among("isin", "method", method, ("auto", "compare_all", "binary_search", "sort"))
     x, tests = _core.array(element), ravel(test_elements)
     dtype = _core.promote_types([(x.dtype, x.weak_type), (tests.dtype, tests.weak_type)])[0]
     x, tests = _core.convert(x, dtype), _core.convert(tests, dtype)

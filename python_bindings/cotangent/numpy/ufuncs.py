@@ -123,10 +123,10 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         def __getattr__(self, name: str) -> Any:
             if name == "__signature__":  # as `inspect` and `help` show it: that of the function
                 return inspect.signature(self._func)
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{self.__name__}.{name} cannot be set")
+        raise AttributeError(f"{self.__name__}.{name} cannot be set\n  write a function of your own around it")
 
     @property
     def nargs(self) -> int:
@@ -176,14 +176,23 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         Array([11, 12], dtype=int32)
         """
         if out is not None or where is not None:
-            raise NotImplementedError(f"{self.__name__}: the arguments out and where are not supported")
+            raise NotImplementedError(
+                f"{self.__name__}: the arguments out and where are not supported\n"
+                f"  assign what it returns, out[...] = {self.__name__}(...), and choose with ct.numpy.where"
+            )
         if len(args) != self.nin:
-            raise TypeError(f"{self.__name__} takes {self.nin} arguments; got {len(args)}")
+            raise TypeError(
+                f"{self.__name__} takes {self.nin} arguments; got {len(args)}\n"
+                f"  give {self.nin}, and assign what it returns: out[...] = {self.__name__}(...)"
+            )
         return self._func(*args)  # type: ignore[no-any-return]
 
     def _of_two(self, method: str) -> None:
         if self.nin != 2 or self.nout != 1:
-            raise ValueError(f"{self.__name__}.{method}: only functions of two arguments with one result have it")
+            raise ValueError(
+                f"{self.__name__}.{method}: only functions of two arguments with one result have it\n"
+                "  write it with ct.lax.scan or ct.vmap, or choose a function of two arguments"
+            )
 
     def reduce(
         self,
@@ -206,7 +215,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         dtype : dtype, optional
             Of the result, and of what is folded.
         out : None
-            Must be None: arrays are immutable.
+            Must be None: write ``out[...] = `` what is returned.
         keepdims : bool, default False
             Whether reduced axes stay, with size 1.
         initial : number, optional
@@ -241,7 +250,10 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
                 f"{self.__name__}.reduce: the order of {len(axes)} axes would matter\n  reduce one axis at a time"
             )
         if where is not None and self.identity is None and initial is None:
-            raise ValueError(f"{self.__name__}.reduce: where needs initial, as there is no identity")
+            raise ValueError(
+                f"{self.__name__}.reduce: where needs initial, as there is no identity\n"
+                "  give what it begins with: initial="
+            )
         result = x if dtype is None else convert(x, dtype)
         if where is not None:
             where = stretched(comparisons.truth(_core.array(where)), x)
@@ -260,7 +272,10 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         """The array with the identity beyond the lengths of ragged axes."""
         for axis in set(axes).intersection(_core.ragged_axes(x)):
             if self.identity is None:
-                raise NotImplementedError(f"{self.__name__}.reduce along a ragged axis needs an identity")
+                raise NotImplementedError(
+                    f"{self.__name__}.reduce along a ragged axis needs an identity\n"
+                    "  make a function with one: ct.numpy.frompyfunc(f, 2, 1, identity=0)"
+                )
             # All bits of an unsigned integer, where -1 would be cut off to 0.
             low = self.identity == -1 and kind(x) == "unsigned"
             x = primitives.fill_padding(x, axes=[axis], value=2.0**64 if low else float(self.identity))
@@ -287,7 +302,10 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         if start is not None:
             first = empty_fold(x, [0], 0) + _core.convert(start, x.dtype)
         elif capacity(x, 0) == 0:
-            raise ValueError(f"{self.__name__}.reduce of zero elements has no value, as there is no identity")
+            raise ValueError(
+                f"{self.__name__}.reduce of zero elements has no value, as there is no identity\n"
+                "  give what it begins with: initial="
+            )
         else:
             first, x = x[0], x[1:]
         return _running(self._func, first, x, inside)[0]
@@ -304,7 +322,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         dtype : dtype, optional
             Of the result, and of what is folded.
         out : None
-            Must be None: arrays are immutable.
+            Must be None: write ``out[...] = `` what is returned.
 
         Returns
         -------
@@ -361,7 +379,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         b : array, optional
             The second operand, of functions of two; broadcast to the elements.
         inplace : bool, default True
-            Must be given as False: arrays are immutable, and the result is another array.
+            Must be given as False: the result is another array.
 
         Returns
         -------
@@ -380,10 +398,13 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         """
         if inplace:
             raise ValueError(
-                f"{self.__name__}.at: arrays are immutable\n  pass inplace=False, and use the array that is returned"
+                f"{self.__name__}.at: inplace=True is not supported\n  keep what it returns: x = {self.__name__}.at(x, i, y, inplace=False)"
             )
         if (b is None) != (self.nin == 1) or self.nout != 1:
-            raise ValueError(f"{self.__name__}.at takes {'an array' if self.nin == 2 else 'no second operand'}")
+            raise ValueError(
+                f"{self.__name__}.at takes {'an array' if self.nin == 2 else 'no second operand'}\n"
+                f"  write {self.__name__}.at(x, i{', y' if self.nin == 2 else ''}, inplace=False)"
+            )
         x = _core.array(a)
         if self._at is not None:
             return getattr(x.at[indices], self._at)(b)  # type: ignore[no-any-return]
@@ -403,7 +424,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         dtype : dtype, optional
             Of the result, and of what is folded.
         out : None
-            Must be None: arrays are immutable.
+            Must be None: write ``out[...] = `` what is returned.
 
         Returns
         -------
@@ -426,7 +447,10 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         no_out(out, f"{self.__name__}.reduceat")
         x, index = _core.array(a), _core.array(indices)
         if index.ndim != 1 or kind(index) not in ("signed", "unsigned"):
-            raise TypeError(f"{self.__name__}.reduceat: indices must be integers along one axis")
+            raise TypeError(
+                f"{self.__name__}.reduceat: indices must be integers along one axis\n"
+                "  convert them first: indices.astype('int32').ravel()"
+            )
         axis = normalize_axis(axis, x.ndim, f"{self.__name__}.reduceat")
         x = move_last(x, axis)
         size = capacity(x, -1)
@@ -435,7 +459,9 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             return move_last(folds(x, index, dtype), axis, back=True)
         starts = [int(i) for i in known(index, f"{self.__name__}.reduceat", "")]
         if any(not 0 <= i < size for i in starts):
-            raise IndexError(f"{self.__name__}.reduceat: an index is outside of [0, {size})")
+            raise IndexError(
+                f"{self.__name__}.reduceat: an index is outside of [0, {size})\n  give positions from 0 to {size - 1}"
+            )
         parts = []
         for start, limit in itertools.pairwise([*starts, size]):
             part = x[..., start : max(limit, start + 1)]
@@ -563,7 +589,10 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     123
     """
     if operator.index(nin) < 1 or operator.index(nout) < 1:
-        raise ValueError(f"frompyfunc: nin and nout must be positive; got {nin} and {nout}")
+        raise ValueError(
+            f"frompyfunc: nin and nout must be positive; got {nin} and {nout}\n"
+            "  write frompyfunc(f, 2, 1) for a function of two numbers"
+        )
     return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", None), identity=identity, key=func)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 
 __all__ = ["power_scale", "window_samples"]
 
@@ -45,20 +45,31 @@ _WINDOWS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
 }
 _WINDOWS |= {"rectangular": np.ones, "ones": np.ones, "hanning": np.hanning}
 
+# What SciPy has besides.
+_OF_SCIPY = {
+    "barthann", "bohman", "chebwin", "dpss", "exponential", "general_cosine", "general_gaussian", "general_hamming",
+    "kaiser_bessel_derived", "lanczos", "parzen", "taylor", "tukey",
+}  # fmt: skip
+
 
 def window_samples(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
     """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
     if isinstance(window, (str, tuple)):
         name, *parameters = (window,) if isinstance(window, str) else window
         if name not in _WINDOWS:
-            raise NotImplementedError(
-                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))})\n  pass its samples as an array"
+            kind = NotImplementedError if name in _OF_SCIPY else ValueError
+            raise kind(
+                f"the window {name!r} is not known{suggestion(name, _WINDOWS)}\n"
+                f"  the windows are {', '.join(sorted(_WINDOWS))}; others are given as an array of their samples"
             )
         # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
         return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
     samples = np.asarray(window, dtype)
     if samples.shape != (nperseg,):
-        raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")
+        raise ValueError(
+            f"the window has shape {samples.shape} for segments of {nperseg}\n"
+            f"  leave nperseg out, or pass {nperseg} samples"
+        )
     return samples
 
 

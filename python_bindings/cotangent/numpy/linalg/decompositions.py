@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.extents import capacities
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, symmetrized
@@ -118,7 +119,7 @@ def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
     """
     check_matrix(a, "qr")
     if mode not in ("reduced", "full", "complete", "r", "raw"):
-        raise ValueError(f"qr: mode must be 'reduced', 'complete', 'r' or 'raw'; got {mode!r}")
+        raise not_among("qr", "mode", mode, ("reduced", "complete", "r", "raw"))
     q, r, *_ = lax_linalg.qr(a, full_matrices=mode == "complete")
     if mode == "r":
         return r
@@ -211,7 +212,7 @@ def svdvals(x: Any, /) -> Array:
 
 def _reads_lower(uplo: str | None, name: str) -> bool:
     if uplo not in (None, "L", "U"):
-        raise ValueError(f"{name}: UPLO must be None, 'L' or 'U'; got {uplo!r}")
+        raise not_among(name, "UPLO", uplo, (None, "L", "U"))
     return uplo != "U"
 
 

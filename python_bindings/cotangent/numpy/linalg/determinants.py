@@ -13,6 +13,7 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind, real_dtype
 from cotangent._ops.extents import capacity
@@ -241,7 +242,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """
     check_square(a, "slogdet")
     if method not in (None, "lu", "qr"):
-        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr'; got {method!r}")
+        raise not_among("slogdet", "method", method, (None, "lu", "qr"))
     return SlogdetResult(*_slogdet(a))
 
 

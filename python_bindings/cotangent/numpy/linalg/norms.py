@@ -85,8 +85,9 @@ def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
     if ord is None or ord == 2:
         return _root_of_squares(x, axis, keepdims)
     if isinstance(ord, str):
-        hint = "\n  use math.inf for the largest absolute value" if "inf" in ord else ""
-        raise ValueError(f"norm: {ord!r} is no order of a vector norm{hint}")
+        largest = "use ord=math.inf for the largest absolute value"
+        hint = largest if "inf" in ord else "give a number, such as ord=1; 'fro' and 'nuc' are of matrices"
+        raise ValueError(f"norm: {ord!r} is no order of a vector norm\n  {hint}")
     size = ops.abs(x)
     if ord == math.inf:
         return ops.max(size, axis, keepdims=keepdims, initial=0)
@@ -126,7 +127,9 @@ def _of_matrices(x: Array, ord: Any, rows: int, columns: int, keepdims: bool) ->
         s = svdvals(ops.moveaxis(x, (rows, columns), (-2, -1)))
         result = ops.sum(s, -1) if ord == "nuc" else ops.max(s, -1, initial=0) if ord == 2 else ops.min(s, -1)
         return keep_axes(result, x, sorted((rows, columns))) if keepdims else result
-    raise ValueError(f"norm: {ord!r} is no order of a matrix norm; they are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf")
+    raise ValueError(
+        f"norm: {ord!r} is no order of a matrix norm\n  the orders are 'fro', 'nuc', 1, -1, 2, -2, math.inf and -math.inf"
+    )
 
 
 @matrices()
@@ -172,9 +175,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if len(axes) == 1:
         return _of_vectors(x, ord, axes[0], keepdims)
     if len(axes) != 2:
-        raise ValueError(f"norm takes one axis of vectors or two of matrices; got {axis!r} for shape {x.shape}")
+        raise ValueError(
+            f"norm takes one axis of vectors or two of matrices; got {axis!r} for shape {x.shape}\n"
+            "  name the axes, norm(x, axis=-1), or take all elements as a vector: norm(x.ravel())"
+        )
     if axes[0] == axes[1]:
-        raise ValueError(f"norm: the axes of matrices must differ; got {axis!r}")
+        raise ValueError(f"norm: the axes of matrices must differ; got {axis!r}\n  name two axes: axis=(0, 1)")
     return _of_matrices(x, ord, axes[0], axes[1], keepdims)
 
 
@@ -316,7 +322,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     Array(1, dtype=int32)
     """
     if tol is not None and rtol is not None:
-        raise ValueError("matrix_rank: give rtol or tol, not both")
+        raise ValueError("matrix_rank: rtol and tol are two bounds of one thing\n  give one of them")
     return _rank(M, rtol if tol is None else tol, hermitian)
 
 

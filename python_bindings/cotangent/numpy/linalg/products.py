@@ -13,6 +13,7 @@ from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.products import matmul, tensordot, vecdot
 from cotangent._ops.shapes import matrix_transpose
+from cotangent._ops.sizes import arrays_of
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -55,7 +56,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """
     x, y = _core.array(x1), _core.array(x2)
     if capacity(x, axis) != 3 or capacity(y, axis) != 3:
-        raise ValueError(f"cross takes vectors of 3 elements; the shapes are {x.shape} and {y.shape}")
+        raise ValueError(
+            f"cross takes vectors of 3 elements; the shapes are {x.shape} and {y.shape}\n"
+            "  ct.numpy.cross takes vectors of 2 elements, too"
+        )
     return ops.cross(x, y, axis=axis)
 
 
@@ -87,7 +91,10 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """
     x, y = _core.array(x1), _core.array(x2)
     if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"outer takes arrays with one axis; the shapes are {x.shape} and {y.shape}")
+        raise ValueError(
+            f"outer takes arrays with one axis; the shapes are {x.shape} and {y.shape}\n"
+            "  ct.numpy.outer takes arrays of any shape, flattened"
+        )
     return ops.outer(x, y)
 
 
@@ -179,16 +186,22 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     Array([12, 34], dtype=int64)
     """
     check_precision(precision)
-    factors = [_core.array(x) for x in arrays]
+    factors = [_core.array(x) for x in arrays_of(arrays, "multi_dot")]
     shapes = [x.shape for x in factors]
     if len(factors) < 2:
-        raise ValueError(f"multi_dot needs at least two arrays; got {len(factors)}")
+        raise ValueError(
+            f"multi_dot needs at least two arrays; got {len(factors)}\n  give a list of two arrays or more"
+        )
     outer_ranks = (factors[0].ndim in (1, 2), factors[-1].ndim in (1, 2))
     if not all(outer_ranks) or any(x.ndim != 2 for x in factors[1:-1]):
-        raise ValueError(f"multi_dot takes matrices, and vectors only first and last; the shapes are {shapes}")
+        raise ValueError(
+            f"multi_dot takes matrices, and vectors only first and last; the shapes are {shapes}\n"
+            "  multiply batches of matrices with @"
+        )
     if any(capacity(x, -1) != capacity(y, 0) for x, y in zip(factors, factors[1:], strict=False)):
         raise ShapeError(
-            f"multi_dot: the last axis of each array must be as long as the first of the next; got {shapes}"
+            f"multi_dot: the last axis of each array must be as long as the first of the next; got {shapes}\n"
+            "  transpose one of them: x.T"
         )
     first = [1] if factors[0].ndim == 1 else []
     last = [1] if factors[-1].ndim == 1 else []

@@ -23,7 +23,7 @@ from cotangent._ops.matrices import (
     matrices,
     symmetrized,
 )
-from cotangent._ops.sizes import axis_size, bound_size, normalize_axis, several
+from cotangent._ops.sizes import axis_size, bound_size, normalize_axis, several, static_int
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax.linalg import solve_factored
@@ -73,7 +73,7 @@ def solve(a: Any, b: Any) -> Array:
     vector = b.ndim == 1
     right = b[:, None] if vector else b
     if right.ndim < 2 or capacity(right, -2) != capacity(a, -1):
-        hint = ""
+        hint = f"\n  b must have {a.shape[-1]} rows: shape ({a.shape[-1]},) or ({a.shape[-1]}, k)"
         if b.ndim > 1 and a.ndim == b.ndim + 1 and capacity(a, -1) == capacity(b, -1):
             hint = "\n  for a batch of vectors write solve(a, b[..., None])[..., 0]"
         raise LinAlgError(f"solve: a of shape {a.shape} does not fit b of shape {b.shape}{hint}")
@@ -207,7 +207,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     """
     check_matrix(a, "pinv")
     if rcond is not None and rtol is not None:
-        raise ValueError("pinv: give rtol or rcond, not both")
+        raise ValueError("pinv: rtol and rcond are two names of one bound\n  give one of them")
     rtol = rtol if rcond is None else rcond
     cutoff = default_cutoff(a, 10.0) if rtol is None else ops.asarray(rtol).astype(real_dtype(a.dtype))
     inverse: Array = _pinv(symmetrized(a) if hermitian else a, cutoff)
@@ -247,7 +247,10 @@ def lstsq(
     Array([1., 2.], dtype=float32)
     """
     if a.ndim != 2 or b.ndim not in (1, 2) or capacity(a, 0) != capacity(b, 0):
-        raise LinAlgError(f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}")
+        raise LinAlgError(
+            f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}\n"
+            "  give b a row for each row of a; map over batches with ct.vmap(ct.numpy.linalg.lstsq)"
+        )
     right = b[:, None] if b.ndim == 1 else b
     dtype = real_dtype(a.dtype)
     epsilon = float(ops.finfo(dtype).eps)
@@ -300,11 +303,12 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     """
     x, count = _operand(a), operator.index(ind)
     if count <= 0:
-        raise ValueError(f"tensorinv: ind must be positive; got {count}")
+        raise ValueError(f"tensorinv: ind must be positive; got {count}\n  ind=1 is the inverse of a matrix")
     rows, columns = capacities(x)[:count], capacities(x)[count:]
     if math.prod(rows) != math.prod(columns):
         raise LinAlgError(
-            f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others"
+            f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others\n"
+            "  choose ind so that both groups multiply to one number, or reshape the array"
         )
     if len(rows) == len(columns) == 1:
         return inv(x)
@@ -347,7 +351,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     rest = capacities(x)[right.ndim :]
     if capacities(x)[: right.ndim] != capacities(right) or bound_size(right) != math.prod(rest):
         raise LinAlgError(
-            f"tensorsolve: the shape {x.shape} must begin with that of b, {right.shape}, and go on with as many elements"
+            f"tensorsolve: the shape {x.shape} must begin with that of b, {right.shape}, and go on with as many elements\n"
+            "  name the axes of the solution with axes=, or reshape b"
         )
     if right.ndim == 1 and len(rest) == 1:
         return solve(x, right)
@@ -386,10 +391,7 @@ def matrix_power(a: Any, n: int) -> Array:
     """
     x = _operand(a)
     check_square(x, "matrix_power")
-    try:
-        power = operator.index(n)
-    except TypeError:
-        raise TypeError(f"matrix_power: the exponent must be an integer; got {n!r}") from None
+    power = static_int(n, "matrix_power: the exponent")
     if power == 0:
         return identities(x)
     if power < 0:
