@@ -107,7 +107,8 @@ std::vector<Tensor> run_primitive(const Primitive& primitive, absl::Span<const T
 void check_inputs(const Graph& graph, absl::Span<const Tensor> inputs) {
   if (inputs.size() != graph.num_inputs()) {
     throw Error(ErrorKind::kType,
-                concat("the graph takes ", graph.num_inputs(), " inputs, but ", inputs.size(), " were given"));
+                concat("the graph takes ", graph.num_inputs(), " inputs, but ", inputs.size(), " were given"))
+        .hint("give a value for each input, in their order");
   }
   for (Var var = 0; var < graph.num_inputs(); ++var) {
     const Tensor& input = inputs[var];

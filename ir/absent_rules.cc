@@ -13,7 +13,10 @@ GraphPtr expansion(const Primitive& primitive, const Avals& operands, const Attr
 Error missing_rule(const Primitive& primitive, std::string_view slot, ErrorKind kind) {
   const auto reason = primitive.absent.find(std::string(slot));
   const std::string because = reason == primitive.absent.end() ? "" : concat(": ", reason->second);
-  return Error(kind, concat("no ", slot, " rule", because)).op(primitive.name);
+  Error error(kind, concat("no ", slot, " rule", because));
+  if (primitive.user_defined)
+    error.hint(concat("give it one: ct.primitive(\"", primitive.name, "\", ..., ", slot, "=...)"));
+  return error.op(primitive.name);
 }
 
 }  // namespace ct

@@ -1,12 +1,14 @@
 #include "ir/combinators.h"
 
 #include <algorithm>
+#include <string>
 
 #include "ir/length_form.h"
 #include "ir/length_text.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
+#include "runtime/marked_shapes.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -250,7 +252,7 @@ Value known_operand(const TransposeInput& input, int operand) {
   throw Error(ErrorKind::kNotDifferentiable,
               concat("operand ", operand, ", ", input.avals[operand].to_string(),
                      ", depends on what the program should be linear in, and so does another operand"))
-      .hint("a derivative rule must be linear in the tangents");
+      .hint("a derivative rule must be linear in the tangents; of a function that is not linear take ct.vjp");
 }
 
 BatchRule elementwise_batch(PrimitiveRef primitive) {
@@ -266,20 +268,23 @@ BatchRule elementwise_batch(PrimitiveRef primitive) {
 }
 
 MaskRule elementwise_mask(PrimitiveRef primitive) {
-  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands,
-                                            const AttrsPtr& attrs) {
-    Values values;
-    Values lengths(operands[0].value.rank());
-    for (const Masked& operand : operands) {
-      values.push_back(operand.value);
-      for (size_t axis = 0; axis < lengths.size(); ++axis) {
-        lengths[axis] = merge_lengths(lengths[axis], operand.lengths[axis], primitive.name(), static_cast<int>(axis));
-      }
-    }
-    std::vector<Masked> results;
-    for (const Value& output : builder.bind(*primitive, values, attrs)) results.push_back({output, lengths});
-    return results;
-  };
+  return
+      [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+        Values values;
+        Values lengths(operands[0].value.rank());
+        for (const Masked& operand : operands) {
+          values.push_back(operand.value);
+          for (size_t axis = 0; axis < lengths.size(); ++axis) {
+            const auto at = static_cast<int>(axis);
+            const Masked before{operands[0].value, lengths};
+            const Meeting meeting{before, at, operand, at};
+            lengths[axis] = merge_lengths(lengths[axis], operand.lengths[axis], primitive.name(), at, &meeting);
+          }
+        }
+        std::vector<Masked> results;
+        for (const Value& output : builder.bind(*primitive, values, attrs)) results.push_back({output, lengths});
+        return results;
+      };
 }
 
 ElementRule unary_element(ScalarOp op) {
@@ -321,13 +326,30 @@ Ints past_batch(absl::Span<const int64_t> axes, int64_t batch_axis) {
 
 Masked exact(Value value) { return {value, Values(value.rank())}; }
 
-Value merge_lengths(Value a, Value b, std::string_view op, int axis) {
+namespace {
+
+MarkedShape marked(LengthNames& names, const Masked& x, int axis) {
+  MarkedShape shape{{}, {axis}};
+  for (int i = 0; i < x.value.rank(); ++i) {
+    shape.sizes.push_back(x.ragged(i) ? names.text(x.lengths[i]) : std::to_string(x.value.shape()[i]));
+  }
+  return shape;
+}
+
+}  // namespace
+
+Value merge_lengths(Value a, Value b, std::string_view op, int axis, const Meeting* meeting) {
   if (!a) return b;
   if (!b || same_length(a, b) || note_meeting(a, b)) return a;
   LengthNames names;
   const std::string left = names.text(a), right = names.text(b);
   const bool computed = left.size() + right.size() > 2;
-  throw Error(ErrorKind::kShape, concat("axis ", axis, " has two different ragged lengths: ", left, " and ", right))
+  std::string shapes;
+  if (meeting != nullptr) {
+    shapes = marked_shapes({marked(names, meeting->x, meeting->x_axis), marked(names, meeting->y, meeting->y_axis)});
+  }
+  throw Error(ErrorKind::kShape,
+              concat("axis ", axis, " has two different ragged lengths: ", left, " and ", right, shapes))
       .op(op)
       .hint(computed ? "they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]"
                      : "the operands must agree on the length: give both axes the same name in ct.Ragged(..., "

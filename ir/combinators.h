@@ -118,9 +118,16 @@ Ints past_batch(absl::Span<const int64_t> axes, int64_t batch_axis);
 // ---- Tools of mask rules ------------------------------------------------------------------------------------------
 // A Masked without ragged axes.
 Masked exact(Value value);
+// Axes of two values that are to be of one length.
+struct Meeting {
+  const Masked& x;
+  int x_axis;
+  const Masked& y;
+  int y_axis;
+};
 // The length of an axis that two values share. A null length is exact and agrees with every other; two lengths must
-// be equal as expressions (length_form.h), else a user Error names `op` and the axis.
-Value merge_lengths(Value a, Value b, std::string_view op, int axis);
+// be equal as expressions (length_form.h), else a user Error names `op` and the axis, and shows the shapes that meet.
+Value merge_lengths(Value a, Value b, std::string_view op, int axis, const Meeting* meeting = nullptr);
 // A predicate of the given shape: true where the position along `axis` is below `length`.
 Value valid_positions(Value length, absl::Span<const int64_t> shape, int axis);
 // x with `fill`, converted to its dtype, on the padded positions of `axis`; x itself where the axis is exact.

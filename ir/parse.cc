@@ -23,7 +23,8 @@ class Parser {
   GraphPtr run() {
     GraphPtr graph = parse_graph(0);
     if (lexer_.next().kind != TokenKind::kEnd) {
-      lexer_.fail(lexer_.next(), concat("unexpected ", lexer_.describe(lexer_.next()), " after the graph"));
+      lexer_.fail(lexer_.next(), concat("unexpected ", lexer_.describe(lexer_.next()), " after the graph"),
+                  "a text holds one graph: read the others by themselves");
     }
     return graph;
   }
@@ -53,7 +54,10 @@ class Parser {
 
   GraphPtr parse_graph(int depth) {
     const Token keyword = lexer_.expect_name("'graph'");
-    if (keyword.text != "graph") lexer_.fail(keyword, concat("expected 'graph', found '", keyword.text, "'"));
+    if (keyword.text != "graph") {
+      lexer_.fail(keyword, concat("expected 'graph', found '", keyword.text, "'"),
+                  "a graph is written graph (a: float32[3]) { b: float32[3] = sin a } -> (b)");
+    }
     if (depth > kDeepestNesting) lexer_.fail(keyword, concat("graphs nest deeper than ", kDeepestNesting));
     Scope scope;
     lexer_.expect("(", "before the inputs");
@@ -87,7 +91,9 @@ class Parser {
 
   void parse_equation(Scope& scope, int depth) {
     const Token start = lexer_.next();
-    if (start.kind == TokenKind::kEnd) lexer_.fail(start, "expected an equation or '}', found the end of the text");
+    if (start.kind == TokenKind::kEnd)
+      lexer_.fail(start, "expected an equation or '}', found the end of the text",
+                  "end it with } -> (a), the variables that are returned");
     std::vector<Result> results;
     if (!lexer_.at("=")) {
       do {
@@ -107,7 +113,8 @@ class Parser {
       lexer_.list("}", "after the attributes", [&] {
         const Token key = lexer_.expect_name("the name of an attribute");
         for (const Attrs::Item& other : attributes) {
-          if (other.first == key.text) lexer_.fail(key, concat("attribute '", key.text, "' is given twice"));
+          if (other.first == key.text)
+            lexer_.fail(key, concat("attribute '", key.text, "' is given twice"), "leave one of them out");
         }
         lexer_.expect("=", "after the name of an attribute");
         attributes.emplace_back(std::string(key.text), parse_value(depth));
@@ -117,13 +124,15 @@ class Parser {
     const Values outputs = bind(scope, start, name, primitive, operands, std::move(attributes), keys);
     if (outputs.size() != results.size()) {
       lexer_.fail(start,
-                  concat("'", primitive.name, "' gives ", outputs.size(), " results, ", results.size(), " are named"));
+                  concat("'", primitive.name, "' gives ", outputs.size(), " results, ", results.size(), " are named"),
+                  "name each of them, with commas between: b, c = ...");
     }
     for (size_t k = 0; k < outputs.size(); ++k) {
       if (results[k].aval && !(*results[k].aval == outputs[k].aval())) {
         lexer_.fail(results[k].name,
                     concat("'", results[k].name.text, "' is declared as ", results[k].aval->to_string(), ", but ",
-                           primitive.name, " gives ", outputs[k].aval().to_string()));
+                           primitive.name, " gives ", outputs[k].aval().to_string()),
+                    "write the type that it gives, or none: a name alone takes any");
       }
       define_name(scope, results[k].name, outputs[k]);
     }
@@ -142,13 +151,19 @@ class Parser {
     }
   }
 
+  static std::string attributes_of(const Primitive& primitive) {
+    std::vector<std::string> names;
+    for (const auto& attribute : primitive.attributes) names.push_back(std::string(attribute.name));
+    return concat("its attributes: ", names.empty() ? "none" : join(names, ", "));
+  }
+
   Values bind(Scope& scope, const Token& start, const Token& name, const Primitive& primitive, const Values& operands,
               std::vector<Attrs::Item> attributes, const std::vector<Token>& keys) {
     LocationScope location(intern_location(SourceLocation{lexer_.file(), start.line, ""}));
     const AttrsPtr attrs = Attrs::make(std::move(attributes));
     if (const auto wrong = check_attributes(primitive, *attrs)) {
       const auto key = std::ranges::find(keys, wrong->name, &Token::text);
-      lexer_.fail(key == keys.end() ? name : *key, wrong->problem);
+      lexer_.fail(key == keys.end() ? name : *key, wrong->problem, attributes_of(primitive));
     }
     return scope.builder.bind(primitive, operands, attrs);
   }
@@ -158,7 +173,9 @@ class Parser {
   Aval parse_type() {
     const Token name = lexer_.expect_name("a dtype");
     const std::optional<DType> dtype = dtype_from_name(name.text);
-    if (!dtype) lexer_.fail(name, concat("there is no dtype '", name.text, "'"));
+    if (!dtype)
+      lexer_.fail(name, concat("there is no dtype '", name.text, "'"),
+                  "dtypes are named as NumPy's: float32, int32, bool, complex64");
     Shape shape;
     lexer_.expect("[", "after the dtype");
     lexer_.list("]", "after the shape", [&] { shape.push_back(lexer_.integer()); });
@@ -222,7 +239,8 @@ class Parser {
         return *dtype;
       }
       if (next.text == "opaque") {
-        lexer_.fail(next, "an opaque value (a Python callback, say) cannot be read back from text");
+        lexer_.fail(next, "an opaque value (a Python callback, say) cannot be read back from text",
+                    "make the graph again of the function: ct.make_ir(f)(x)");
       }
     }
     lexer_.fail(next, concat("expected the value of an attribute, found ", lexer_.describe(next)));

@@ -19,6 +19,7 @@ bool wants_all_frames() {
 bool shows_all = wants_all_frames();  // guarded by the GIL, as what follows is
 
 bool notes_sites = false;
+constexpr const char* kLeftBefore = "_left_package";
 auto& sites() {
   static auto* const kept = new std::set<std::pair<std::string, int>>;
   return *kept;
@@ -97,7 +98,9 @@ void shorten(PyObject* error, int depth) {
     const PyTracebackObject* end = innermost(as_traceback(traceback));
     const bool own = is_own(end);
     if (own && notes_sites) note_site(end);
-    if (!shows_all && !(own && is_defect(error, end))) {
+    // What has left a function of this package before was raised on purpose, though that frame is gone.
+    if (!shows_all && (PyObject_HasAttrString(error, kLeftBefore) || !(own && is_defect(error, end)))) {
+      if (own && PyObject_SetAttrString(error, kLeftBefore, Py_True) != 0) PyErr_Clear();
       PyObject* kept = without_own(traceback);
       PyException_SetTraceback(error, kept == nullptr ? Py_None : kept);
     }

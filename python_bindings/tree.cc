@@ -45,7 +45,8 @@ py::tuple children_of(const py::object& parts, py::handle object) {
     return Error(ErrorKind::kValue,
                  concat("the flatten function of ", py::cast<std::string>(py::str(py::type::of(object))),
                         " must return (children, auxiliary data)", what, "; it returned ",
-                        py::cast<std::string>(py::repr(parts))));
+                        py::cast<std::string>(py::repr(parts))))
+        .hint("return a tuple of the children and of what is no array: return (node.x, node.y), None");
   };
   const bool pair = PyTuple_Check(parts.ptr()) || PyList_Check(parts.ptr());
   if (!pair || py::len(parts) != 2) throw wrong("");
@@ -302,7 +303,8 @@ TreeDefPtr compose(const TreeDef& outer, const TreeDef& inner) {
 py::object walk(const TreeDef& tree, const py::object& on_node, const py::object& on_leaf,
                 const std::vector<py::object>& leaves) {
   if (leaves.size() != tree.num_leaves()) {
-    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()));
+    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()))
+        .hint("give a leaf for each * that the structure prints");
   }
   size_t index = 0, leaf = 0;
   const std::function<py::object()> visit = [&]() -> py::object {
@@ -420,7 +422,8 @@ TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle 
 
 py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves) {
   if (leaves.size() != tree.num_leaves()) {
-    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()));
+    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()))
+        .hint("give a leaf for each * that the structure prints");
   }
   return Unflattener(tree, leaves).build();
 }

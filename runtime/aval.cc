@@ -41,7 +41,10 @@ int64_t checked_size(DType dtype, absl::Span<const int64_t> shape) {
   int64_t spread = 1;
   bool empty = false;
   for (int64_t dim : shape) {
-    if (dim < 0) throw Error(ErrorKind::kShape, "shape " + shape_string(shape) + " has a negative dimension");
+    if (dim < 0)
+      throw Error(ErrorKind::kShape, "shape " + shape_string(shape) + " has a negative dimension")
+          .hint("a size is 0 at least")
+          .see("negative-size");
     empty |= dim == 0;
     if (dim != 0 && (__builtin_mul_overflow(spread, dim, &spread) || spread > kMostElements)) {
       too_large(shape, "an array");
@@ -69,7 +72,8 @@ std::string shape_string(absl::Span<const int64_t> shape) {
 
 Aval::Aval(DType dtype, absl::Span<const int64_t> shape, bool weak) {
   if (shape.size() > kMostAxes) {
-    throw Error(ErrorKind::kValue, concat("an array has at most ", kMostAxes, " axes; got ", shape.size()));
+    throw Error(ErrorKind::kValue, concat("an array has at most ", kMostAxes, " axes; got ", shape.size()))
+        .hint("make one axis of several, with a shape of their product");
   }
   Data key(dtype, weak, shape);
   key.hash = hash_combine(static_cast<uint64_t>(dtype) * 2 + weak, shape.size());

@@ -208,7 +208,8 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
     if (block != nullptr && bytes >= kHuge) advise_huge_pages(block, bytes);
   }
   if (block == nullptr) {
-    throw Error(ErrorKind::kMemory, "out of memory: could not allocate " + std::to_string(bytes) + " bytes");
+    throw Error(ErrorKind::kMemory, "out of memory: could not allocate " + std::to_string(bytes) + " bytes")
+        .hint("use smaller arrays or batches: ct.vmap(f, chunk_size=...), ct.jit(f, memory_limit=...)");
   }
   try {
     return std::make_shared<Buffer>(Passkey{}, block, block, bytes, nullptr);

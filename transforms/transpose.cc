@@ -21,7 +21,8 @@ Values apply_rule(Builder& builder, const Primitive& primitive, const TransposeI
     return backward_pass(builder, *expansion(primitive, avals, attrs), input.operands, input.cotangents);
   }
   Error error = missing_rule(primitive, "transpose", ErrorKind::kNotDifferentiable);
-  throw error.hint("reverse mode needs it; forward mode (jvp, jacfwd) does not");
+  throw error.hint(
+      "reverse mode needs it; forward mode (jvp, jacfwd) does not; of a function that is not linear take ct.vjp");
 }
 
 // An integer or a bool made of what the program is linear in: a choice or a position that depends on a tangent, say.

@@ -203,7 +203,9 @@ Masked place_pieces(absl::Span<const Masked> pieces, absl::Span<const Value> len
       continue;
     }
     for (const Masked& piece : pieces) {
-      masked.lengths[other] = merge_lengths(masked.lengths[other], piece.lengths[other], "concatenate", other);
+      const Meeting meeting{masked, other, piece, other};
+      masked.lengths[other] =
+          merge_lengths(masked.lengths[other], piece.lengths[other], "concatenate", other, &meeting);
     }
   }
   return masked;

@@ -219,7 +219,8 @@ std::vector<Masked> dot_mask(Builder&, absl::Span<const Masked> operands, const 
   for (size_t i = 0; i < dimensions.lhs_contract.size(); ++i) {
     const auto lhs_axis = static_cast<int>(dimensions.lhs_contract[i]);
     const auto rhs_axis = static_cast<int>(dimensions.rhs_contract[i]);
-    const Value length = merge_lengths(lhs.lengths[lhs_axis], rhs.lengths[rhs_axis], "dot_general", lhs_axis);
+    const Meeting meeting{lhs, lhs_axis, rhs, rhs_axis};
+    const Value length = merge_lengths(lhs.lengths[lhs_axis], rhs.lengths[rhs_axis], "dot_general", lhs_axis, &meeting);
     lhs.lengths[lhs_axis] = rhs.lengths[rhs_axis] = length;
     lhs.value = fill_padded(lhs, lhs_axis, 0);
     rhs.value = fill_padded(rhs, rhs_axis, 0);

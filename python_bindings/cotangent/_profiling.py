@@ -497,7 +497,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
     """
     check_callable(fun, "profile")
     if runs < 1:
-        raise ValueError(f"profile needs at least one run, got runs={runs}")
+        raise ValueError(f"profile needs at least one run, got runs={runs}\n  pass runs=1, or leave it out for 10")
 
     @wraps(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:

@@ -87,7 +87,14 @@ def _clauses(policy: Policy | Callable[..., Any] | None) -> str:
     if isinstance(policy, Policy):
         return "|".join(policy.clauses)
     if not callable(policy):
-        raise TypeError(f"checkpoint: policy must be one of ct.checkpoint_policies, or a function; got {policy!r}")
+        meant = (
+            f"ct.checkpoint_policies.{policy}"
+            if hasattr(checkpoint_policies, str(policy))
+            else "ct.checkpoint_policies.dots_saveable"
+        )
+        raise TypeError(
+            f"checkpoint: policy must be one of ct.checkpoint_policies, or a function; got {policy!r}\n  pass policy={meant}"
+        )
     names = sorted(_core.slot_matrix())
     kept = [name for name in names if policy(PrimitiveName(name))]
     return "everything" if len(kept) == len(names) else f"primitives:{','.join(kept)}" if kept else ""
@@ -96,7 +103,10 @@ def _clauses(policy: Policy | Callable[..., Any] | None) -> str:
 def _named(kind: str, names: tuple[Any, ...]) -> Policy:
     for name in names:
         if not isinstance(name, str) or not name or set(name) & set(",|"):
-            raise ValueError(f"checkpoint policies: a name is a non-empty str without ',' and '|'; got {name!r}")
+            raise ValueError(
+                f"checkpoint policies: a name is a non-empty str without ',' and '|'; got {name!r}\n"
+                "  give several names as several arguments: save_only_these_names('x', 'y')"
+            )
     return Policy((f"{kind}:{','.join(names)}",))
 
 
@@ -406,7 +416,8 @@ def checkpoint(
         for number in static:
             if not -len(args) <= number < len(args):
                 raise ValueError(
-                    f"checkpoint of {name}: static_argnums={static_argnums}, but there are {len(args)} arguments"
+                    f"checkpoint of {name}: static_argnums={static_argnums}, but there are {len(args)} arguments\n"
+                    "  number the positional arguments from 0"
                 )
         fixed = {number % len(args): args[number % len(args)] for number in static}
         dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)

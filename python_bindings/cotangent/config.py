@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.device import backend_for, device_at
 from cotangent._base.messages import no_attribute as _no_attribute
 
@@ -39,13 +39,27 @@ _SETTLED: dict[str, tuple[Any, ...]] = {
 def _name(name: str) -> str:
     plain = name.removeprefix("jax_")
     if plain not in (*_CHOSEN, *_SETTLED):
-        raise ValueError(f"unknown option {name!r}; the options are {list(_CHOSEN)}")
+        raise ValueError(
+            f"unknown option {name!r}{suggestion(plain, (*_CHOSEN, *_SETTLED))}\n  the options are {', '.join(map(repr, _CHOSEN))}"
+        )
     return plain
 
 
 def _settle(name: str, value: Any) -> None:
     if value not in _SETTLED[name]:
-        raise ValueError(f"{name} cannot be {value!r}\n  it is one of {list(_SETTLED[name])}")
+        raise ValueError(f"{name} cannot be {value!r}{suggestion(value, _words(name))}\n  {_possible(name)}")
+
+
+def _words(name: str) -> list[str]:
+    return [value for value in _SETTLED[name] if isinstance(value, str)]
+
+
+def _possible(name: str) -> str:
+    """What an option that is settled can be set to."""
+    values = _SETTLED[name]
+    if len(values) == 1:
+        return f"leave it: it is always {values[0]!r}"
+    return f"set one of {', '.join(map(repr, values))}"
 
 
 def update(name: str, value: Any) -> None:
@@ -97,13 +111,17 @@ def update(name: str, value: Any) -> None:
         return
     if plain == "products":
         if value not in _PRODUCTS:
-            raise ValueError(f"products={value!r}; it is one of {list(_PRODUCTS[:3])}")
+            raise ValueError(
+                f"products={value!r}{suggestion(value, _PRODUCTS)}\n  set one of {', '.join(map(repr, _PRODUCTS[:3]))}"
+            )
         for word in _PRODUCTS[1:]:
             _core.set_flag(f"products_{word}", value == word)
         return
     if plain == "traceback":
         if value not in _TRACEBACKS:
-            raise ValueError(f"traceback={value!r}\n  it is one of {list(_TRACEBACKS)}")
+            raise ValueError(
+                f"traceback={value!r}{suggestion(value, _TRACEBACKS)}\n  set one of {', '.join(map(repr, _TRACEBACKS))}"
+            )
         _core.set_full_tracebacks(value == "full")
         return
     if plain == "default_device":
@@ -114,7 +132,7 @@ def update(name: str, value: Any) -> None:
         return
     number = operator.index(value)
     if number < 0:
-        raise ValueError(f"threads={number}; pass a number of threads, or 0 for all cores")
+        raise ValueError(f"threads={number}\n  pass a number of threads, 1 for one, or 0 for all cores")
     _core.set_threads(number)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import check_callable, flatten_like, function_name
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array, Graph, PyTreeDef
@@ -21,6 +22,7 @@ Function = Callable[..., Any]
 _LARGEST_CONSTANT = 256
 
 
+@leaving_methods
 class custom_vmap(CustomFunction):  # noqa: N801
     """Gives a function a rule of its own for `vmap`.
 
@@ -144,7 +146,9 @@ class _Rule:
             flags = shown(self.structure.unflatten(batched[:count])[0], never)
             result = self.rule(size, flags, *args)
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"{self!r} must return (output, out_batched)")
+                raise TypeError(
+                    f"{self!r} must return (output, out_batched)\n  return the output, and whether it has the batch in front: y, True"
+                )
             what = f"{self!r} must return outputs, and a bool for each, in the structure of {self.name}'s output"
             outputs = flatten_like(self.out_structure, result[0], what)
             out_batched[:] = [bool(flag) for flag in flatten_like(self.out_structure, result[1], what)]

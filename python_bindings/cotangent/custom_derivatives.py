@@ -16,6 +16,7 @@ from cotangent._base.capture import (
     float0_zeros,
     function_name,
     is_inexact_dtype,
+    leaving,
     wraps,
 )
 from cotangent._base.carriers import map_every_leaf
@@ -147,7 +148,10 @@ def custom_gradient(fun: Function) -> custom_vjp:
     def both(args: tuple[Any, ...]) -> tuple[Any, Any]:
         result = fun(*args)
         if not isinstance(result, (tuple, list)) or len(result) != 2 or not callable(result[1]):
-            raise TypeError(f"custom_gradient: {name} must return (output, function of the output's cotangent)")
+            raise TypeError(
+                f"custom_gradient: {name} must return (output, function of the output's cotangent)\n"
+                "  return y, lambda g: (g * derivative,)"
+            )
         return result[0], result[1]
 
     @wraps(fun)
@@ -218,13 +222,14 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
         given, given_structure = flatten_arguments(tuple(args[:count]), name)
         if given_structure != argument_structure:
             raise TypeError(
-                f"closure_convert: {name} was converted for arguments {argument_structure}; called with {given_structure}"
+                f"closure_convert: {name} was converted for arguments {argument_structure}; called with {given_structure}\n"
+                "  pass arguments like those that it was converted for, then the values that closure_convert returned"
             )
         values = iter(args[count:])
         closure = [_core.array(next(values)) if flag else x for x, flag in zip(captured.closure, hoisted, strict=True)]
         return captured.structure.unflatten(_core.apply_graph(captured.graph, given + closure))
 
-    return converted, [x for x, flag in zip(captured.closure, hoisted, strict=True) if flag]
+    return leaving(converted), [x for x, flag in zip(captured.closure, hoisted, strict=True) if flag]
 
 
 check_arguments(globals())

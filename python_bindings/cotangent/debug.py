@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import check_callable
 from cotangent._base.carriers import map_every_leaf
@@ -74,10 +74,34 @@ class _Anything:
         return ""
 
 
+class _Text(str):
+    """A message that a KeyError shows as it is: it shows others as Python would write them."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         # A float32 in its own digits: as a Python float, 0.1 would be 0.10000000149011612.
         return str(value) if isinstance(value, np.generic) and not format_spec else str(format(value, format_spec))
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if isinstance(key, int) and key >= len(args):
+            raise IndexError(
+                f"debug.print: the format asks for argument {key}, and there are {len(args)}\n  give it behind the format, or double"
+                " braces that are meant as such: {{ }}"
+            )
+        if isinstance(key, str) and key not in kwargs:
+            raise KeyError(
+                _Text(
+                    f"debug.print: the format asks for {key!r}, which is not given{suggestion(key, kwargs)}\n  give it by name: {key}=...,"
+                    " or double braces that are meant as such: {{ }}"
+                )
+            )
+        return super().get_value(key, args, kwargs)
 
     def check_unused_args(self, used_args: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         unused = [str(i) for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]

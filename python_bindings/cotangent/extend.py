@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.attributes import USER_DEFINED, from_attribute, to_attribute
-from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
+from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, transformed, wraps
 from cotangent._core import Array, Graph
 from cotangent._ops.broadcasting import broadcast_arrays
 
@@ -23,6 +23,7 @@ __all__ = ["Primitive", "primitive", "transform"]
 Rule = Callable[..., Any]
 
 
+@leaving_methods
 class Primitive:
     """An operation defined by `primitive`. Calling it binds it: ``p(*arrays, **attributes)``.
 
@@ -160,9 +161,14 @@ def primitive(
     [3.0, 12.0]
     """
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
-        raise ValueError(f"primitive: the name must be an identifier; got {name!r}")
+        raise ValueError(
+            f"primitive: the name must be an identifier; got {name!r}\n  use letters, digits and underscores: 'my_primitive'"
+        )
     if reference is None and expand is None:
-        raise ValueError(f"primitive {name}: give reference= or expand=, which say what it computes")
+        raise ValueError(
+            f"primitive {name}: nothing says what it computes\n"
+            "  give reference=, a function of NumPy arrays, or expand=, one that is written with other operations"
+        )
     rules = {
         "type": type,
         "reference": reference,
@@ -224,35 +230,45 @@ def transform(graph_pass: Callable[[Graph], Graph]) -> Callable[[Callable[..., A
     remembered = functools.lru_cache(maxsize=1024)(graph_pass)
 
     @wraps(graph_pass)
-    def transformed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    def transform_of(fun: Callable[..., Any]) -> Callable[..., Any]:
         check_callable(fun, pass_name)
 
-        @wraps(fun)
+        @transformed(fun)
         def run(*args: Any, **kwargs: Any) -> Any:
             name = function_name(fun)
             leaves, structure = flatten_arguments((args, kwargs), name)
             captured = capture(fun, leaves, structure, "transform", name=name, concrete=True)
             graph = remembered(captured.graph)
             if not isinstance(graph, Graph):
-                raise TypeError(f"{pass_name} must return a graph; it returned {graph.__class__.__name__}")
+                raise TypeError(
+                    f"{pass_name} must return a graph; it returned {graph.__class__.__name__}\n"
+                    "  return what ct.ir.rewrite(graph, visit) gives, or the graph itself where nothing changes"
+                )
             _check_signature(captured.graph, graph, pass_name)
             results: list[Array] = _core.apply_graph(graph, leaves + captured.closure)
             return captured.structure.unflatten(results)
 
         return run
 
-    return transformed
+    return transform_of
 
 
 def _check_signature(before: Graph, after: Graph, name: str) -> None:
     def types(avals: list[Any]) -> list[Any]:
         return [(tuple(shape), dtype) for shape, dtype, _ in avals]
 
+    def texts(avals: list[Any]) -> str:
+        return ", ".join(f"{dtype}{list(shape)}" for shape, dtype, _ in avals) or "none"
+
     if types(before.in_avals) != types(after.in_avals):
-        raise TypeError(f"{name} must return a graph with the inputs of the one it was given: {types(before.in_avals)}")
+        raise TypeError(
+            f"{name} must return a graph with the inputs of the one it was given, {texts(before.in_avals)}; it has"
+            f" {texts(after.in_avals)}\n  rewrite equations and leave the inputs: ct.ir.rewrite(graph, visit)"
+        )
     if len(before.out_avals) != len(after.out_avals):
         raise TypeError(
-            f"{name} must return a graph with {len(before.out_avals)} outputs; it returned {len(after.out_avals)}"
+            f"{name} must return a graph with {len(before.out_avals)} outputs; it returned {len(after.out_avals)}\n"
+            "  rewrite equations and leave the outputs: ct.ir.rewrite(graph, visit)"
         )
 
 

@@ -71,8 +71,18 @@ class _Around:
         return tree_util.tree_map(lambda _: next(rest), self._tree)
 
 
-@dataclass(frozen=True)
+def _conversion(vector: Any, shape: tuple[int, ...], dtype: Any) -> str:
+    """What makes a vector of the right shape and dtype of another array."""
+    parts = [f".astype({str(dtype)!r})"] if vector.dtype != dtype else []
+    if vector.shape == shape:
+        return parts[0]
+    if vector.size == math.prod(shape):
+        return "".join([".ravel()", *parts])
+    return f"ct.flatten_util.ravel_pytree(tree)[0], which has {math.prod(shape)} elements"
+
+
 @leaving_methods
+@dataclass(frozen=True)
 class _Unravel:
     """The way back; equal for equal structures, so that it can be a static argument of `jit`."""
 
@@ -89,7 +99,7 @@ class _Unravel:
         if vector.shape != self.shape or not (uniform or vector.dtype == self.dtype):
             raise TypeError(
                 f"the vector must have shape {self.shape} and dtype {self.dtype}, as ravel_pytree gave; got {vector.shape} and "
-                f"{vector.dtype}"
+                f"{vector.dtype}\n  convert it with {_conversion(vector, self.shape, self.dtype)}"
             )
         parts, start = [], 0
         for shape, dtype in self.kinds:

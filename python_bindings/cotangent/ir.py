@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods, suggestion
 from cotangent._base.attributes import USER_DEFINED, from_attribute, to_attribute
 from cotangent._base.capture import (
     ShapeDtypeStruct,
@@ -16,8 +16,8 @@ from cotangent._base.capture import (
     flatten_arguments,
     function_name,
     keep_recipe,
+    transformed,
     with_lengths,
-    wraps,
 )
 from cotangent._core import Array, Graph
 
@@ -94,6 +94,7 @@ def slot_matrix() -> dict[str, dict[str, str]]:
     return _core.slot_matrix()
 
 
+@leaving_methods
 class Equation:
     """One equation of a graph: what `equations` lists.
 
@@ -190,7 +191,10 @@ class Equation:
         for name in changes:
             if name not in self.attributes:
                 known = ", ".join(sorted(self.attributes)) or "none"
-                raise TypeError(f"{self.primitive} has no attribute {name!r} here; those that it has: {known}")
+                raise TypeError(
+                    f"{self.primitive} has no attribute {name!r} here{suggestion(name, self.attributes)}\n"
+                    f"  those that it has: {known}"
+                )
         if self.primitive in USER_DEFINED:
             changes = {name: to_attribute(value) for name, value in changes.items()}
         return self._graph.bind_equation(self._index, list(values), changes)
@@ -237,6 +241,7 @@ def equations(graph: Graph) -> list[Equation]:
     return [Equation(graph, index, parts) for index, parts in enumerate(graph.equations())]
 
 
+@leaving_methods
 class Interpreter:
     """Runs programs equation by equation; a subclass says what an equation means.
 
@@ -319,7 +324,10 @@ class Interpreter:
         [6.0]
         """
         if len(values) != graph.num_inputs:
-            raise TypeError(f"the graph takes {graph.num_inputs} inputs; got {len(values)}")
+            raise TypeError(
+                f"the graph takes {graph.num_inputs} inputs; got {len(values)}\n"
+                f"  give one for each of {', '.join(f'{a[1]}{list(a[0])}' for a in graph.in_avals) or 'none'}"
+            )
         graph = with_lengths(graph)
         environment = dict(enumerate(values))
         for eqn in equations(graph):
@@ -330,7 +338,8 @@ class Interpreter:
                 results = list(results) if many else [results]
             if len(results) != len(eqn.outputs):
                 raise TypeError(
-                    f"{type(self).__name__}.process must return {len(eqn.outputs)} results for {eqn.primitive}; it returned {len(results)}"
+                    f"{type(self).__name__}.process must return {len(eqn.outputs)} results for {eqn.primitive}; it returned {len(results)}\n"
+                    "  return a list with one for each of eqn.outputs, or what eqn.bind(*values) returns"
                 )
             environment.update(zip(eqn.outputs, results, strict=True))
         return [environment[var] for var in graph.outputs]
@@ -361,7 +370,7 @@ class Interpreter:
         """
         check_callable(fun, type(self).__name__)
 
-        @wraps(fun)
+        @transformed(fun)
         def interpreted(*args: Any, **kwargs: Any) -> Any:
             name = function_name(fun)
             leaves, structure = flatten_arguments((args, kwargs), name)
@@ -403,13 +412,17 @@ def _recorded(interpreter: Interpreter, graph: Graph, what: str) -> Graph:
         for output, (shape, dtype, _) in zip(outputs, types, strict=True):
             if output._bound_shape != tuple(shape) or output.dtype != dtype:
                 raise TypeError(
-                    f"{what}: a rewritten output has type {output.dtype}{list(output._bound_shape)}; it was {dtype}{list(shape)}"
+                    f"{what}: a rewritten output has type {output.dtype}{list(output._bound_shape)}; it was {dtype}{list(shape)}\n"
+                    f"  return a value of the type of the equation's: .astype({str(dtype)!r}), .reshape({tuple(shape)})"
                 )
         return outputs, None
 
     new, closure, _ = _core.capture(run, graph.in_avals, graph.input_names, "transform", what)
     if closure:
-        raise ValueError(f"{what} uses an array from outside of the program; make it with ct.numpy functions")
+        raise ValueError(
+            f"{what} uses an array from outside of the program, which programs do not hold\n"
+            "  make it in the rule: ct.numpy.full(shape, number, dtype)"
+        )
     return new
 
 

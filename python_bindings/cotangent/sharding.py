@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.device import Device, Sharding, backend_of, check_device, device_at
 
 __all__ = ["Sharding", "SingleDeviceSharding"]
 
 
+@leaving_methods
 class SingleDeviceSharding(Sharding):
     """The placement of whole arrays on one device.
 
@@ -36,7 +38,9 @@ class SingleDeviceSharding(Sharding):
             check_device(device, "SingleDeviceSharding")
         self._device = device_at("" if backend in (None, "llvm") else str(backend))
         if memory_kind is not None:
-            raise ValueError(f"SingleDeviceSharding: memory_kind={memory_kind!r}; there is one kind of memory, None")
+            raise ValueError(
+                f"SingleDeviceSharding: memory_kind={memory_kind!r}; there is one kind of memory\n  leave memory_kind out"
+            )
         self.memory_kind = memory_kind
 
     num_devices = 1

@@ -136,7 +136,7 @@ def test_a_defect_keeps_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_word_for_tracebacks() -> None:
-    with pytest.raises(ValueError, match=r"traceback='long'\n  it is one of \['short', 'full'\]"):
+    with pytest.raises(ValueError, match=r"traceback='long'\n  set one of 'short', 'full'"):
         ct.config.update("traceback", "long")
 
 

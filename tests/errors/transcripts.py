@@ -105,8 +105,11 @@ def _execute(statement: Statement, namespace: dict[str, Any]) -> None:
     tree = ast.parse(statement.source, "program")
     last = tree.body[-1] if tree.body else None
     value = ast.Expression(tree.body.pop().value) if isinstance(last, ast.Expr) else None  # type: ignore[attr-defined]
-    exec(compile(tree, "program", "exec"), namespace)
-    if value is not None and (result := eval(compile(value, "program", "eval"), namespace)) is not None:
+    exec(compile(tree, "program", "exec", dont_inherit=True), namespace)
+    if (
+        value is not None
+        and (result := eval(compile(value, "program", "eval", dont_inherit=True), namespace)) is not None
+    ):
         print(repr(result))
 
 

@@ -207,7 +207,9 @@ def test_interpreters_keep_custom_derivatives():
 
 def test_equations_have_the_attributes_that_they_have():
     (equation,) = ct.ir.equations(ct.make_ir(lambda x: cnp.sum(x, axis=0))(np.ones((2, 3))))
-    with pytest.raises(TypeError, match="reduce_sum has no attribute 'axis' here; those that it has: axes"):
+    with pytest.raises(
+        TypeError, match=r"reduce_sum has no attribute 'axis' here; did you mean 'axes'\?\n  those that it has: axes"
+    ):
         equation.bind(np.ones((2, 3)), axis=[1])
     assert equation.bind(np.ones((2, 3)), axes=[1])[0].shape == (2,)
 

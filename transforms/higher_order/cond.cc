@@ -25,7 +25,8 @@ using Branches = std::vector<GraphPtr>;
 
 Avals cond_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   const Branches& branches = attrs.graphs("branches");
-  if (branches.empty()) throw Error(ErrorKind::kValue, "there must be at least one branch");
+  if (branches.empty())
+    throw Error(ErrorKind::kValue, "there must be at least one branch").hint("write branches=<graph ..., graph ...>");
   if (operands.empty() || !same_type(operands[0], Aval(DType::kInt32, {}))) {
     throw Error(ErrorKind::kType, concat("the index must be an int32 scalar, got ",
                                          operands.empty() ? "nothing" : operands[0].to_string()))

@@ -30,7 +30,8 @@ void check_rule(const Graph& graph, const Graph& rule, absl::Span<const Aval> op
   const Avals found = rule.output_avals();
   if (found.size() != expected.size()) {
     throw Error(ErrorKind::kType, concat("the jvp rule returns ", found.size(), " values, expected ", expected.size(),
-                                         ": the outputs, then the tangents of those with float or complex dtype"));
+                                         ": the outputs, then the tangents of those with float or complex dtype"))
+        .hint("the rule takes operands and their tangents, and returns outputs and theirs: (c, d)");
   }
   const size_t num_outputs = graph.outputs().size();
   for (size_t k = 0; k < found.size(); ++k) {
@@ -48,7 +49,8 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   if (attrs.has("rule")) rule_maker_of(attrs.opaque("rule"));
   const int64_t closed = attrs.has("closed") ? attrs.integer("closed") : 0;
   if (closed < 0 || closed > static_cast<int64_t>(operands.size())) {
-    throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", closed, " of them closed over"));
+    throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", closed, " of them closed over"))
+        .hint("closed counts the last operands, those that the function closes over");
   }
   if (attrs.has("jvp")) check_rule(graph, *attrs.graph("jvp"), operands);
   return graph.output_avals();

@@ -15,7 +15,7 @@ namespace ct {
 const RuleMaker& rule_maker_of(const OpaquePtr& rule) {
   const auto* maker = dynamic_cast<const RuleMaker*>(rule.get());
   if (maker != nullptr) return *maker;
-  throw Error(ErrorKind::kType, concat("the rule ", rule->to_string(), " does not make derivatives"));
+  throw Error(ErrorKind::kInternal, concat("the rule ", rule->to_string(), " does not make derivatives"));
 }
 
 namespace {

@@ -91,14 +91,16 @@ Avals custom_vjp_linear_type(absl::Span<const Aval> operands, const Attrs& attrs
   if (num_residuals < 0 || num_residuals > static_cast<int64_t>(backward.num_inputs()) ||
       operands.size() != static_cast<size_t>(num_residuals) + tangents.size()) {
     throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands for ", num_residuals, " residuals and ",
-                                         tangents.size(), " tangents"));
+                                         tangents.size(), " tangents"))
+        .hint("give the residuals, then a tangent for each result of the backward graph");
   }
   for (size_t i = 0; i < operands.size(); ++i) {
     const auto r = static_cast<size_t>(num_residuals);
     const Aval expected = i < r ? backward.aval(static_cast<Var>(i)) : tangents[i - r];
     if (same_type(expected, operands[i])) continue;
     throw Error(ErrorKind::kType,
-                concat("operand ", i, " must be ", expected.to_string(), ", got ", operands[i].to_string()));
+                concat("operand ", i, " must be ", expected.to_string(), ", got ", operands[i].to_string()))
+        .hint("residuals have the types of the backward graph's inputs, tangents those of its results");
   }
   const absl::Span<const Aval> inputs = backward.input_avals();
   return {inputs.begin() + num_residuals, inputs.end()};

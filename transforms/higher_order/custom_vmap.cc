@@ -15,7 +15,7 @@ namespace ct {
 const BatchMaker& maker_of(const OpaquePtr& rule) {
   const auto* maker = dynamic_cast<const BatchMaker*>(rule.get());
   if (maker != nullptr) return *maker;
-  throw Error(ErrorKind::kType, concat("the rule ", rule->to_string(), " does not make batched programs"));
+  throw Error(ErrorKind::kInternal, concat("the rule ", rule->to_string(), " does not make batched programs"));
 }
 
 namespace {

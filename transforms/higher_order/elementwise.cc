@@ -29,24 +29,36 @@ Avals scalars_of(absl::Span<const Aval> operands) {
   return result;
 }
 
+constexpr const char* kOnePartialEach =
+    "give a graph for each operand of float or complex dtype, which takes the operands and the result and returns one "
+    "scalar";
+
 void check_partials(const Avals& scalars, const Aval& result, const std::vector<GraphPtr>& partials) {
   Avals given = scalars;
   given.push_back(result);
   size_t next = 0;
   for (const Aval& scalar : scalars) {
     if (!is_inexact(scalar.dtype())) continue;
-    if (next == partials.size()) throw Error(ErrorKind::kType, "there are fewer partial derivatives than operands");
+    if (next == partials.size()) {
+      throw Error(ErrorKind::kType, "there are fewer partial derivatives than operands").hint(kOnePartialEach);
+    }
     const Graph& partial = *partials[next++];
     check_graph_inputs(partial, given, "the partial derivative");
     if (partial.outputs().size() != 1 || !same_type(partial.output_avals()[0], result)) {
-      throw Error(ErrorKind::kType, concat("the partial derivative must return one ", result.to_string()));
+      throw Error(ErrorKind::kType, concat("the partial derivative must return one ", result.to_string()))
+          .hint(kOnePartialEach);
     }
   }
-  if (next != partials.size()) throw Error(ErrorKind::kType, "there are more partial derivatives than operands");
+  if (next != partials.size()) {
+    throw Error(ErrorKind::kType, "there are more partial derivatives than operands").hint(kOnePartialEach);
+  }
 }
 
 Avals elementwise_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  if (operands.empty()) throw Error(ErrorKind::kType, "takes at least one operand");
+  if (operands.empty()) {
+    throw Error(ErrorKind::kType, "takes at least one operand")
+        .hint("the result has the shape of the operands: give one");
+  }
   bool weak = true;
   for (const Aval& operand : operands) {
     weak = weak && operand.weak();
@@ -60,7 +72,8 @@ Avals elementwise_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   check_graph_inputs(graph, scalars, attrs.text("name"));
   const Avals results = graph.output_avals();
   if (results.size() != 1 || results[0].rank() != 0) {
-    throw Error(ErrorKind::kType, "the program of one element must return one scalar");
+    throw Error(ErrorKind::kType, "the program of one element must return one scalar")
+        .hint("return one value of no axes: -> (a)");
   }
   for (const Aval& operand : operands) {
     if (is_complex(operand.dtype()) == is_complex(results[0].dtype())) continue;

@@ -53,7 +53,7 @@ Avals parse_types(std::string_view text) {
       good = end.ptr == size.data() + size.size() && number >= 0;
       shape.push_back(number);
     }
-    if (!good) throw Error(ErrorKind::kValue, concat("'", type, "' is no type of a result"));
+    if (!good) throw Error(ErrorKind::kInternal, concat("'", type, "' is no type of a result"));
     result.emplace_back(*dtype, shape);
   }
   return result;
@@ -69,7 +69,7 @@ size_t count_lengths(const Attrs& attrs) { return static_cast<size_t>(attrs.inte
 
 Avals callback_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   if (dynamic_cast<const HostCallable*>(attrs.opaque("callback").get()) == nullptr) {
-    throw Error(ErrorKind::kType, "the callback cannot be called");
+    throw Error(ErrorKind::kInternal, "the callback cannot be called");
   }
   const size_t lengths = count_lengths(attrs);
   CT_CHECK(lengths <= operands.size() && attrs.ints("ragged").size() % 3 == 0);

@@ -51,7 +51,8 @@ Avals linear_solve_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   const bool few = std::ranges::all_of(counts, [&](int64_t count) { return count >= 0 && count <= size; });
   if ((counts.size() != 2 && counts.size() != 4) || !few ||
       std::accumulate(counts.begin(), counts.end(), int64_t{0}) > size) {
-    throw Error(ErrorKind::kType, concat("got ", size, " operands for constants [", join(counts, ", "), "]"));
+    throw Error(ErrorKind::kType, concat("got ", size, " operands for constants [", join(counts, ", "), "]"))
+        .hint("num_constants counts the constants of each graph within, which come before b: [0, 0] for none");
   }
   const Groups groups = groups_of(attrs, operands.size());
   const Avals b = groups.of(kRight, operands);

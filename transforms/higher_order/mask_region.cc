@@ -69,7 +69,10 @@ void copy_axes(const Ints& ragged, size_t from, size_t to, Ints& result) {
 }
 
 void check_triples(const Ints& ragged, absl::Span<const Aval> avals, int64_t num_lengths, std::string_view what) {
-  if (ragged.size() % 3 != 0) throw Error(ErrorKind::kValue, concat("ragged axes of ", what, " come in triples"));
+  if (ragged.size() % 3 != 0) {
+    throw Error(ErrorKind::kValue, concat("ragged axes of ", what, " come in triples"))
+        .hint("write the array, the axis and the length of each, counted from 0: in_ragged=[0, 0, 0]");
+  }
   for (size_t t = 0; t < ragged.size(); t += 3) {
     const int64_t index = ragged[t], axis = ragged[t + 1], length = ragged[t + 2];
     if (index >= 0 && index < static_cast<int64_t>(avals.size()) && axis >= 0 &&
@@ -77,7 +80,8 @@ void check_triples(const Ints& ragged, absl::Span<const Aval> avals, int64_t num
       continue;
     }
     throw Error(ErrorKind::kIndex,
-                concat("there is no axis ", axis, " of ", what, " ", index, ", or no length ", length));
+                concat("there is no axis ", axis, " of ", what, " ", index, ", or no length ", length))
+        .hint("write the array, the axis and the length of each, counted from 0: in_ragged=[0, 0, 0]");
   }
 }
 
@@ -85,16 +89,19 @@ Avals mask_type(absl::Span<const Aval> operands, const Attrs& attributes) {
   const MaskAttrs attrs = mask_attrs(attributes);
   if (attrs.num_lengths < 0 || attrs.num_lengths > static_cast<int64_t>(operands.size())) {
     throw Error(ErrorKind::kType,
-                concat("got ", operands.size(), " operands, fewer than ", attrs.num_lengths, " lengths"));
+                concat("got ", operands.size(), " operands, fewer than ", attrs.num_lengths, " lengths"))
+        .hint("num_lengths counts the first operands, which are lengths");
   }
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
   for (const Aval& aval : operands.subspan(0, num_lengths)) {
     if (same_type(aval, Aval(DType::kInt32, {}))) continue;
-    throw Error(ErrorKind::kType, concat("a length must be an int32 scalar, got ", aval.to_string()));
+    throw Error(ErrorKind::kType, concat("a length must be an int32 scalar, got ", aval.to_string()))
+        .hint("num_lengths counts the first operands, which are lengths");
   }
   check_graph_inputs(*attrs.graph, operands, "the masked function");
   if (!attrs.bounds.empty() && attrs.bounds.size() != num_lengths) {
-    throw Error(ErrorKind::kValue, concat("got ", attrs.bounds.size(), " bounds of ", num_lengths, " lengths"));
+    throw Error(ErrorKind::kValue, concat("got ", attrs.bounds.size(), " bounds of ", num_lengths, " lengths"))
+        .hint("give a bound for each length, or leave bounds out");
   }
   check_triples(attrs.in_ragged, operands.subspan(num_lengths), attrs.num_lengths, "operand");
   Avals outputs = attrs.graph->output_avals();
@@ -421,7 +428,8 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
       const Value own = rebuild_length(length, inner, base);
       if (!own) {
         throw Error(ErrorKind::kUnsupported, concat("the length of axis ", axis, " of output ", k,
-                                                    " of a masked function depends on what it is linear in"));
+                                                    " of a masked function depends on what it is linear in"))
+            .hint("take sizes from values that are not differentiated: ct.lax.stop_gradient(x)");
       }
       const auto own_lengths = absl::MakeConstSpan(inside).first(num_lengths);
       const auto position = static_cast<size_t>(std::ranges::find(own_lengths, own) - own_lengths.begin());

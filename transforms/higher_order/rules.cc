@@ -20,12 +20,14 @@ namespace ct {
 
 void check_graph_inputs(const Graph& graph, absl::Span<const Aval> operands, std::string_view whose) {
   if (operands.size() != graph.num_inputs()) {
-    throw Error(ErrorKind::kType, concat(whose, " takes ", graph.num_inputs(), " values, got ", operands.size()));
+    throw Error(ErrorKind::kType, concat(whose, " takes ", graph.num_inputs(), " values, got ", operands.size()))
+        .hint("give a value for each input of the graph within");
   }
   for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
     if (same_type(graph.aval(i), operands[i])) continue;
     throw Error(ErrorKind::kType, concat(whose, " takes ", graph.aval(i).to_string(), " for ", input_name(graph, i),
-                                         ", got ", operands[i].to_string()));
+                                         ", got ", operands[i].to_string()))
+        .hint("convert the value, or write the graph within for values of its type");
   }
 }
 
@@ -42,7 +44,8 @@ void check_carry(size_t index, const Aval& entry, const Aval& result) {
 void check_same_outputs(const Avals& expected, const Avals& found, std::string_view whose) {
   if (expected.size() != found.size()) {
     throw Error(ErrorKind::kType,
-                concat(whose, " returns ", found.size(), " values, the first one returns ", expected.size()));
+                concat(whose, " returns ", found.size(), " values, the first one returns ", expected.size()))
+        .hint("all branches must return as many values, of the same shapes and dtypes");
   }
   for (size_t k = 0; k < expected.size(); ++k) {
     if (same_type(expected[k], found[k])) continue;

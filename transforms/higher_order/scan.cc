@@ -79,16 +79,22 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
       attrs.num_carries > static_cast<int64_t>(graph.outputs().size())) {
     throw Error(ErrorKind::kType,
                 concat("the body takes ", inputs, " values and returns ", graph.outputs().size(), ", too few for ",
-                       attrs.num_constants, " constants and ", attrs.num_carries, " carries"));
+                       attrs.num_constants, " constants and ", attrs.num_carries, " carries"))
+        .hint(
+            "num_constants and num_carries count the first inputs of the body, and its first results are the carries");
   }
-  if (attrs.length < 0) throw Error(ErrorKind::kValue, concat("the length must not be negative, got ", attrs.length));
+  if (attrs.length < 0)
+    throw Error(ErrorKind::kValue, concat("the length must not be negative, got ", attrs.length))
+        .hint("write length=0 for no steps");
   const Loop loop(attrs);
   const Groups& groups = loop.inputs;
   if (operands.size() != groups.size() + (attrs.counted ? 1 : 0)) {
-    throw Error(ErrorKind::kType, concat("the body takes ", inputs, " values, got ", operands.size()));
+    throw Error(ErrorKind::kType, concat("the body takes ", inputs, " values, got ", operands.size()))
+        .hint("give an operand for each input of the body: constants, carries and sequences");
   }
   if (attrs.counted && !same_type(operands.back(), Aval(DType::kInt32, {}))) {
-    throw Error(ErrorKind::kType, concat("the number of steps must be int32[], got ", operands.back().to_string()));
+    throw Error(ErrorKind::kType, concat("the number of steps must be int32[], got ", operands.back().to_string()))
+        .hint("give the number of steps behind the other operands, as an int32 scalar");
   }
   for (size_t i = 0; i < groups.size(); ++i) {
     const Aval expected = graph.aval(static_cast<Var>(i));

@@ -34,7 +34,8 @@ Avals vmap_region_type(absl::Span<const Aval> operands, const Attrs& attributes)
   const VmapAttrs attrs = vmap_attrs(attributes);
   if (attrs.in_axes.size() != operands.size() || attrs.axis.size < 0) {
     throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", attrs.in_axes.size(),
-                                         " in_axes and a batch of ", attrs.axis.size));
+                                         " in_axes and a batch of ", attrs.axis.size))
+        .hint("in_axes has the axis of the batch of each operand, -1 for none");
   }
   Avals examples;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -43,7 +44,8 @@ Avals vmap_region_type(absl::Span<const Aval> operands, const Attrs& attributes)
     if (axis >= 0) {
       if (axis >= operands[i].rank() || shape[axis] != attrs.axis.size) {
         throw Error(ErrorKind::kShape, concat("axis ", axis, " of ", operands[i].to_string(),
-                                              " does not hold a batch of ", attrs.axis.size));
+                                              " does not hold a batch of ", attrs.axis.size))
+            .hint("size is that of the mapped axes");
       }
       shape.erase(shape.begin() + axis);
     }

@@ -65,7 +65,8 @@ Avals while_type(absl::Span<const Aval> operands, const Attrs& attrs) {
       operands.size() != static_cast<size_t>(of_condition) + static_cast<size_t>(of_body) + num_carries) {
     throw Error(ErrorKind::kType,
                 concat("got ", operands.size(), " values for ", of_condition, " constants of the condition, ", of_body,
-                       " of the body and ", num_carries, " carries"));
+                       " of the body and ", num_carries, " carries"))
+        .hint("give the constants of the condition, those of the body, and a carry for each result of the body");
   }
   const absl::Span<const Aval> inputs = operands.subspan(static_cast<size_t>(of_condition));
   if (body.num_inputs() == inputs.size()) {
@@ -193,7 +194,8 @@ Values while_transpose(Builder& builder, const TransposeInput& input, const Attr
   const Divided divided(loop, in);
   if (!divided.test.known) {
     throw Error(ErrorKind::kNotDifferentiable, "the condition depends on what the loop should be linear in")
-        .op("while_loop");
+        .op("while_loop")
+        .hint("let the condition ask for what is not differentiated: ct.lax.stop_gradient(x)");
   }
   const Groups groups = loop.operands.where(negated(divided.unknown));
   const Values known = marked(input.operands, negated(divided.unknown));

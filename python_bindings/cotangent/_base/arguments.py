@@ -111,13 +111,16 @@ _WITHIN = {
 def leaving_methods(kind: Any) -> Any:
     """The class, whose methods, properties and constructors errors leave without the frames of this package."""
     for name, member in list(vars(kind).items()):
+        if name.startswith("_") and not name.endswith("__"):
+            continue  # what users call calls it
         if isinstance(member, types.FunctionType) and name not in _WITHIN:
             setattr(kind, name, _core.leaving(member))
         elif isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
             if name not in _WITHIN:
                 setattr(kind, name, type(member)(_core.leaving(member.__func__)))
         elif isinstance(member, property) and isinstance(member.fget, types.FunctionType):
-            setattr(kind, name, property(_core.leaving(member.fget), member.fset, member.fdel, member.__doc__))
+            fset = _core.leaving(member.fset) if isinstance(member.fset, types.FunctionType) else member.fset
+            setattr(kind, name, property(_core.leaving(member.fget), fset, member.fdel, member.__doc__))
     return kind
 
 

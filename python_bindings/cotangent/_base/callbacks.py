@@ -15,10 +15,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
 from cotangent._base.dimensions import Dim, bound_of
-from cotangent._base.messages import placed
+from cotangent._base.messages import indented, placed, sizes_of
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError
 
@@ -62,7 +62,9 @@ class _Adapter:
             return self.out_structure.flatten_up_to(result)
         except ValueError as error:
             raise TypeError(
-                f"the callback {function_name(self.callback)} must return what result_shape_dtypes says: {error}"
+                f"the callback {function_name(self.callback)} must return what result_shape_dtypes says\n{indented(error)}\n"
+                "  return the containers of result_shape_dtypes, an array for each of its leaves"
+                "\n  see docs/errors.md#callback-result"
             ) from None
 
     def __repr__(self) -> str:
@@ -135,13 +137,13 @@ def _result_types(result_shape_dtypes: Any, transform: str) -> tuple[list[tuple[
         if not _is_type(leaf):
             raise TypeError(
                 f"{transform}: result_shape_dtypes must be made of things with shape and dtype (ct.ShapeDtypeStruct, arrays) or numbers; "
-                f"got {type(leaf).__name__}"
+                f"got {type(leaf).__name__}\n  of a float32 scalar write ct.ShapeDtypeStruct((), 'float32')"
             )
         if any(isinstance(size, Dim) and size.least != size.bound for size in leaf.shape):
             sizes = tuple(bound_of(size) for size in leaf.shape)
             raise ConcretizationError(
                 placed(
-                    f"{transform}: a result of shape {tuple(leaf.shape)} has a ragged size, and those of callbacks are exact",
+                    f"{transform}: a result of shape ({', '.join(sizes_of(leaf.shape))}) has a ragged size, and those of callbacks are exact",
                     "let the callback pad its result to the bound, and cut it behind the call:"
                     f" {transform}(callback, ct.ShapeDtypeStruct({sizes}, {str(np.dtype(leaf.dtype))!r}), x)[:x.shape[0]]",
                 )
@@ -225,9 +227,14 @@ def pure_callback(
     [1.0, 1.0, 1.0]
     """
     if sharding is not None:
-        raise ValueError("pure_callback: sharding must be None: there is one device")
+        raise ValueError(
+            "pure_callback: sharding must be None: callbacks run where the program was called\n  leave sharding out"
+        )
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"pure_callback: vmap_method must be None or one of {list(VMAP_METHODS)}; got {vmap_method!r}")
+        raise ValueError(
+            f"pure_callback: vmap_method must be None or one of {list(VMAP_METHODS)}; got {vmap_method!r}"
+            f"{suggestion(vmap_method, VMAP_METHODS)}\n  pass vmap_method='sequential' to call it once for each example"
+        )
     # Calls in a sequence are calls in a sequence, whether the loop is unrolled or not.
     batching = "sequential" if vmap_method == "sequential_unrolled" else vmap_method or ""
     return _call(callback, result_shape_dtypes, args, kwargs, "none", batching, "pure_callback")
@@ -283,7 +290,9 @@ def io_callback(
     """
     del ordered
     if sharding is not None:
-        raise ValueError("io_callback: sharding must be None: there is one device")
+        raise ValueError(
+            "io_callback: sharding must be None: callbacks run where the program was called\n  leave sharding out"
+        )
     return _call(callback, result_shape_dtypes, args, kwargs, "io", "sequential", "io_callback")
 
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.boundary import leaving
 from cotangent._base.device import backend_for
+from cotangent._base.messages import indented, kind_of
 from cotangent._base.pickling import Scoped
 from cotangent._core import Array, Graph, PyTreeDef
 
@@ -29,6 +31,7 @@ FLOAT0 = np.dtype([("float0", "V")])  # JAX's dtype of derivatives of what has n
 RAGGED_NAMES: Scoped[Mapping[str, Array]] = Scoped(__name__, "RAGGED_NAMES", types.MappingProxyType({}))
 
 
+@leaving_methods
 class ShapeDtypeStruct:
     """The shape and dtype of an array that is not there.
 
@@ -63,7 +66,9 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: a dtype is needed")
+            raise ValueError(
+                f"ShapeDtypeStruct: a dtype is needed\n  give one: ct.ShapeDtypeStruct({tuple(shape)}, 'float32')"
+            )
         backend_for(sharding, "ShapeDtypeStruct")
         self.shape = tuple(shape)
         self.dtype = dtype if dtype == FLOAT0 else _core.canonical_dtype(dtype)
@@ -138,7 +143,7 @@ class ShapeDtypeStruct:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a ShapeDtypeStruct without axes")
+            raise TypeError("len() of a ShapeDtypeStruct without axes\n  it has no axes, as .shape == () says")
         return self.shape[0]
 
     def __repr__(self) -> str:
@@ -274,7 +279,10 @@ def axis_text(name: Hashable) -> str:
 def check_callable(function: Any, transform: str) -> None:
     """Raises TypeError when ``function`` cannot be called."""
     if not callable(function):
-        raise TypeError(f"{transform} expects a function, got {type(function).__name__}")
+        raise TypeError(
+            f"{transform} expects a function, got {type(function).__name__}\n"
+            "  pass the function itself, not what it returns: f, and not f(x)"
+        )
 
 
 def aval_of(leaf: Any) -> Aval:
@@ -325,13 +333,16 @@ def flatten_arguments(tree: Any, name: str, *, described: bool = False) -> tuple
 
 def flatten_like(structure: PyTreeDef, tree: Any, what: str) -> list[Any]:
     """The leaves of a tree that must have the structure; ``what`` begins the TypeError that says so."""
+    advice = "  return or pass the same containers, with an array where a * is"
     try:
         leaves = structure.flatten_up_to(tree)
     except (ValueError, TypeError) as error:
-        raise TypeError(f"{what}, {structure}\n  {error}") from None
+        raise TypeError(f"{what}, {structure}\n{indented(error)}\n{advice}") from None
     for leaf in leaves:
         if isinstance(leaf, (tuple, list, dict)):
-            raise TypeError(f"{what}, {structure}\n  there is a {type(leaf).__name__} where an array should be")
+            raise TypeError(
+                f"{what}, {structure}\n    there is a {type(leaf).__name__} where an array should be\n{advice}"
+            )
     return leaves
 
 
@@ -429,7 +440,8 @@ def capture(
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(
-                    f"{name} must return a pair (output, aux) because has_aux=True; it returned {type(result).__name__}"
+                    f"{name} must return a pair (output, aux) because has_aux=True; it returned {kind_of(result)}\n"
+                    "  return (output, aux), or leave has_aux out"
                 )
             result, aux = result
             aux_form = _Aux(aux, mode == "transform")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from cotangent import _core
+from cotangent._base.messages import kind_of
 from cotangent._core import PyTreeDef
 
 IsLeaf = Callable[[Any], bool] | None
@@ -133,7 +134,9 @@ def check_carriers(nodes: Sequence[Any]) -> None:
     for node in nodes[1:]:
         if type(node) is not type(nodes[0]):
             raise ValueError(
-                f"tree structures differ: there is a {type(node).__name__} where another tree has a {type(nodes[0]).__name__}"
+                f"tree structures differ: there is {kind_of(node)} where another tree has {kind_of(nodes[0])}\n"
+                f"  give trees of the same containers, {kind_of(nodes[0])} in each"
+                "\n  see docs/errors.md#structures-that-differ"
             )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cotangent import _core
+from cotangent._base.arguments import checked
 from cotangent.errors import DeviceError
 
 __all__ = [
@@ -155,7 +156,7 @@ def devices(backend: str | None = None) -> list[Device]:
             return [CPU]
     if backend in ("cuda", "gpu"):
         return _gpus()
-    raise RuntimeError(f"unknown platform {backend!r}; there are 'cpu' and 'cuda'")
+    raise RuntimeError(f"unknown platform {backend!r}\n  ask for 'cpu' or 'cuda', or leave it out for all devices")
 
 
 def _gpu(number: int) -> Device:
@@ -246,7 +247,9 @@ def local_devices(
     """
     for number in (process_index, host_id):
         if number not in (None, CPU.process_index):
-            raise ValueError(f"local_devices: unknown process {number!r}; there is one process, {CPU.process_index}")
+            raise ValueError(
+                f"local_devices: unknown process {number!r}; there is one process\n  leave it out, or pass {CPU.process_index}"
+            )
     return devices(backend)
 
 
@@ -360,7 +363,8 @@ def check_device(device: Any, name: str) -> None:
     """
     if device is not None and backend_of(device) is None and not _is_of_one_device(device):
         raise ValueError(
-            f"{name}: unknown device {device!r}; the devices are 'cpu' and 'cuda', and what ct.devices() lists"
+            f"{name}: unknown device {device!r}; the devices are 'cpu' and 'cuda', and what ct.devices() lists\n"
+            "  pass 'cpu', or one of ct.devices()"
             "\n  see docs/errors.md#device-missing"
         )
 
@@ -441,3 +445,7 @@ def one_backend(compiler: str, placed: set[str], name: str) -> str:
             f"{name}: asked for {found}; a program runs on one device\n  name one, or move arrays by device_put"
         )
     return compiler or "".join(placed)
+
+
+devices, local_devices = checked(devices), checked(local_devices)
+device_count, local_device_count = checked(device_count), checked(local_device_count)

@@ -389,7 +389,7 @@ def _divided(value: Array, divisor: Any) -> Array:
 def _quotient(size: Dim, divisor: int) -> Any:
     """Rounded down, in the form in which multiples of the divisor come out of it."""
     if divisor == 0:
-        raise ZeroDivisionError(f"{size.owner} // 0")
+        raise ZeroDivisionError(f"{size.owner} // 0: a size divided by zero\n  divide by a number that is not 0")
     if divisor < 0:
         return _quotient(-size, -divisor)
     if size.least >= 0:
@@ -548,23 +548,27 @@ def dimension(value: Any, bound: int) -> Any:
     >>> ct.jit(lambda n: ct.numpy.arange(ct.dimension(n, bound=5)))(3)
     Ragged([0, 1, 2], lengths={0: 3}, dtype=int32)
     """
-    try:
-        most = operator.index(bound)
-    except TypeError:
-        raise TypeError(f"dimension: the bound must be an integer; got {bound!r}") from None
+    most = operator.index(bound)
     if most < 0:
-        raise ValueError(f"dimension: the bound must not be negative; got {most}")
+        raise ValueError(
+            f"dimension: the bound must not be negative; got {most}\n  pass the largest size that there can be: bound=8"
+        )
     if isinstance(value, Dim):
         return smallest(largest(value, 0), most)
     if not is_scalar_integer(value):
         if isinstance(value, (bool, np.bool_)):
-            raise TypeError("dimension: a size must be an integer scalar; got a bool")
+            raise TypeError("dimension: a size must be an integer scalar; got a bool\n  pass a number of elements")
         try:
             size = operator.index(value)
         except TypeError:
-            raise TypeError(f"dimension: a size must be an integer scalar; got {value!r}") from None
+            raise TypeError(
+                f"dimension: a size must be an integer scalar; got {value!r}\n  convert it with int(n) or n.astype('int32')"
+            ) from None
         if not 0 <= size <= most:
-            raise ValueError(f"dimension: the size is {size}, outside of 0 … {most}")
+            raise ValueError(
+                f"dimension: the size is {size}, outside of 0 … {most}\n  "
+                + ("a size is 0 at least: ct.numpy.maximum(n, 0)" if size < 0 else f"pass a larger bound: bound={size}")
+            )
         return size
     try:
         known = int(_core.peek_numpy(value))

@@ -9,7 +9,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import suggestion
 
-__all__ = ["marked", "no_attribute", "placed"]
+__all__ = ["indented", "kind_of", "marked", "marked_axes", "marked_difference", "no_attribute", "placed", "sizes_of"]
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
@@ -28,3 +28,39 @@ def placed(text: str, hint: str, section: str = "") -> str:
     place = _core.calling_place()
     link = f"\n  see docs/errors.md#{section}" if section else ""
     return f"{text}\n  at {place}\n  {hint}{link}" if place else f"{text}\n  {hint}{link}"
+
+
+def sizes_of(shape: Sequence[Any]) -> list[str]:
+    """The sizes of a shape as texts, ragged ones by what they are the length of."""
+    return [str(getattr(size, "owner", size)) for size in shape]
+
+
+def marked_difference(x: Sequence[Any], y: Sequence[Any]) -> str:
+    """Two shapes that should be one, below each other, with the axes marked that differ."""
+    pairs = zip(reversed(sizes_of(x)), reversed(sizes_of(y)), strict=False)
+    unlike = [number for number, (m, n) in enumerate(pairs, 1) if m != n]
+    unlike += range(min(len(x), len(y)) + 1, max(len(x), len(y)) + 1)
+    return _core.marked_shapes(
+        [(sizes_of(shape), [-number for number in unlike if number <= len(shape)]) for shape in (x, y)]
+    )
+
+
+def marked_axes(shapes: Sequence[Sequence[Any]], axes: Sequence[int]) -> str:
+    """Shapes below each other, each with one axis marked; nothing for a single one."""
+    if len(shapes) < 2:
+        return ""
+    return _core.marked_shapes([(sizes_of(shape), [axis]) for shape, axis in zip(shapes, axes, strict=True)])
+
+
+def kind_of(value: Any) -> str:
+    """What kind of value something is: what a function of the user returned."""
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, _core.Array):
+        return "an array"
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def indented(error: Exception) -> str:
+    """The lines of another error, as a part of a message, which says itself where to read on."""
+    return "\n".join(f"    {line.lstrip()}" for line in str(error).splitlines() if not line.startswith("  see "))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
+from cotangent._base.arguments import suggestion
+
 
 class Precision(Enum):
     """How exact a product is asked to be. Products here are always exact to the rounding of their dtype."""
@@ -75,8 +77,11 @@ def check_precision(precision: Any) -> None:
         name = part if isinstance(part, str) else getattr(part, "name", None)
         if part not in _PRECISIONS and name not in Precision.__members__ and name not in DotAlgorithmPreset.__members__:
             raise ValueError(
-                f"unknown precision {part!r}\n  supported: {', '.join(map(repr, _PRECISIONS))}, lax.Precision, "
+                f"unknown precision {part!r}{suggestion(part, [word for word in _PRECISIONS if word])}\n"
+                f"  supported: {', '.join(map(repr, _PRECISIONS))}, lax.Precision, "
                 "lax.DotAlgorithmPreset, or a pair of them"
             )
     if len(parts) not in (1, 2):
-        raise ValueError(f"a precision is one value or a pair; got {precision!r}")
+        raise ValueError(
+            f"a precision is one value or a pair; got {precision!r}\n  give one for each operand, ('highest', 'high'), or one for both"
+        )

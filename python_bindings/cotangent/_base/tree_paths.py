@@ -184,7 +184,10 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
         return [], None
     found = _one_level(tree)
     if found is None:
-        raise ValueError(f"flatten_one_level: {type(tree).__name__} is a leaf, not a container")
+        raise ValueError(
+            f"flatten_one_level: {type(tree).__name__} is a leaf, not a container\n"
+            "  call it for containers alone; ct.tree_util.register_pytree_node makes one of a class"
+        )
     return found
 
 
@@ -246,7 +249,7 @@ def _visit_with_path(
     while pending:
         prefix, node = pending.pop()
         if len(prefix) >= _core.DEEPEST_TREE:
-            raise ValueError(f"a pytree nests deeper than {_core.DEEPEST_TREE} levels, or contains itself")
+            raise AssertionError("tree_flatten refuses trees that deep")
         stop = bool(is_leaf(prefix, node))
         leaf.append(stop)
         level = None if stop else _one_level(node)

@@ -60,7 +60,9 @@ def register_pytree_node(
     3.0
     """
     if nodetype in (dict, list, tuple, type(None)):
-        raise ValueError(f"the type is registered already: {nodetype!r}")
+        raise ValueError(
+            f"the type is registered already: {nodetype!r}\n  register a class of your own, which may inherit from it"
+        )
     _core.register_node(nodetype, flatten_func, unflatten_func)
     if flatten_with_keys_func is not None:
         KEYED[nodetype] = flatten_with_keys_func
@@ -187,6 +189,14 @@ def register_pytree_with_keys_class(cls: Any) -> Any:
     return cls
 
 
+def _fields_to_change(expected: set[str], given: set[str]) -> str:
+    """What to do about fields that are named and not there, and about others that are not named."""
+    parts = [f"leave out {', '.join(sorted(given - expected))}"] if given - expected else []
+    if expected - given:
+        parts.append(f"name {', '.join(sorted(expected - given))}, too, or pass it in drop_fields=")
+    return "; ".join(parts)
+
+
 def register_dataclass(
     nodetype: Any,
     data_fields: Sequence[str] | None = None,
@@ -231,11 +241,17 @@ def register_dataclass(
     Layer(w=6, name='layer')
     """
     if (data_fields is None) != (meta_fields is None):
-        raise ValueError("register_dataclass: give both data_fields and meta_fields, or neither")
+        raise ValueError(
+            "register_dataclass: give both data_fields and meta_fields, or neither\n"
+            "  pass an empty list for fields that there are none of: meta_fields=[]"
+        )
     if data_fields is None or meta_fields is None:
         declared = getattr(nodetype, "__dataclass_fields__", None)
         if declared is None:
-            raise ValueError(f"register_dataclass: {nodetype!r} is not a dataclass; give data_fields and meta_fields")
+            raise ValueError(
+                f"register_dataclass: {nodetype!r} is not a dataclass\n"
+                "  decorate it with @dataclasses.dataclass first, or give data_fields= and meta_fields="
+            )
         kept = {name: field for name, field in declared.items() if field.init and name not in drop_fields}
         meta_fields = [name for name, field in kept.items() if field.metadata.get("static", False)]
         data_fields = [name for name in kept if name not in meta_fields]
@@ -245,11 +261,14 @@ def register_dataclass(
         if expected != given:
             raise ValueError(
                 f"register_dataclass: the fields of {nodetype.__name__} are {sorted(expected)}, but data_fields and meta_fields "
-                f"name {sorted(given)}"
+                f"name {sorted(given)}\n  {_fields_to_change(expected, given)}"
             )
     data_names, meta_names = tuple(data_fields), tuple(meta_fields)
     if both := sorted({*data_names} & {*meta_names}):
-        raise ValueError(f"register_dataclass: fields both in data_fields and in meta_fields: {both}")
+        raise ValueError(
+            f"register_dataclass: fields both in data_fields and in meta_fields: {both}\n"
+            "  name a field in data_fields if it has arrays, else in meta_fields"
+        )
 
     def flatten_with_keys(node: Any) -> tuple[list[tuple[Any, Any]], Any]:
         return [(GetAttrKey(name), getattr(node, name)) for name in data_names], flatten(node)[1]

@@ -267,7 +267,9 @@ def tree_reduce_associative(
     values = tree_leaves(tree, is_leaf)
     if not values:
         if identity is _MISSING:
-            raise TypeError("tree_reduce_associative: the tree has no leaves; give identity=")
+            raise TypeError(
+                "tree_reduce_associative: the tree has no leaves\n  give identity=, what the result is then: identity=0"
+            )
         return identity
     while len(values) > 1:
         pairs = [operation(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
@@ -358,11 +360,13 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
         inner_treedef = tree_structure(parts[0] if parts else None)
     rows, columns = outer_treedef.num_leaves, inner_treedef.num_leaves
     if not rows or not columns:
-        raise TypeError("tree_transpose: a structure has no leaves")
+        raise TypeError(
+            "tree_transpose: a structure has no leaves\n  give structures with a leaf at least, ct.tree.structure([0, 0])"
+        )
     if len(leaves) != rows * columns:
         raise TypeError(
             f"tree_transpose: mismatch of {structure} and {outer_treedef.compose(inner_treedef)}, the outer structure with the "
-            "inner one as leaves"
+            "inner one as leaves\n  give first the structure that is outside in the tree, then the one of each of its leaves"
         )
     return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::columns]) for i in range(columns)])
 

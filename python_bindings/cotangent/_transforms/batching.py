@@ -21,6 +21,7 @@ from cotangent._base.capture import (
     transformed,
 )
 from cotangent._base.carriers import last_opened
+from cotangent._base.messages import indented, marked_axes
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.chunks import apply_in_chunks, checked_chunk_size
@@ -36,12 +37,17 @@ def flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]
     axis_leaves, axis_structure = _core.tree_flatten(axes, is_axis)
     for axis in axis_leaves:
         if not is_axis(axis):  # type: ignore[no-untyped-call]
-            raise TypeError(f"vmap of {name}: {what} must be made of ints and None; got {axis!r}")
+            raise TypeError(
+                f"vmap of {name}: {what} must be made of ints and None; got {axis!r}\n"
+                f"  name the axis by its number, {what}=0, or {what}=None for what is the same for all examples"
+            )
     try:
         subtrees = axis_structure.flatten_up_to(tree)
     except ValueError as error:
+        of = "arguments" if what == "in_axes" else "results"
         raise ValueError(
-            f"vmap of {name}: {what}={axes!r} does not match the structure of the arguments\n  {error}"
+            f"vmap of {name}: {what}={axes!r} does not match the structure of the {of}\n{indented(error)}\n"
+            f"  give one int or None for all {of}, or a pytree of them that is a prefix of the {of}"
             "\n  see docs/errors.md#vmap-prefix"
         ) from None
     result: list[int | None] = []
@@ -126,14 +132,18 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, bool):
-        raise TypeError(f"vmap: in_axes must be made of ints and None; got {in_axes!r}")
+        raise TypeError(
+            f"vmap: in_axes must be made of ints and None; got {in_axes!r}\n  a flag is no axis: pass in_axes={int(in_axes)}"
+        )
     name = function_name(fun)
 
     @transformed(fun)
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                f"vmap of {name}: in_axes has {len(in_axes)} entries, but there are {len(args)} positional arguments"
+                f"vmap of {name}: in_axes has {len(in_axes)} entries, but there are {len(args)} positional arguments\n"
+                f"  give {name} as many entries as arguments, None for what is the same for all examples;"
+                " keyword arguments are mapped along axis 0 and have no entry"
             )
         function = fun
         if in_axes != 0:
@@ -230,14 +240,31 @@ def _batch_axes(
     if axis_size is not None:
         sizes.setdefault("axis_size", axis_size)
     if not sizes:
-        raise ValueError(f"vmap of {name}: at least one argument must be mapped over, or axis_size given")
+        raise ValueError(
+            f"vmap of {name}: at least one argument must be mapped over, or axis_size given\n"
+            "  pass in_axes=0 for an argument with an axis of examples, or axis_size=, how many examples there are"
+        )
     size = next(iter(sizes.values()))
     if any(other != size for other in sizes.values()):
         listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
         raise ValueError(
-            f"vmap of {name}: the mapped axes have different sizes ({listing})\n  see docs/errors.md#vmap-sizes-differ"
+            f"vmap of {name}: the mapped axes have different sizes ({listing}){_marked(leaves, axes)}\n"
+            + (
+                "  leave axis_size out: it is the size of the mapped axes\n"
+                if axis_size is not None
+                else "  give arguments an entry for each example, and pass in_axes=None for those that are the same for all\n"
+            )
+            + "  see docs/errors.md#vmap-sizes-differ"
         )
     return result, size
+
+
+def _marked(leaves: list[Array], axes: list[Any]) -> str:
+    """The shapes of what is mapped that differ, each with its axis marked."""
+    mapped = [(leaf.shape, int(axis) % leaf.ndim) for leaf, axis in zip(leaves, axes, strict=True) if axis is not None]
+    others = [(shape, axis) for shape, axis in mapped[1:] if shape[axis] != mapped[0][0][mapped[0][1]]]
+    shown = mapped[:1] + others[:3]
+    return marked_axes([shape for shape, _ in shown], [axis for _, axis in shown])
 
 
 def _out_positions(captured: Captured, out_axes: Any, name: str) -> list[int]:
@@ -248,7 +275,10 @@ def _out_positions(captured: Captured, out_axes: Any, name: str) -> list[int]:
     for axis, aval in zip(axes, captured.graph.out_avals, strict=True):
         rank = len(aval[0]) + 1
         if axis is not None and not -rank <= axis < rank:
-            raise ValueError(f"vmap of {name}: out_axes={axis} is out of bounds for a batched output with {rank} axes")
+            raise ValueError(
+                f"vmap of {name}: out_axes={axis} is out of bounds for a batched output with {rank} axes\n"
+                f"  with the axis of the examples it has axes 0 … {rank - 1}: pass out_axes={rank - 1} for the last"
+            )
         positions.append(-1 if axis is None else int(axis) % rank)
     return positions
 

@@ -53,7 +53,7 @@ def _capture_known(
 def _width_hint(x: Any, y: Any, graphs: Sequence[Graph]) -> str:
     """What to do about two dtypes: where a 64-bit value entered if they differ in width only, which is where."""
     if _core.dtype_kind(x) != _core.dtype_kind(y) or x.itemsize == y.itemsize:
-        return "\n  convert one of them with .astype(...)"
+        return f"\n  convert one of them with .astype({str(x)!r}), or the other with .astype({str(y)!r})"
     wide, narrow = (x, y) if x.itemsize > y.itemsize else (y, x)
     entered = [
         eqn["location"]

@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import check_callable, flatten_arguments, function_name
+from cotangent._base.messages import marked_difference
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.bodies import _capture_body, _width_hint
 from cotangent._transforms.lengths import may_not_run
@@ -25,7 +26,10 @@ def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
     if operand is _NO_OPERAND:
         return operands
     if operands:
-        raise TypeError(f"{name}: give operands by position, or one by the keyword operand, not both")
+        raise TypeError(
+            f"{name}: give operands by position, or one by the keyword operand, not both\n"
+            f"  give all of them by position: {name}(..., {', '.join('xyz'[: len(operands)])}, operand)"
+        )
     return (operand,)
 
 
@@ -63,14 +67,24 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     >>> float(ct.lax.switch(1, [lambda x: x, lambda x: x * x, lambda x: -x], 3.0))
     9.0
     """
-    operands = _operands("switch", operands, operand)
+    return _chosen("switch", index, branches, _operands("switch", operands, operand))
+
+
+def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
     if not branches:
-        raise ValueError("switch needs at least one branch")
+        raise ValueError("switch needs at least one branch\n  give it functions: switch(index, [f, g], x)")
     for branch in branches:
         check_callable(branch, "switch")
     index = _core.array(index)
     if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
-        raise TypeError(f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}")
+        raise TypeError(
+            f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}\n"
+            + (
+                "  convert it with .astype('int32'), or use ct.lax.cond for a bool"
+                if index.ndim == 0
+                else "  for an index of each example call it under ct.vmap: ct.vmap(lambda i: ct.lax.switch(i, branches))(index)"
+            )
+        )
     if _python_control.wanted(index):
         return _python_control.switch(index, branches, operands)
     leaves, structure = flatten_arguments(tuple(operands), "the operands")
@@ -84,20 +98,27 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     for branch, other in zip(branches[1:], captured[1:], strict=True):
         if other.structure != first.structure:
             raise TypeError(
-                f"cond: branches return different structures\n  {function_name(branches[0])}: {first.structure}\n  {function_name(branch)}: {other.structure}"
+                f"{name}: branches return different structures\n    {function_name(branches[0])}: {first.structure}\n"
+                f"    {function_name(branch)}: {other.structure}\n"
+                "  return the same containers from all branches, ct.numpy.zeros_like(...) for what one does not compute"
                 "\n  see docs/errors.md#branches-that-differ"
             )
         for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
             if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
                 raise TypeError(
-                    f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
+                    f"{name}: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
                     f"{function_name(branch)} {b[1]}{list(b[0])}"
-                    + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
+                    + (
+                        _width_hint(a[1], b[1], [first.graph, other.graph])
+                        if a[1] != b[1]
+                        else marked_difference(a[0], b[0])
+                        + "\n  return arrays of one shape from all: pad, reshape or broadcast"
+                    )
                     + "\n  see docs/errors.md#branches-that-differ"
                 )
     for one, other in itertools.combinations(captured, 2):
         for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
-            check_one_size("cond", path, x, y)
+            check_one_size(name, path, x, y)
     closure = [x for branch in captured for x in branch.closure]
     graphs = []
     offset = len(leaves)
@@ -162,7 +183,7 @@ def cond(
         )
     if pred.dtype != bool:
         pred = pred != 0
-    return switch(_core.convert(pred, "int32"), (false_fun, true_fun), *operands)
+    return _chosen("cond", _core.convert(pred, "int32"), (false_fun, true_fun), operands)
 
 
 def platform_dependent(

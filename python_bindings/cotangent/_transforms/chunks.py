@@ -24,7 +24,10 @@ def checked_chunk_size(chunk_size: Any, name: str) -> int | None:
     if chunk_size is None:
         return None
     if isinstance(chunk_size, (bool, np.bool_)):
-        raise TypeError(f"{name}: chunk_size is a number of examples, or None for all; got {chunk_size}")
+        raise TypeError(
+            f"{name}: chunk_size is a number of examples, or None for all; got {chunk_size}\n"
+            "  pass chunk_size=1 for one at a time, chunk_size=None for all at once"
+        )
     if chunk_size < 1:
         raise ValueError(f"{name}: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once")
     return operator.index(chunk_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, set_length, wraps
 from cotangent._base.dimensions import Dim, not_negative, size_if_computed
+from cotangent._base.messages import marked_axes, marked_difference
 from cotangent._base.progress import REPORTS, Progress, Reporter
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms import python_control as _python_control
@@ -27,12 +28,23 @@ __all__ = ["fori_loop", "scan", "while_loop"]
 
 
 def _match_carry(
-    captured: Captured, count: int, carry_leaves: list[Array], structure: PyTreeDef, what: str, out_structure: PyTreeDef
+    captured: Captured,
+    count: int,
+    carry_leaves: list[Array],
+    structure: PyTreeDef,
+    loop: _Loop,
+    out_structure: PyTreeDef,
 ) -> None:
     """Raises when a body does not return the carry it was given."""
+    what = loop.text
+    if loop.own is not None:
+        given, returned = (each.children()[loop.own] for each in (structure, out_structure))
+    else:
+        given, returned = structure, out_structure
     if out_structure != structure:
         raise TypeError(
-            f"{what} must return a carry of the structure it was given\n  given: {structure}\n  returned: {out_structure}"
+            f"{what} must return a carry of the structure it was given\n    given: {given}\n    returned: {returned}"
+            "\n  return containers like those that it was given, and begin with all that a step makes"
             "\n  see docs/errors.md#scan-carry"
         )
     for leaf, (shape, dtype, _), path in zip(
@@ -40,17 +52,36 @@ def _match_carry(
     ):
         if tuple(shape) != leaf._bound_shape:
             raise ShapeError(
-                f"{what}: carry{path} has shape {leaf._bound_shape} on entry but the body returns {tuple(shape)}"
+                f"{what}: {loop.carry}{loop.path(path)} has shape {leaf._bound_shape} on entry but the body returns {tuple(shape)}"
+                f"{marked_difference(leaf._bound_shape, shape)}\n"
+                f"  begin with an array of the shape that a step makes: ct.numpy.zeros({tuple(shape)}, {str(dtype)!r})"
                 "\n  see docs/errors.md#scan-carry"
             )
         if dtype != leaf.dtype:
             raise DTypeError(
-                f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}"
+                f"{what}: {loop.carry}{loop.path(path)} has dtype {leaf.dtype} on entry but the body returns {dtype}"
                 + _width_hint(leaf.dtype, dtype, [captured.graph])
                 + "\n  see docs/errors.md#scan-carry"
             )
     for leaf, axes, path in zip(carry_leaves, captured.aux or (), structure.paths(), strict=False):
-        check_one_size(what, path, AxesOf(leaf), axes)
+        check_one_size(what, loop.path(path), AxesOf(leaf), axes)
+
+
+class _Loop(NamedTuple):
+    """How errors name a loop, its function, and its carry, which may be one of several that the loop carries itself."""
+
+    name: str
+    body: Callable[..., Any]
+    carry: str = "carry"
+    own: int | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}: {function_name(self.body)}"
+
+    def path(self, path: str) -> str:
+        """Where in the user's carry a leaf is."""
+        return path if self.own is None else path.removeprefix(f"[{self.own}]")
 
 
 def _promote_carry(
@@ -69,7 +100,9 @@ def _promote_carry(
 def _check_unroll(unroll: Any, what: str) -> None:
     """Steps are not repeated in the body: measured, that makes compiled loops no faster (docs/design/017-reverse-while.md)."""
     if not isinstance(unroll, (bool, int)) or (not isinstance(unroll, bool) and unroll < 0):
-        raise ValueError(f"{what}: `unroll` must be a bool or a non-negative int; got {unroll!r}")
+        raise ValueError(
+            f"{what}: `unroll` must be a bool or a non-negative int; got {unroll!r}\n  leave it out: it does not make loops faster here"
+        )
 
 
 def scan(
@@ -150,7 +183,10 @@ def _telling(
     if not sizes or any(isinstance(size, Dim | Array) for size in sizes):
         if not sizes:
             return f, xs, length  # which is an error that scan has a message for
-        raise TypeError("scan: progress is told of loops whose number of steps is known when the program is captured")
+        raise TypeError(
+            "scan: progress is told of loops whose number of steps is known when the program is captured\n"
+            "  leave progress out, or print with ct.debug.print in a step"
+        )
     steps = int(sizes[0])
     report = Reporter(progress, steps)
     every = max(1, steps // REPORTS)
@@ -168,11 +204,19 @@ def _telling(
 
 
 def scan_with(
-    f: Callable[..., Any], init: Any, xs: Any, *, length: int | Dim | None = None, reverse: bool = False, **flags: bool
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    *,
+    length: int | Dim | None = None,
+    reverse: bool = False,
+    loop: _Loop | None = None,
+    **flags: bool,
 ) -> tuple[Any, Any]:
     """`scan` with flags that only this package sets.
 
     Args:
+        loop: what the user called, if it was not `scan`.
         flags: ``pieces=True`` for a loop that divides a computation to bound its memory: nothing of all steps is stored for speed.
     """
     check_callable(f, "scan")
@@ -181,7 +225,10 @@ def scan_with(
     sequences, sequence_structure = flatten_arguments(xs, "scan's xs")
     for leaf, path in zip(sequences, sequence_structure.paths(), strict=True):
         if leaf.ndim == 0:
-            raise ShapeError(f"scan: xs{path} is a scalar; scanned arrays need a leading axis")
+            raise ShapeError(
+                f"scan: xs{path} is a scalar; scanned arrays need a leading axis\n"
+                "  let the function close over what is the same for all steps, and pass length= if nothing is scanned"
+            )
     length = size_if_computed(length, "scan: length")
     if isinstance(length, Dim):
         if not sequences:
@@ -189,9 +236,15 @@ def scan_with(
         length = _agreed(length, sequences)
     lengths = {leaf._bound_shape[0] for leaf in sequences} | ({int(length)} if length is not None else set())
     if not lengths:
-        raise ValueError("scan: pass xs with at least one array, or length=")
+        raise ValueError(
+            "scan: pass xs with at least one array, or length=\n  scan(f, init, length=3) calls f(carry, None) three times"
+        )
     if len(lengths) > 1:
-        raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
+        marked = marked_axes([leaf.shape for leaf in sequences[:4]], [0] * len(sequences[:4]))
+        raise ValueError(
+            f"scan: leading axes and length differ: {sorted(lengths)}{marked}\n"
+            "  scan arrays with an entry for each step, and leave out length=, which is theirs"
+        )
     _core.check_sizes(sequences, [0] * len(sequences))
     check_names_of_batch(xs, [0] * len(sequences), f"scan of {name}")
     steps = lengths.pop()
@@ -207,11 +260,12 @@ def scan_with(
     if not isinstance(template, tuple) or len(template) != 2:
         raise TypeError(
             f"scan: {name} must return a pair (carry, y); it returned {captured.structure}"
+            "\n  return (carry, None) if a step yields nothing"
             "\n  see docs/errors.md#scan-result"
         )
     out_carry_structure = _core.tree_flatten(template[0], None)[1]
     y_structure = _core.tree_flatten(template[1], None)[1]
-    _match_carry(captured, len(carry), carry, carry_structure, f"scan: {name}", out_carry_structure)
+    _match_carry(captured, len(carry), carry, carry_structure, loop or _Loop("scan", f), out_carry_structure)
     graph = _constants_first(captured, [*carry, *slices])
     outputs = primitives.scan(
         *captured.closure + carry + sequences,
@@ -247,9 +301,11 @@ def _agreed(length: Dim, sequences: list[Array]) -> int:
         ValueError: one of them is of another.
     """
     for leaf in sequences:
-        if leaf.shape[0] is not length and (leaf.shape[0] == length) is not True:
+        size: Any = leaf.shape[0]
+        if size is not length and (size == length) is not True:
             raise ValueError(
-                f"scan: length is the size {length.owner}; the leading axis of xs, {leaf.shape[0]!r}, is another"
+                f"scan: length is the size {length.owner}; the leading axis of xs, {getattr(size, 'owner', size)}, is another\n"
+                "  leave length= out: it is the size of the leading axis of xs"
             )
     return sequences[0]._bound_shape[0]
 
@@ -297,6 +353,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     >>> float(ct.grad(lambda x: ct.lax.while_loop(lambda y: y < 10, lambda y: y * y, x))(2.0))
     32.0
     """
+    return _while_with(cond_fun, body_fun, init_val, _Loop("while_loop", body_fun))
+
+
+def _while_with(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, loop: _Loop) -> Any:
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
     carry, structure = flatten_arguments(init_val, "while_loop's init_val")
@@ -311,12 +371,14 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             return _capture_body(body_fun, carries, [structure], function_name(body_fun))
 
     carry, body = _promote_carry(body_fun, carry, run, len(carry))
-    _match_carry(body, len(carry), carry, structure, f"while_loop: {function_name(body_fun)}", body.structure)
+    _match_carry(body, len(carry), carry, structure, loop, body.structure)
     condition = _capture_body(cond_fun, carry, [structure], function_name(cond_fun))
     shape, dtype, _ = condition.graph.out_avals[0] if condition.graph.out_avals else ((), None, False)
+    returned = ", ".join(f"{each[1]}{list(each[0])}" for each in condition.graph.out_avals)
     if len(condition.graph.out_avals) != 1 or tuple(shape) != () or dtype != bool:
         raise TypeError(
-            f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {[a[:2] for a in condition.graph.out_avals]}"
+            f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {returned or 'nothing'}"
+            "\n  compare something, `lambda x: x > 0`, or reduce with .all() or .any()"
             "\n  see docs/errors.md#loop-condition"
         )
     outputs = primitives.while_(
@@ -371,7 +433,9 @@ def fori_loop(
 
         step.__wrapped__ = body_fun  # type: ignore[attr-defined]
         start = _core.full((), lower, _core.default_int_dtype(), weak)
-        (_, value), _ = scan(step, (start, init_val), None, length=max(upper - lower, 0))
+        (_, value), _ = scan_with(
+            step, (start, init_val), None, length=max(upper - lower, 0), loop=_Loop("fori_loop", body_fun, "val", 1)
+        )
         return value
 
     low, high = _core.promote([lower, upper])
@@ -384,7 +448,7 @@ def fori_loop(
         return i + 1, end, body_fun(i, value)
 
     body.__wrapped__ = body_fun  # type: ignore[attr-defined]
-    return while_loop(condition, body, (low, high, init_val))[2]
+    return _while_with(condition, body, (low, high, init_val), _Loop("fori_loop", body_fun, "val", 2))[2]
 
 
 check_arguments(globals())

@@ -16,7 +16,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import leaving_methods
+from cotangent._base.arguments import leaving_methods, suggestion
 from cotangent._base.callbacks import pure_callback
 from cotangent._base.capture import (
     Captured,
@@ -249,7 +249,7 @@ def constant(x: Array) -> Array:
     """A known array as a value of the program that is being captured, which holds it by itself."""
     if not math.prod(x.shape) or _core.dtype_kind(x.dtype) == "key":
         raise TypeError(
-            "a rule closes over an empty array or a random key that its function does not use: pass it as an argument"
+            "a rule closes over an empty array or a random key that its function does not use\n  pass it to the function as an argument"
         )
     value = _core.to_numpy(x)
     result: Array = pure_callback(lambda: value, ShapeDtypeStruct(x.shape, x.dtype), vmap_method="broadcast_all")
@@ -361,6 +361,7 @@ class CustomFunction:
                 if name not in parameters:
                     raise ValueError(
                         f"{self._kind} of {function_name(fun)}: nondiff_argnames names {name!r}, which is no argument of the function"
+                        f"{suggestion(name, parameters)}\n  its arguments: {', '.join(parameters) or 'none'}"
                     )
             self.nondiff_argnums += tuple(
                 parameters.index(name) for name in names if parameters.index(name) not in self.nondiff_argnums
@@ -454,7 +455,8 @@ class CustomFunction:
         for number in self.nondiff_argnums:
             if not -len(args) <= number < len(args):
                 raise ValueError(
-                    f"{self._kind} of {name}: nondiff_argnums={self.nondiff_argnums}, but the call has {len(args)} arguments"
+                    f"{self._kind} of {name}: nondiff_argnums={self.nondiff_argnums}, but the call has {len(args)} arguments\n"
+                    "  number the arguments from 0 that are no arrays, and pass them at each call"
                 )
         positions = tuple(number % len(args) for number in self.nondiff_argnums)
         static = [args[i] for i in positions]
@@ -499,13 +501,20 @@ class CustomFunction:
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[Any, ...]:
         """All arguments by position, keyword arguments and defaults filled in."""
         if self._signature is None:
-            raise TypeError(f"{name}: a {self._kind} function without a signature takes its arguments by position")
-        bound = self._signature.bind(*args, **kwargs)
+            raise TypeError(
+                f"{name}: a {self._kind} function without a signature takes its arguments by position\n"
+                "  pass all by position, or wrap it: lambda x, y: f(x, y=y)"
+            )
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}\n  call it as {name}{self._signature}") from None
         kinds = {key: p.kind for key, p in self._signature.parameters.items()}
         alone = [key for key in kwargs if kinds.get(key) is not inspect.Parameter.POSITIONAL_OR_KEYWORD]
         if alone:
             raise TypeError(
-                f"{name}: keyword-only arguments cannot be passed to a {self._kind} function: {sorted(alone)}"
+                f"{name}: keyword-only arguments cannot be passed to a {self._kind} function: {sorted(alone)}\n"
+                "  its rules take arguments by position: define it without the * in front of them"
             )
         bound.apply_defaults()
         return bound.args

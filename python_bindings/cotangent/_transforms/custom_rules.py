@@ -15,6 +15,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import (
     Aval,
     Captured,
@@ -30,6 +31,7 @@ from cotangent._base.capture import (
     tangent_dtype,
 )
 from cotangent._base.carriers import map_every_leaf
+from cotangent._base.messages import kind_of, marked_difference
 from cotangent._core import Array, Graph
 from cotangent._transforms.custom_function import CustomFunction, Opened, rewire
 from cotangent.errors import MismatchError
@@ -65,6 +67,7 @@ def _capture_rule(
     return _core.capture(call, sources, [], mode, what, shadows, dependent_as=dependence)[:2]
 
 
+@leaving_methods
 class custom_jvp(CustomFunction):  # noqa: N801
     """Gives a function a forward-mode rule of its own.
 
@@ -152,7 +155,9 @@ class custom_jvp(CustomFunction):  # noqa: N801
         [100.0, 0.0]
         """
         if self.nondiff_argnums:
-            raise TypeError("defjvps does not support nondiff_argnums: use defjvp")
+            raise TypeError(
+                "defjvps does not support nondiff_argnums\n  give one rule of all arguments with defjvp(rule): rule(static, primals, tangents)"
+            )
 
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
             output = self(*primals)
@@ -202,7 +207,10 @@ class custom_jvp(CustomFunction):  # noqa: N801
                 ]
             result = rule(*call.static, call.arguments(inputs[: len(leaves)]), call.tangents(tangents))
             if not _is_pair(result):
-                raise TypeError(f"the jvp rule of {call.name} must return (output, output tangent)")
+                raise TypeError(
+                    f"the jvp rule of {call.name} must return (output, output tangent); it returned {kind_of(result)}\n"
+                    f"  return a tuple of two: what {call.name} returns, and its derivative in the direction of the tangents"
+                )
             outputs = _matching(primal, result[0], f"the primal output of the jvp rule of {call.name}")
             directions = _matching(primal, result[1], f"the tangent output of the jvp rule of {call.name}")
             results: list[Any] = []
@@ -231,8 +239,32 @@ def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
 def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
     """``x`` with the dtype it must have; MismatchError when the shape differs."""
     if x._bound_shape != tuple(shape):
-        raise MismatchError(f"{what} has shape {x._bound_shape}; it must have {tuple(shape)}")
+        derivative = what.startswith(("the tangent", "the cotangent"))
+        advice = (
+            _conforming(x._bound_shape, tuple(shape))
+            if derivative
+            else "return what the function itself returns for these arguments"
+        )
+        raise MismatchError(
+            f"{what} has shape {x._bound_shape}; it must have {tuple(shape)}{marked_difference(x._bound_shape, shape)}\n  {advice}"
+        )
     return x if x.dtype == dtype else _core.convert(x, dtype)
+
+
+def _conforming(given: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """What makes an array of one shape of one of the other."""
+    try:
+        np.broadcast_shapes(given, wanted)
+    except ValueError:
+        return "a tangent or cotangent has the shape of what it belongs to: reshape it, or sum over what was broadcast"
+    if len(given) <= len(wanted) and np.broadcast_shapes(given, wanted) == wanted:
+        return f"return ct.numpy.broadcast_to(..., {wanted})"
+    axes = tuple(range(len(given) - len(wanted)))
+    return (
+        f"sum over the axes that were broadcast: .sum(axis={axes})"
+        if axes
+        else f"sum over what was broadcast, to {wanted}"
+    )
 
 
 class CustomVJPPrimal:
@@ -265,6 +297,7 @@ class CustomVJPPrimal:
         self.perturbed = perturbed
 
 
+@leaving_methods
 class custom_vjp(CustomFunction):  # noqa: N801
     """Gives a function a reverse-mode rule of its own.
 
@@ -333,6 +366,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
             name = self.__name__  # type: ignore[attr-defined]
             raise AttributeError(
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
+                "\n  see docs/errors.md#rule-missing"
             )
 
     def _rule_functions(self) -> list[Any]:
@@ -397,7 +431,10 @@ class custom_vjp(CustomFunction):  # noqa: N801
                 given = [CustomVJPPrimal(x, moves) for x, moves in zip(inputs, moving, strict=False)]
             result = fwd(*call.all_arguments(given))
             if not _is_pair(result):
-                raise TypeError(f"the forward rule of {call.name} must return (output, residuals)")
+                raise TypeError(
+                    f"the forward rule of {call.name} must return (output, residuals); it returned {kind_of(result)}\n"
+                    f"  return what {call.name} returns, and what the backward rule needs, or None: (output, residuals)"
+                )
             what = f"the output of the forward rule of {call.name}"
             outputs = [
                 _conform(_core.array(x), shape, dtype, what)
@@ -436,7 +473,13 @@ class custom_vjp(CustomFunction):  # noqa: N801
             result = bwd(*call.static, residuals, cotangent)
             if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
                 raise TypeError(
-                    f"the backward rule of {call.name} must return a tuple of {len(arguments)} cotangents, one an argument"
+                    f"the backward rule of {call.name} must return a tuple of {len(arguments)} cotangents, one an argument;"
+                    f" it returned {kind_of(result)}\n  "
+                    + (
+                        "write (g,) for a tuple of one"
+                        if len(arguments) == 1
+                        else "return None for arguments without one"
+                    )
                 )
             outputs: list[Any] = []
             for number, (argument, pulled) in enumerate(zip(arguments, result, strict=True)):

@@ -21,6 +21,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     structure_names,
 )
+from cotangent._base.messages import marked_difference
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.lengths import are_lengths, check_equal
@@ -40,13 +41,14 @@ def is_inexact(x: Array) -> bool:
 def _normalize_argnums(argnums: int | Sequence[int], count: int, transform: str) -> tuple[int, ...]:
     numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
     if not numbers:
-        raise ValueError(f"{transform}: argnums={argnums} names no argument")
+        raise ValueError(f"{transform}: argnums={argnums} names no argument\n  pass argnums=0 for the first")
     result = []
     for number in numbers:
         if not -count <= number < count:
             error = TypeError if number >= 0 else ValueError
             raise error(
-                f"{transform}: argnums={argnums} needs at least {number + 1 if number >= 0 else -number} positional arguments; got {count}"
+                f"{transform}: argnums={argnums} needs at least {number + 1 if number >= 0 else -number} positional arguments; got {count}\n"
+                "  pass by position what is differentiated, and the number of its position, counted from 0"
             )
         result.append(int(number) % count)
     return tuple(result)
@@ -150,11 +152,17 @@ def lengths_in(structure: PyTreeDef) -> list[bool]:
     return _is_length((structure.unflatten(range(structure.num_leaves)),))
 
 
+_OWN_LENGTHS = (
+    "\n  derivatives are of the elements that there are: make a tangent or cotangent with the lengths of what it belongs to,"
+    " ct.Ragged(data, x.lengths, x.names)\n  see docs/errors.md#tangent-mismatch"
+)
+
+
 def check_own_lengths(own: Any, given: Any, what: str, model: str) -> None:
     """Raises MismatchError where a tangent or cotangent has other lengths than what it belongs to; float0 is none."""
     if are_lengths(given) and are_lengths(own):
         try:
-            check_equal(given, own, f"{what} and {model}", "\n  derivatives are of the elements that there are")
+            check_equal(given, own, f"{what} and {model}", _OWN_LENGTHS)
         except ShapeError as error:
             raise MismatchError(str(error)) from None
 
@@ -185,7 +193,17 @@ def _leaves_like(structure: PyTreeDef, tree: Any, what: str, model: str) -> list
     try:
         return flatten_like(structure, tree, f"{what} must have the structure of the {model}")
     except TypeError as error:
-        raise MismatchError(str(error)) from None
+        raise MismatchError(f"{error}\n  see docs/errors.md#tangent-mismatch") from None
+
+
+def unlike(what: str, given: Sequence[Any], model: str, own: Sequence[Any]) -> MismatchError:
+    """The error of a tangent or cotangent of another shape than what it belongs to."""
+    sizes = f"ct.numpy.ones({tuple(own)})" if all(isinstance(n, int) for n in own) else "ct.numpy.ones_like(...)"
+    return MismatchError(
+        f"{what} has shape {tuple(given)}, {model} {tuple(own)}{marked_difference(given, own)}\n"
+        f"  a tangent or cotangent has the shape and dtype of what it belongs to: {sizes} is one\n"
+        "  see docs/errors.md#tangent-mismatch"
+    )
 
 
 def _leaf(value: Any, what: str) -> Array:
@@ -202,6 +220,7 @@ def _of_dtype(array: Array, dtype: Any, where: str, what: str) -> Array:
     if not (array.weak_type and is_inexact_dtype(array.dtype)):
         raise MismatchError(
             f"{where} has dtype {array.dtype}, {what} {dtype}\n  convert it with .astype({str(dtype)!r})"
+            "\n  see docs/errors.md#tangent-mismatch"
         )
     return _core.convert(array, dtype)
 

@@ -30,6 +30,7 @@ from cotangent._transforms.differentiation import (
     _zero_gradient,
     check_own_lengths,
     lengths_in,
+    unlike,
 )
 from cotangent.errors import MismatchError
 from cotangent.tree_util import Partial
@@ -40,9 +41,16 @@ def _tangent_leaves(
 ) -> list[Array | None]:
     """Tangents as arrays of the primals' types; None for leaves without derivatives."""
     if len(primals) != len(tangents):
-        raise MismatchError(f"{transform}: {len(primals)} primals but {len(tangents)} tangents")
+        raise MismatchError(
+            f"{transform}: {len(primals)} primals but {len(tangents)} tangents\n"
+            "  give a tangent for each argument: ct.numpy.zeros_like(x) for one that does not move"
+            "\n  see docs/errors.md#tangent-mismatch"
+        )
     if isinstance(primals, tuple) != isinstance(tangents, tuple):
-        raise MismatchError(f"{transform}: primals and tangents must both be tuples, or both be lists")
+        raise MismatchError(
+            f"{transform}: primals and tangents must both be tuples, or both be lists\n  write (x,) and (t,), not (x,) and [t]"
+            "\n  see docs/errors.md#tangent-mismatch"
+        )
     structure = _core.tree_flatten(tuple(primals), None)[1]
     given = _leaves_like(structure, tuple(tangents), f"{transform}: the tangents", "primals")
     lengths = _is_length(tuple(primals))
@@ -64,11 +72,7 @@ def _tangent_leaves(
             continue
         array = _leaf(tangent, where)
         if array._bound_shape != leaf._bound_shape:
-            raise MismatchError(
-                f"{where} has shape {array.shape}, its primal {leaf.shape}\n"
-                "  a tangent has the shape and dtype of what it belongs to\n"
-                "  see docs/errors.md#tangent-mismatch"
-            )
+            raise unlike(where, array.shape, "its primal", leaf.shape)
         _core.check_sizes([leaf, array])
         result.append(_of_dtype(array, leaf.dtype, where, "its primal"))
     return result
@@ -136,7 +140,9 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     5.0
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError("jvp: primals and tangents must be tuples or lists of arguments")
+        raise TypeError(
+            "jvp: primals and tangents must be tuples or lists of arguments\n  of a function of one argument: ct.jvp(f, (x,), (t,))"
+        )
     leaves, _, captured = _capture_primals(fun, primals, "jvp", has_aux)
     directions = _tangent_leaves(primals, tangents, leaves, "jvp")
     out_count = captured.structure.num_leaves

@@ -77,7 +77,11 @@ def _jacobian(
         avals = captured.graph.out_avals
         for index, aval in enumerate(avals[:out_count]):
             if not is_inexact_dtype(aval[1]):
-                raise DTypeError(f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative")
+                raise DTypeError(
+                    f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative\n"
+                    "  return it as the second of a pair and pass has_aux=True, or convert it to a floating dtype"
+                    "\n  see docs/errors.md#no-derivative-of-integers"
+                )
             if not forward and not holomorphic and _core.dtype_kind(aval[1]) == "complex":
                 raise DTypeError(
                     f"jacrev of {name}: output {index} has dtype {aval[1]}\n  for holomorphic functions pass holomorphic=True; else"
@@ -85,13 +89,17 @@ def _jacobian(
                 )
             if holomorphic and _core.dtype_kind(aval[1]) != "complex":
                 raise DTypeError(
-                    f"{transform}(holomorphic=True) needs {name} to return complex arrays; it returned {aval[1]}"
+                    f"{transform}(holomorphic=True) needs {name} to return complex arrays; it returned {aval[1]}\n"
+                    f"  for real functions leave holomorphic out, {transform}(f)"
                 )
         complex_in = [
             leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag and _core.dtype_kind(leaf.dtype) == "complex"
         ]
         if holomorphic and len(complex_in) != sum(wrt):
-            raise DTypeError(f"{transform}(holomorphic=True) of {name} needs complex arguments")
+            raise DTypeError(
+                f"{transform}(holomorphic=True) of {name} needs complex arguments\n  convert them with .astype('complex64'), or leave"
+                " holomorphic out"
+            )
         if complex_in and forward and not holomorphic:
             raise DTypeError(
                 f"jacfwd of {name}: complex arguments need holomorphic=True\n  jacrev takes them where outputs are real"

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from cotangent._base.arguments import suggestion
 from cotangent._base.capture import function_name
 
 Function = Callable[..., Any]
 
 
-def numbers_of(value: Any, option: str) -> list[int]:
-    """Positions of arguments: an int or several."""
+def numbers_of(value: Any) -> list[int]:
+    """Positions of arguments: an int or several, which callers have looked at (`check_arguments`)."""
     if value is None:
         return []
-    items = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
-    for item in items:
-        if not isinstance(item, (int, np.integer)):
-            raise TypeError(f"jit: {option} must be an int or a sequence of ints; got {value!r}")
-    return [int(item) for item in items]
+    return [int(item) for item in ((value,) if isinstance(value, (int, np.integer)) else value)]
 
 
 def names_of(value: Any, option: str) -> list[str]:
     """Names of arguments: a str or several."""
     if value is None:
         return []
-    items = (value,) if isinstance(value, str) else tuple(value)
+    items = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for item in items:
         if not isinstance(item, str):
-            raise TypeError(f"jit: {option} must be a str or a sequence of strs; got {value!r}")
+            raise TypeError(
+                f"jit: {option} must be a str or a sequence of strs; got {value!r}\n"
+                f"  for positions pass {option.replace('names', 'nums')}="
+            )
     return list(items)
 
 
@@ -54,17 +54,22 @@ class Arguments:
 
     def check_position(self, position: int, argnums: Any, option: str) -> None:
         if not self.has(position) and not self.takes_any_position:
+            last = f": the last is {len(self.positional) - 1}, {self.positional[-1]!r}" if self.positional else ""
             raise ValueError(
-                f"jit of {self.name}: {option}={argnums} but the function takes {len(self.positional)} positional arguments"
+                f"jit of {self.name}: {option}={argnums} but the function takes {len(self.positional)} positional arguments\n"
+                f"  count them from 0{last}, or pass {option.replace('nums', 'names')}= for arguments that are given by name"
             )
 
     def check_name(self, name: str, option: str) -> None:
         if name not in self.names and not self.takes_any_name:
-            raise ValueError(f"jit of {self.name}: {option} names {name!r}, which is no argument of the function")
+            raise ValueError(
+                f"jit of {self.name}: {option} names {name!r}, which is no argument of the function"
+                f"{suggestion(name, self.names)}\n  its arguments: {', '.join(sorted(self.names)) or 'none'}"
+            )
 
     def static(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
         """Both ways to say it, each with what only the other said."""
-        positions, names = numbers_of(argnums, "static_argnums"), names_of(argnames, "static_argnames")
+        positions, names = numbers_of(argnums), names_of(argnames, "static_argnames")
         for position in list(positions):
             self.check_position(position, argnums, "static_argnums")
             if self.has(position):
@@ -77,7 +82,7 @@ class Arguments:
 
     def donated(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
         """By position and by keyword; where one of the two is given, the other follows from it."""
-        positions, names = numbers_of(argnums, "donate_argnums"), names_of(argnames, "donate_argnames")
+        positions, names = numbers_of(argnums), names_of(argnames, "donate_argnames")
         for name in names:
             self.check_name(name, "donate_argnames")
         if argnames is None:

@@ -185,7 +185,9 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "", place: str
             return
     left, right = _core.to_numpy(first), _core.to_numpy(second)
     if left.ndim and right.ndim and left.shape != right.shape:
-        raise ShapeError(f"{what} are of batches of shapes {left.shape} and {right.shape}{advice}")
+        raise ShapeError(
+            f"{what} are of batches of shapes {left.shape} and {right.shape}{advice}\n  give both one length for each example"
+        )
     left, right = np.broadcast_arrays(left, right)
     if (left == right).all():
         return
@@ -219,7 +221,7 @@ def _check_holds(
         if _core.get_flag("index_checks") and report_unequal is not None:
             report_unequal(holds(*_alike(*sizes)), f"{what}, {fault}", place)
     elif not holds(*map(int, sizes)):
-        raise error(f"{what} with length {int(sizes[0])}{_at(place)}{advice}")
+        raise error(f"{what} with length {int(sizes[0])}{_at(place)}{advice or _within(error)}")
 
 
 _OUTSIDE = "the length of a ragged axis is negative or larger than its bound"
@@ -234,13 +236,25 @@ def _report_outside(size: Array, bound: int, what: str) -> None:
     report_unequal(primitives.and_(above, below), what, "")
 
 
+def _within(error: type[Exception]) -> str:
+    """What to do about a position that is not there."""
+    return "\n  count positions from 0 to below the length, x.shape[axis]" if error is IndexError else ""
+
+
 def _check_size(size: Any, bound: int) -> None:
     """Checks that a size that is computed is within the bound that it was given: at once if it is known, else under `checkify`."""
     what = f"dimension: the size is outside of 0 … {bound}"
     if _core.is_traced(size):
         _report_outside(size, bound, what)
     elif not 0 <= int(size) <= bound:
-        raise ShapeError(f"dimension: the size is {int(size)}, outside of 0 … {bound}")
+        raise ShapeError(
+            f"dimension: the size is {int(size)}, outside of 0 … {bound}\n  "
+            + (
+                "a size is 0 at least: ct.numpy.maximum(n, 0)"
+                if int(size) < 0
+                else f"pass a larger bound: bound={int(size)}"
+            )
+        )
 
 
 Requirement = tuple[list[Array], Callable[..., None]]  # sizes, and what looks at their values

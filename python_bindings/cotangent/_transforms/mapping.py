@@ -8,6 +8,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import flatten_arguments
+from cotangent._base.messages import marked_axes
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.control_flow import scan
 
@@ -48,10 +49,16 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 0:
-        raise ValueError(f"map: batch_size must be an int that is not negative; got {batch_size!r}")
+        raise ValueError(
+            f"map: batch_size must be an int that is not negative; got {batch_size!r}\n"
+            "  pass how many elements are computed at a time, batch_size=8, or leave it out for one"
+        )
     sizes = {leaf._bound_shape[0] for leaf in leaves}
     if len(sizes) > 1:
-        raise ValueError(f"map: leading axes differ: {sorted(sizes)}")
+        marked = marked_axes([leaf.shape for leaf in leaves[:4]], [0] * len(leaves[:4]))
+        raise ValueError(
+            f"map: leading axes differ: {sorted(sizes)}{marked}\n  give arrays with an entry for each call, and let f close over the others"
+        )
     return vmap(f, chunk_size=batch_size or None)(structure.unflatten(leaves))
 
 

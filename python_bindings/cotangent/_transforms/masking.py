@@ -170,7 +170,8 @@ def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str]
         for axis, length in item._lengths.items():
             if padded.ndim < -axis:
                 raise ShapeError(
-                    f"mask of {name}: a Ragged has data of shape {padded.shape}, which has no axis {axis} for its length"
+                    f"mask of {name}: a Ragged has data of shape {padded.shape}, which has no axis {axis} for its length\n"
+                    "  keep the axes of its data, or make another: ct.Ragged(data, lengths)"
                 )
             # A function of pytrees may have changed the leaves.
             array = checked_length(length, axis + padded.ndim, padded._bound_shape[axis], f"mask of {name}")
@@ -186,12 +187,15 @@ def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str]
     return lengths, names_of, data, axes_of
 
 
+_OTHER_NAMES = "\n  give axes of different lengths different names, or none: ct.Ragged(data, lengths)\n  see docs/errors.md#lengths-that-differ"
+
+
 def _length_position(lengths: list[Array], by_name: dict[str, int], name: str, array: Array, function: str) -> int:
     """The position of a length among the region's, shared by axes of one name."""
     if name and name in by_name:
         position = by_name[name]
         what = f"mask of {function}: axes named {name!r}"
-        check_equal(lengths[position], array, what, "; equal names mean equal lengths")
+        check_equal(lengths[position], array, what, f"; equal names mean equal lengths{_OTHER_NAMES}")
         return position
     position = next((i for i, known in enumerate(lengths) if known is array), -1)
     if position < 0:

@@ -60,14 +60,15 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
     ['sin', 'full', 'mul']
     """
     check_callable(fun, "make_ir")
-    static = numbers_of(static_argnums, "static_argnums")
+    static = numbers_of(static_argnums)
 
     @transformed(fun)
     def make_ir_fun(*args: Any, **kwargs: Any) -> Any:
         for number in static:
             if not -len(args) <= number < len(args):
                 raise ValueError(
-                    f"make_ir of {function_name(fun)}: static_argnums={static_argnums}, but there are {len(args)} arguments"
+                    f"make_ir of {function_name(fun)}: static_argnums={static_argnums}, but there are {len(args)} arguments\n"
+                    "  number the positional arguments from 0"
                 )
         fixed = {number % len(args) for number in static}
         dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)

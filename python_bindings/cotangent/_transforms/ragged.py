@@ -82,7 +82,10 @@ class Ragged(Interface):
         for axis, length in lengths.items():
             axis = _axis_from_end(axis, shape)
             if axis in found:
-                raise ShapeError(f"Ragged: axis {axis + len(shape)} is given two lengths, once as axis {axis}")
+                raise ShapeError(
+                    f"Ragged: axis {axis + len(shape)} is given two lengths, once as axis {axis}\n"
+                    f"  name it once: {{{axis + len(shape)}: length}}"
+                )
             array = checked_length(length, axis + len(shape), shape[axis])
             checked_batch(array, axis + len(shape), shape)
             found[axis] = array
@@ -185,7 +188,9 @@ class Ragged(Interface):
         limit = list(array._bound_shape)
         for axis, length in self.lengths.items():
             if _core.array(length).ndim != 0:
-                raise ShapeError("unpad: the lengths are per example; use to_list()")
+                raise ShapeError(
+                    "unpad: the lengths are per example\n  use to_list(), or unpad one of them: ragged[0].unpad()"
+                )
             checked_length(length, axis, limit[axis], "unpad")
             limit[axis] = int(length)
         return primitives.slice(array, start=[0] * len(limit), limit=limit, stride=[1] * len(limit))
@@ -286,7 +291,11 @@ def _axis_from_end(axis: int, shape: Sequence[int], name: str = "Ragged") -> int
             f"{name}: an axis must be an integer; got {axis!r}\n  number the axes of the data from 0: {{0: 3}}"
         )
     if not -len(shape) <= axis < len(shape):
-        raise ShapeError(f"{name}: axis {axis} is out of bounds for data of shape {tuple(shape)}")
+        raise ShapeError(
+            f"{name}: axis {axis} is out of bounds for data of shape {tuple(shape)}\n"
+            + (f"  its axes are 0 … {len(shape) - 1}" if shape else "  data of a length has an axis: give an array")
+            + "\n  see docs/errors.md#axis-out-of-range"
+        )
     return axis % len(shape) - len(shape)
 
 
@@ -310,7 +319,9 @@ def _names_from_end(
     for given, text in (names or {}).items():
         axis = _axis_from_end(given, shape, name)
         if not isinstance(text, str):
-            raise TypeError(f"{name}: the name of axis {given} must be a string; got {type(text).__name__}")
+            raise TypeError(
+                f"{name}: the name of axis {given} must be a string; got {type(text).__name__}\n  write names={{{given}: 'n'}}"
+            )
         if axis not in lengths:
             raise ShapeError(
                 f"{name}: axis {given} has the name {text!r} and no length\n  names are for ragged axes: give it one"
@@ -321,7 +332,7 @@ def _names_from_end(
                 lengths[first],
                 lengths[axis],
                 f"{name}: axes {first + len(shape)} and {axis + len(shape)}, both named {text!r},",
-                "; equal names mean equal lengths",
+                "; equal names mean equal lengths\n  give axes of different lengths different names, or none",
             )
     return found
 
@@ -398,7 +409,7 @@ def _with_data(nodes: Sequence[Any], data: Any) -> Ragged:
         if node._aux[0] != model._aux[0]:
             raise ValueError(
                 f"tree.map: the structures differ: one Ragged has the ragged axes {model._aux[0]}, another {node._aux[0]}, counted"
-                " from the end"
+                " from the end\n  give both lengths of the same axes"
             )
     lengths = dict(model._lengths)
     if hasattr(data, "shape"):

@@ -30,7 +30,9 @@ def _inner(self: Ragged, axis: Any, name: str) -> int:
         ShapeError: it is one of the batch.
     """
     if isinstance(axis, bool) or not (axis is None or isinstance(axis, (int, np.integer))):
-        raise TypeError(f"{name}: axis must be an integer or None; got {axis!r}")
+        raise TypeError(
+            f"{name}: axis must be an integer or None; got {axis!r}\n  number the axes from 0: axis={self.ndim - 1} is the last"
+        )
     depth = len(self._batch)
     if axis is None:
         raise _of_a_batch(name, "axis=None takes the elements of all of them in one order\n  name an axis of the rows")
@@ -89,7 +91,10 @@ def _transpose(self: Ragged, *axes: Any) -> Any:
     depth = len(self._batch)
     order = _axes(tuple(given), self.ndim, "transpose")
     if sorted(order) != list(range(self.ndim)) and given:
-        raise ValueError(f"transpose: axes {tuple(given)} are not each of the {self.ndim} axes once")
+        raise ValueError(
+            f"transpose: axes {tuple(given)} are not each of the {self.ndim} axes once\n"
+            f"  name each of them, {tuple(range(self.ndim))}, in the order that they are to be in"
+        )
     if order[:depth] != tuple(range(depth)):
         raise _of_a_batch("transpose", "it would move the axes of the batch")
     inner = tuple(place - depth for place in order[depth:])

@@ -63,13 +63,16 @@ def ragged(
     """
     given = [_core.array(a) for a in arrays]
     if not given:
-        raise ValueError("ragged needs at least one array")
+        raise ValueError(
+            "ragged needs at least one array\n  a batch of no rows is ct.Ragged(ct.numpy.zeros((0, bound)), {1: ct.numpy.zeros(0, 'int32')})"
+        )
     dtype = _core.promote_types([(x.dtype, x.weak_type) for x in given])[0]
     items = [_core.to_numpy(_core.convert(x, dtype)) for x in given]
     rank = items[0].ndim
     if rank == 0 or any(item.ndim != rank for item in items):
         raise ShapeError(
-            f"ragged: arrays must have one rank of at least 1; got ranks {sorted({item.ndim for item in items})}"
+            f"ragged: arrays must have one rank of at least 1; got ranks {sorted({item.ndim for item in items})}\n"
+            "  make each a row, x[None] or x.ravel(), so that all have as many axes"
         )
     largest = [max(item.shape[axis] for item in items) for axis in range(rank)]
     varies = [len({item.shape[axis] for item in items}) > 1 for axis in range(rank)]
@@ -96,9 +99,13 @@ def _bounds(
     rank = len(largest)
     wanted = list(bound) if isinstance(bound, (tuple, list)) else [bound if v else None for v in varies]
     if len(wanted) != rank:
-        raise ShapeError(f"{name}: bound has {len(wanted)} entries for arrays with {rank} axes")
+        raise ShapeError(
+            f"{name}: bound has {len(wanted)} entries for arrays with {rank} axes\n  give one number for all ragged axes, or one an axis"
+        )
     if buckets is not None and bound is not None:
-        raise ValueError(f"{name}: give bound or buckets, not both")
+        raise ValueError(
+            f"{name}: give bound or buckets, not both\n  bound={bound!r} is what the axis is padded to; buckets= are bounds to choose from"
+        )
     sizes = []
     for axis, size in enumerate(largest):
         limit: Any = wanted[axis]
@@ -108,10 +115,13 @@ def _bounds(
             sizes.append(size)
             continue
         if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
-            raise TypeError(f"{name}: the bound of axis {axis} must be an integer; got {limit!r}")
+            raise TypeError(
+                f"{name}: the bound of axis {axis} must be an integer; got {limit!r}\n"
+                "  give the number of elements that the axis is padded to, or None for the largest there is"
+            )
         if size > limit:
             raise ShapeError(
-                f"{name}: an array has size {size} in axis {axis}, above the bound {limit}"
+                f"{name}: an array has size {size} in axis {axis}, above the bound {limit}\n  pass bound={size}, or cut it: x[:{limit}]"
                 "\n  see docs/errors.md#bound-too-small"
             )
         sizes.append(int(limit))
@@ -121,11 +131,13 @@ def _bounds(
 def _bucket(size: int, axis: int, buckets: Sequence[int], name: str) -> int:
     for bucket in buckets:
         if isinstance(bucket, bool) or not isinstance(bucket, (int, np.integer)) or bucket < 0:
-            raise TypeError(f"{name}: buckets must be integers from 0 on; got {bucket!r}")
+            raise TypeError(
+                f"{name}: buckets must be integers from 0 on; got {bucket!r}\n  give bounds to choose from: buckets=(8, 16, 32)"
+            )
     large_enough = [int(bucket) for bucket in buckets if bucket >= size]
     if not large_enough:
         raise ShapeError(
-            f"{name}: an array has size {size} in axis {axis}, above all buckets {sorted(buckets)}\n  add a larger one"
+            f"{name}: an array has size {size} in axis {axis}, above all buckets {sorted(buckets)}\n  add one of {size} or more"
         )
     return min(large_enough)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.messages import indented
 from cotangent._core import Array
 from cotangent._transforms.ragged import Ragged, numpy_rows
 from cotangent._transforms.ragged_batches import _bounds, ragged
@@ -60,7 +61,9 @@ def _packed(value: Ragged, function: str) -> tuple[np.ndarray[Any, Any], list[np
 def _indices(offsets: np.ndarray[Any, Any], dtype: Any, function: str) -> np.ndarray[Any, Any]:
     wanted = np.dtype(dtype)
     if wanted not in (np.int32, np.int64):
-        raise DTypeError(f"{function}: offsets are of int32 or int64; got {wanted}")
+        raise DTypeError(
+            f"{function}: offsets are of int32 or int64; got {wanted}\n  pass dtype='int32' or dtype='int64'"
+        )
     if offsets[-1] > np.iinfo(wanted).max:
         raise ValueError(f"{function}: {offsets[-1]} elements are more than int32 can count\n  ask for dtype='int64'")
     return offsets.astype(wanted)
@@ -143,7 +146,9 @@ def from_offsets(
     """
     elements = _core.to_numpy(_core.array(values))
     if elements.ndim == 0:
-        raise ShapeError(f"{function}: values must have an axis; got a scalar")
+        raise ShapeError(
+            f"{function}: values must have an axis; got a scalar\n  give the elements of all rows after each other: [1.0, 2.0]"
+        )
     starts = _checked_offsets(offsets, elements.shape[0], function)
     lengths = np.diff(starts)
     size = int(lengths.max(initial=0))
@@ -165,12 +170,21 @@ def _checked_offsets(offsets: Any, size: int, function: str) -> np.ndarray[Any, 
             f"{function}: offsets must be integers; got {found.dtype}\n  convert them with .astype('int64')"
         )
     if found.ndim != 1 or not found.size:
-        raise ShapeError(f"{function}: offsets must have shape (rows + 1,); got {found.shape}")
+        raise ShapeError(
+            f"{function}: offsets must have shape (rows + 1,); got {found.shape}\n"
+            "  give where each row begins, and where the last one ends: [0, 2, 3]"
+        )
     if (found[1:] < found[:-1]).any():
         row = int(np.argmax(found[1:] < found[:-1]))
-        raise ShapeError(f"{function}: offsets must not decrease; row {row} goes from {found[row]} to {found[row + 1]}")
+        raise ShapeError(
+            f"{function}: offsets must not decrease; row {row} goes from {found[row]} to {found[row + 1]}\n"
+            "  of sizes of rows make offsets: numpy.concatenate([[0], numpy.cumsum(sizes)])"
+        )
     if found[0] < 0 or found[-1] > size:
-        raise ShapeError(f"{function}: offsets from {found[0]} to {found[-1]} are outside of {size} values")
+        raise ShapeError(
+            f"{function}: offsets from {found[0]} to {found[-1]} are outside of {size} values\n"
+            f"  offsets go from 0 to {size}, which is where the last row ends"
+        )
     return found.astype(np.int64)
 
 
@@ -323,7 +337,8 @@ def to_arrow(self: Ragged, dtype: Any = "int32") -> Any:
     for size in reversed(values.shape[1:]):
         if not size:
             raise ShapeError(
-                f"to_arrow: values of shape {values.shape} have no elements to make lists of fixed size of"
+                f"to_arrow: values of shape {values.shape} have no elements to make lists of fixed size of\n"
+                "  take the axis of size 0 away: x.reshape(...)"
             )
         nested = arrow.FixedSizeListArray.from_arrays(nested, size)
     lists = arrow.ListArray if np.dtype(dtype) == np.int32 else arrow.LargeListArray
@@ -388,12 +403,17 @@ def from_arrow(
             offsets.append(starts - starts[0])
             level = level.values.slice(int(starts[0]), int(starts[-1] - starts[0]))
     if not offsets:
-        raise TypeError(f"from_arrow: a list array is needed; got {getattr(array, 'type', type(array).__name__)}")
+        raise TypeError(
+            f"from_arrow: a list array is needed; got {getattr(array, 'type', type(array).__name__)}\n"
+            "  of nested lists: pyarrow.array([[1.0], [2.0, 3.0]])"
+        )
     if level.null_count:
         raise ValueError(f"from_arrow: {level.null_count} of the elements are null\n  fill them before")
     elements = level.to_numpy(zero_copy_only=False)
     if elements.dtype.kind not in "biufc":
-        raise TypeError(f"from_arrow: the elements are {level.type}, which are no numbers")
+        raise TypeError(
+            f"from_arrow: the elements are {level.type}, which are no numbers\n  cast them: pyarrow.compute.cast(array, ...)"
+        )
     values = elements.reshape(-1, *shape) if shape else elements
     if len(offsets) == 2:
         return _from_nested(values, (offsets[0], offsets[1]), bound, names, buckets, "from_arrow")
@@ -467,7 +487,9 @@ def from_awkward(
     awkward = _library("awkward", "awkward", "from_awkward")
     layout = awkward.to_layout(array)
     if layout.minmax_depth[0] != layout.minmax_depth[1] or layout.purelist_depth < 2:
-        raise TypeError(f"from_awkward: lists of numbers are needed; got {awkward.type(array)}")
+        raise TypeError(
+            f"from_awkward: lists of numbers are needed; got {awkward.type(array)}\n  of nested lists: awkward.Array([[1.0], [2.0, 3.0]])"
+        )
     offsets: list[Any] = []
     level = awkward.Array(layout)
     while not offsets or (
@@ -482,10 +504,13 @@ def from_awkward(
         values = awkward.to_numpy(level, allow_missing=False)
     except ValueError as error:
         raise ValueError(
-            f"from_awkward: {awkward.type(array)} is not made of numbers without missing ones, in lists that are ragged at most twice\n  {error}"
+            f"from_awkward: {awkward.type(array)} is not made of numbers without missing ones, in lists that are ragged at most twice\n"
+            f"{indented(error)}\n  fill missing numbers with awkward.fill_none, and flatten lists with awkward.flatten"
         ) from None
     if values.dtype.kind not in "biufc":
-        raise TypeError(f"from_awkward: the elements are of {values.dtype}, which are no numbers")
+        raise TypeError(
+            f"from_awkward: the elements are of {values.dtype}, which are no numbers\n  convert them: awkward.values_astype(array, 'float32')"
+        )
     if len(offsets) == 2:
         return _from_nested(values, (offsets[0], offsets[1]), bound, names, buckets, "from_awkward")
     return from_offsets(values, offsets[0], bound, names, buckets, "from_awkward")  # type: ignore[arg-type]
@@ -525,14 +550,23 @@ def to_csr(self: Ragged, columns: Ragged, shape: Sequence[int] | None = None) ->
     _to_arrow_type("to_csr", self.dtype)
     (values, offsets), (places, others) = to_offsets(self, "int64"), to_offsets(columns, "int64")
     if values.ndim != 1 or not np.array_equal(offsets, others):
-        raise ShapeError("to_csr: elements and columns must be batches of vectors of equal lengths")
+        raise ShapeError(
+            "to_csr: elements and columns must be batches of vectors of equal lengths\n  give a column for each element of each row"
+        )
     indices = _core.to_numpy(places)
     if indices.dtype.kind not in "iu":
-        raise DTypeError(f"to_csr: columns must be integers; got {indices.dtype}")
+        raise DTypeError(f"to_csr: columns must be integers; got {indices.dtype}\n  convert them with .astype('int32')")
     width = int(indices.max(initial=-1)) + 1
     wanted = tuple(shape) if shape is not None else (len(offsets) - 1, width)
     if wanted[0] != len(offsets) - 1 or wanted[1] < width or indices.min(initial=0) < 0:
-        raise ValueError(f"to_csr: {len(offsets) - 1} rows with columns up to {width - 1} do not fit in shape {wanted}")
+        raise ValueError(
+            f"to_csr: {len(offsets) - 1} rows with columns up to {width - 1} do not fit in shape {wanted}\n"
+            + (
+                "  columns are counted from 0: give no negative ones"
+                if indices.min(initial=0) < 0
+                else f"  pass shape=({len(offsets) - 1}, {width}), or more columns"
+            )
+        )
     return sparse.csr_array((np.array(_core.to_numpy(values)), np.array(indices), offsets), shape=wanted)
 
 
@@ -575,7 +609,9 @@ def from_csr(
     """
     sparse = _library("scipy.sparse", "scipy", "from_csr")
     if not sparse.issparse(matrix) or matrix.ndim != 2:
-        raise TypeError(f"from_csr: a sparse matrix of scipy is needed; got {type(matrix).__name__}")
+        raise TypeError(
+            f"from_csr: a sparse matrix of scipy is needed; got {type(matrix).__name__}\n  make one: scipy.sparse.csr_array(dense)"
+        )
     rows = matrix.tocsr()
     columns = from_offsets(rows.indices, rows.indptr, bound, names, buckets, "from_csr")
     elements = from_offsets(rows.data, rows.indptr, bound, names, buckets, "from_csr")

@@ -79,7 +79,10 @@ def from_arrays(arrays: Mapping[str, Any]) -> Ragged:
             data = data.view(_core.canonical_dtype(dtype))
         return Ragged(_core.array(data), lengths, names)
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise CorruptFileError(f"Ragged.from_arrays: these arrays are not those of a Ragged: {error}") from None
+        raise CorruptFileError(
+            f"Ragged.from_arrays: these arrays are not those of a Ragged: {error}\n  give what to_arrays returned, under the same names"
+            "\n  see docs/errors.md#corrupt-file"
+        ) from None
 
 
 def _is_safetensors(file: Any, function: str) -> bool:
@@ -87,7 +90,10 @@ def _is_safetensors(file: Any, function: str) -> bool:
         return False
     suffix = os.path.splitext(file)[1]  # noqa: PTH122 (pathlib costs import time)
     if suffix not in (".npz", ".safetensors"):
-        raise ValueError(f"Ragged.{function}: the file's name must end in .npz or .safetensors; got {str(file)!r}")
+        raise ValueError(
+            f"Ragged.{function}: the file's name must end in .npz or .safetensors; got {str(file)!r}\n"
+            f"  name it {os.path.splitext(file)[0] + '.npz'!r}"  # noqa: PTH122
+        )
     return suffix == ".safetensors"
 
 
@@ -164,7 +170,8 @@ def load(file: Any) -> Ragged:
         if isinstance(error, unread) or (isinstance(error, OSError) and error.errno not in (None, EINVAL)):
             raise
         raise CorruptFileError(
-            f"Ragged.load: {file} is not a file that Ragged.save wrote, or is damaged: {type(error).__name__}"
+            f"Ragged.load: {file} is not a file that Ragged.save wrote, or is damaged: {type(error).__name__}\n"
+            "  save it again with x.save(file)\n  see docs/errors.md#corrupt-file"
         ) from None
     return from_arrays(arrays)
 
@@ -172,7 +179,10 @@ def load(file: Any) -> Ragged:
 def _read_npz(file: Any) -> dict[str, np.ndarray[Any, Any]]:
     found = np.load(file, allow_pickle=False)
     if isinstance(found, np.ndarray):
-        raise CorruptFileError("Ragged.load: the file has one array, and not those of a Ragged")
+        raise CorruptFileError(
+            "Ragged.load: the file has one array, and not those of a Ragged\n  load it with numpy.load, and make one: ct.Ragged(data, lengths)"
+            "\n  see docs/errors.md#corrupt-file"
+        )
     with found as arrays:
         return dict(arrays)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import suggestion
+from cotangent._base.messages import sizes_of
 from cotangent._core import Array
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.lengths import check_equal, check_position
@@ -163,7 +164,7 @@ def _check_axes(node: Ragged, axis: int, other: Any, other_axis: int, name: str)
             what = f"{what} {other_axis + other.ndim} of the other,"
             if not named and (_core.is_traced(length) or _core.is_traced(met)):
                 raise _unknown(what)
-            check_equal(length, met, what)
+            _check_lengths(length, met, what, node, axis, other, other_axis)
         return
     data = _core.array(other.data if isinstance(other, Ragged) else other)
     if data.ndim < -other_axis or (size := data._bound_shape[other_axis]) == 1:
@@ -173,10 +174,41 @@ def _check_axes(node: Ragged, axis: int, other: Any, other_axis: int, name: str)
             f"{what} {other_axis + data.ndim} of an array inside of ct.mask, have lengths that are not known to be equal\n"
             "  hand the Ragged to the masked function as an argument"
         )
+    bound = node.data._bound_shape[axis]
+    if size != bound:
+        shapes = _core.marked_shapes(
+            [([str(n) for n in x._bound_shape], [at]) for x, at in ((node.data, axis), (data, other_axis))]
+        )
+        raise ShapeError(
+            f"{name}: axis {axis + node.ndim} of a Ragged is padded to {bound} elements, and axis {other_axis + data.ndim} of an exact"
+            f" array of shape {tuple(data._bound_shape)} has {size}{shapes}\n"
+            "  compute with arrays of the length, x.unpad(), or give the other its axis, too: ct.Ragged(padded, x.lengths)"
+        )
     what = f"{what} {other_axis + data.ndim} of an exact array of shape {tuple(data._bound_shape)},"
     if _core.is_traced(length):
         raise _unknown(what)
-    check_equal(length, _core.array(np.int32(size)), what)
+    _check_lengths(length, _core.array(np.int32(size)), what, node, axis, other, other_axis)
+
+
+def _sizes_of(x: Any) -> list[str]:
+    """The sizes of a shape for messages: ragged ones by their names, or else the length, if there is one for all examples."""
+    data = x.data if isinstance(x, Ragged) else _core.array(x)
+    sizes = sizes_of(data.shape)
+    for axis, length in x._lengths.items() if isinstance(x, Ragged) else ():
+        known = not _core.is_traced(length) and length.ndim == 0
+        sizes[axis] = x._names[axis] or (str(int(length)) if known else f"≤{data._bound_shape[axis]}")
+    return sizes
+
+
+def _check_lengths(first: Any, second: Any, what: str, x: Any, axis: int, y: Any, other_axis: int) -> None:
+    """`check_equal` of the lengths of two axes, whose error shows the shapes one below the other."""
+    try:
+        check_equal(first, second, what)
+    except ShapeError as error:
+        shapes = _core.marked_shapes([(_sizes_of(x), [axis]), (_sizes_of(y), [other_axis])])
+        what, _, advice = str(error).partition("\n")
+        advice = advice or "  cut the longer one, y[:x.shape[axis]] under ct.mask, or make both of one length"
+        raise ShapeError(f"{what}{shapes}\n{advice}\n  see docs/errors.md#lengths-that-differ") from None
 
 
 def _unknown(what: str) -> ShapeError:
@@ -202,6 +234,8 @@ def _matmul(left: Any, right: Any) -> Any:
             raise ShapeError(
                 f"@: a batch of vectors, and an array with {other} axes\n  call ct.vmap(ct.mask(lambda x, y: x @ y)) with in_axes"
             )
+    if all(isinstance(x, Ragged) and x._batch and rank < 2 for x, rank in zip((left, right), ranks, strict=True)):
+        return _of_vectors(left, right, [True, True])
     second = -1 if _core.array(right.data if isinstance(right, Ragged) else right).ndim == 1 else -2
     if isinstance(left, Ragged) and -1 in left._lengths:
         _check_axes(left, -1, right, second, "@")
@@ -224,7 +258,9 @@ def _of_vectors(left: Any, right: Any, batched: Sequence[bool]) -> Any:
             "@: both operands are batches of vectors\n  for the product of each pair call ct.vmap(ct.mask(ct.numpy.dot))"
         )
     if len(node._batch) != 1:
-        raise ShapeError("@: a batch of batches of vectors\n  call ct.vmap(ct.mask(lambda x, y: x @ y))")
+        raise ShapeError(
+            "@: a batch of batches of vectors\n  map over both: ct.vmap(ct.vmap(ct.mask(lambda x: x @ y)))(ragged)"
+        )
     return masked(lambda row: row @ right, (left,), "@")
 
 
@@ -274,9 +310,15 @@ def _axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     for a in axes:
         if isinstance(a, bool) or not isinstance(a, (int, np.integer)):
-            raise TypeError(f"{name}: axis must be of integers; got {axis!r}")
+            raise TypeError(
+                f"{name}: axis must be of integers; got {axis!r}\n  number the axes from 0: axis={ndim - 1} is the last"
+            )
         if not -ndim <= a < ndim:
-            raise ValueError(f"{name}: axis {a} is out of bounds for a Ragged with {ndim} axes")
+            raise ValueError(
+                f"{name}: axis {a} is out of bounds for a Ragged with {ndim} axes\n"
+                + (f"  its axes are 0 … {ndim - 1}" if ndim else "  it has none: leave axis out")
+                + "\n  see docs/errors.md#axis-out-of-range"
+            )
     return tuple(int(a) % ndim for a in axes)
 
 
@@ -357,9 +399,11 @@ def _moment(
 ) -> Any:
     """Mean, variance and standard deviation along the batch and the ragged axes: of all elements alike."""
     if out is not None:
-        raise NotImplementedError(f"{name}: out must be None: arrays are immutable")
+        raise NotImplementedError(f"{name}: out must be None: arrays are immutable\n  take the result: y = x.{name}()")
     if correction is not None and ddof:
-        raise ValueError(f"{name}: give ddof or correction, not both")
+        raise ValueError(
+            f"{name}: give ddof or correction, not both\n  they are two names of one number: pass ddof={ddof!r}"
+        )
     rows: Any = self if dtype is None else self.astype(dtype)
     if rows.dtype.kind in "iub":
         rows = rows * 1.0
@@ -469,14 +513,18 @@ def _written_out(items: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
     """An index with an item for each axis: ``...`` and what is missing at the end as slices of everything."""
     places = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(places) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+        raise IndexError(
+            "an index can only have a single ellipsis ('...')\n  write : for the axes that one of them stands for"
+        )
     taken = sum(
         (_core.array(item).ndim or 1) if _is_bool_array(item) else 1
         for item in items
         if item is not None and item is not Ellipsis
     )
     if taken > ndim:
-        raise IndexError(f"too many indices: a Ragged with {ndim} axes, and {taken} were indexed")
+        raise IndexError(
+            f"too many indices: a Ragged with {ndim} axes, and {taken} were indexed\n  give {ndim} at most, and None for a new axis"
+        )
     fill = (slice(None),) * (ndim - taken)
     return (*items[: places[0]], *fill, *items[places[0] + 1 :]) if places else (*items, *fill)
 
@@ -512,14 +560,17 @@ def _check_positions(self: Ragged, items: Sequence[Any]) -> None:
             if least is not None and not -least <= item < least:
                 where = "" if known.ndim == 0 else ", the least of the lengths"
                 raise IndexError(
-                    f"index {item} is out of bounds for axis {axis} of a Ragged with length {least}{where}"
+                    f"index {item} is out of bounds for axis {axis} of a Ragged with length {least}{where}\n"
+                    + (f"  positions are 0 … {least - 1}" if least else "  there are no elements there")
+                    + ("" if known.ndim == 0 else "; of longer rows alone: ragged[row]")
+                    + "\n  see docs/errors.md#index-out-of-bounds"
                 )
         axis += 1
 
 
 def _length(self: Ragged) -> int:
     if self.ndim == 0:
-        raise TypeError("len() of a Ragged without axes")
+        raise TypeError("len() of a Ragged without axes\n  its value is x.data")
     size = self.shape[0]
     if not isinstance(size, int):
         raise ConcretizationError(
@@ -539,9 +590,10 @@ def _truth(self: Ragged) -> bool:
 def _missing(self: Ragged, name: str) -> Any:
     if not name.startswith("_") and hasattr(Array, name):
         raise AttributeError(
-            f"a Ragged has no {name}: it is for exact arrays\n  call ct.mask(lambda x: x.{name})(ragged), or with ct.vmap of it for a batch"
+            f"a Ragged has no {name}: it is for exact arrays\n"
+            f"  take the array without padding: x.unpad().{name}, or that of a row of a batch: x[0].unpad().{name}"
         )
-    near = "" if name.startswith("_") else suggestion(name, dir(Ragged))
+    near = "" if name.startswith("_") else f"{suggestion(name, dir(Ragged))}\n  dir(ct.Ragged) lists what there is"
     raise AttributeError(f"'Ragged' object has no attribute {name!r}{near}")
 
 

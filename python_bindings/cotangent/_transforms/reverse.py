@@ -36,17 +36,19 @@ from cotangent._transforms.differentiation import (
     _zero_of,
     check_own_lengths,
     lengths_in,
+    unlike,
 )
 from cotangent._transforms.forward import _linearized
 from cotangent._transforms.staging import jit
-from cotangent.errors import DTypeError, MismatchError, ShapeError
+from cotangent.errors import DTypeError, ShapeError
 from cotangent.tree_util import Partial
 
 
 def _check_reduce_axes(reduce_axes: Sequence[Any], transform: str) -> None:
     if tuple(reduce_axes):
         raise ValueError(
-            f"{transform}: reduce_axes={reduce_axes!r}; the gradient is summed over named axes with ct.lax.psum instead"
+            f"{transform}: reduce_axes={reduce_axes!r}, but gradients are not summed by it\n"
+            "  sum the gradient over a named axis: ct.lax.psum(gradient, axis_name)"
         )
 
 
@@ -155,11 +157,12 @@ def value_and_grad(
             results = _holomorphic_gradient(captured, leaves, wrt, name)
         else:
             if _core.dtype_kind(dtype) != "float":
-                raise DTypeError(
-                    f"grad needs {name} to return a real floating scalar; it returned {dtype}\n"
-                    "  for complex functions pass holomorphic=True, or differentiate a real part"
-                    "\n  see docs/errors.md#complex-loss"
+                advice = (
+                    "for complex functions pass holomorphic=True, or differentiate a real part\n  see docs/errors.md#complex-loss"
+                    if _core.dtype_kind(dtype) == "complex"
+                    else "integers and bools are constant between jumps: return a float, choose with ct.numpy.where(x > 0, x, 0.0)"
                 )
+                raise DTypeError(f"grad needs {name} to return a real floating scalar; it returned {dtype}\n  {advice}")
             flags = wrt + [False] * len(captured.closure)
             results = _core.apply_graph(_core.graph_value_and_grad(captured.graph, flags), leaves + captured.closure)
         count = len(avals)
@@ -189,10 +192,16 @@ def value_and_grad(
 def _holomorphic_gradient(captured: Captured, leaves: list[Array], wrt: list[bool], name: str) -> list[Array]:
     for leaf, flag in zip(leaves, wrt, strict=True):
         if flag and _core.dtype_kind(leaf.dtype) != "complex":
-            raise DTypeError(f"grad(holomorphic=True) of {name} needs complex arguments; got {leaf.dtype}")
+            raise DTypeError(
+                f"grad(holomorphic=True) of {name} needs complex arguments; got {leaf.dtype}\n"
+                "  convert them with .astype('complex64'), or leave holomorphic out"
+            )
     dtype = captured.graph.out_avals[0][1]
     if _core.dtype_kind(dtype) != "complex":
-        raise DTypeError(f"grad(holomorphic=True) needs {name} to return a complex scalar; it returned {dtype}")
+        raise DTypeError(
+            f"grad(holomorphic=True) needs {name} to return a complex scalar; it returned {dtype}\n"
+            "  leave holomorphic out where the function's value is real"
+        )
     inexact = [is_inexact_dtype(aval[1]) for aval in captured.graph.out_avals]
     cotangents = [
         _core.full(aval[0], 1.0 if index == 0 else 0.0, aval[1])
@@ -371,7 +380,7 @@ class _Pullback:
                 continue
             array = _leaf(given[index], where)
             if array._bound_shape != shape:
-                raise MismatchError(f"{where} has shape {array.shape}, the output {shape}")
+                raise unlike(where, array.shape, "the output", shape)
             values.append(_of_dtype(array, dtype, where, "the output"))
         linear = [False] * len(residuals) + [True] * sum(self.wrt)
         pulled = iter(_core.apply_graph(_core.graph_transpose(self.tangent, linear), residuals + values))
@@ -452,7 +461,7 @@ class _Transposed:
         for value, (shape, dtype, _) in zip(given, self.captured.graph.out_avals, strict=True):
             array = _leaf(value, what)
             if array._bound_shape != shape:
-                raise MismatchError(f"{what} has shape {array.shape}, the output {shape}")
+                raise unlike(what, array.shape, "the output", shape)
             values.append(_of_dtype(array, dtype, what, "the output"))
         found = _core.apply_graph(self.graph, closure + values)
         for i, argument in self.ragged:

@@ -85,6 +85,7 @@ class _Stage:
         return self._call.name
 
 
+@leaving_methods
 class Traced(_Stage):
     """A function captured for arguments of certain types: ``jit(f).trace(*args)``.
 
@@ -142,6 +143,7 @@ class Traced(_Stage):
         return Lowered(self._call)
 
 
+@leaving_methods
 class Lowered(_Stage):
     """A program that is ready to be compiled: ``jit(f).lower(*args)``.
 
@@ -242,10 +244,13 @@ class Lowered(_Stage):
         [2.0, 4.0]
         """
         if compiler_options:
-            raise ValueError(f"lower().compile() takes no compiler options; got {sorted(compiler_options)}")
+            raise ValueError(
+                f"lower().compile() takes no compiler options; got {sorted(compiler_options)}\n  leave them out: they are XLA's"
+            )
         return Compiled(self._call, _core.compile_graph(self._call.captured.graph, self._call.backend))
 
 
+@leaving_methods
 class Compiled(_Stage):
     """A compiled program: called with the arguments that are not static, of the very types it was made for.
 
@@ -343,12 +348,13 @@ class Compiled(_Stage):
         for index, (leaf, expected) in enumerate(zip(leaves, call.captured.graph.in_avals, strict=False)):
             if _core.is_traced(leaf):
                 raise TypeError(
-                    f"{call.name} is compiled, so no transform can look into it: transform the function, then compile"
+                    f"{call.name} is compiled, so no transform can look into it\n"
+                    "  transform the function, then compile: ct.jit(ct.grad(f)).lower(x).compile()"
                 )
             shape, dtype, _ = aval_of(leaf)
             if (shape, dtype) != (tuple(expected[0]), expected[1]):
                 raise TypeError(
-                    f"{call.name} was compiled for {expected[1]}{list(expected[0])} at {structure.paths()[index][1:]};"
+                    f"{call.name} was compiled for {expected[1]}{list(expected[0])} at argument {structure.paths()[index][3:]};"
                     f" got {dtype}{list(shape)}\n  call the jitted function, which compiles for every type"
                 )
         compare(call.compared, leaves)

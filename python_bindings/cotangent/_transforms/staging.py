@@ -92,7 +92,7 @@ def without_static(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dic
         except TypeError:
             raise ValueError(
                 f"static arguments must be hashable; got a {type(value).__name__}"
-                "\n  see docs/errors.md#static-argument-not-hashable"
+                "\n  pass tuples instead of lists, or make the argument dynamic\n  see docs/errors.md#static-argument-not-hashable"
             ) from None
 
     def call(*values: Any, **named: Any) -> Any:
@@ -227,9 +227,9 @@ def _clear_cache(self: JitFunction[..., Any]) -> None:
 
 
 JitFunction.clear_cache = _clear_cache  # type: ignore[method-assign]
-JitFunction.trace = _trace  # type: ignore[method-assign]
-JitFunction.lower = _lower  # type: ignore[method-assign]
-JitFunction.eval_shape = _eval_shape  # type: ignore[method-assign]
+JitFunction.trace = _core.leaving(_trace)  # type: ignore[method-assign]
+JitFunction.lower = _core.leaving(_lower)  # type: ignore[method-assign]
+JitFunction.eval_shape = _core.leaving(_eval_shape)  # type: ignore[method-assign]
 
 # ---- jit -----------------------------------------------------------------------------------------------------------
 
@@ -461,7 +461,10 @@ def jit(
     del inline, keep_unused
     placed = backends_for(in_shardings, "jit: in_shardings") | backends_for(out_shardings, "jit: out_shardings")
     if compiler_options:
-        raise ValueError(f"jit takes no compiler options; got {sorted(compiler_options)}")
+        raise ValueError(
+            f"jit takes no compiler options; got {sorted(compiler_options)}\n"
+            "  leave them out: they are XLA's; jit has backend=, threads= and memory_limit="
+        )
     compiler = one_backend(_platform(backend, device), placed, "jit")
     if fun is None:
         return functools.partial(
@@ -476,18 +479,26 @@ def jit(
         )
     check_callable(fun, "jit")
     if operator.index(threads) < 0:
-        raise ValueError(f"jit of {function_name(fun)}: threads={threads}; pass a number of threads, or 0 for all")
+        raise ValueError(
+            f"jit of {function_name(fun)}: threads={threads}\n  pass a number of threads, threads=1, or threads=0 for all"
+        )
     if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over")
+        raise TypeError(
+            f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over\n"
+            "  return a tuple or a list of arrays instead of yielding them"
+        )
     arguments = Arguments(fun)
     positions, names = arguments.static(static_argnums, static_argnames)
     donated, keywords = arguments.donated(donate_argnums, donate_argnames)
     for position in donated:
         if position in positions or position + len(arguments.positional) in positions:
-            raise ValueError(f"jit of {function_name(fun)}: argument {position} is both static and donated")
+            raise ValueError(
+                f"jit of {function_name(fun)}: argument {position} is both static and donated\n"
+                "  donate arrays alone: leave it out of donate_argnums"
+            )
     if memory_limit is not None and memory_limit < 0:
         raise ValueError(
-            f"jit of {function_name(fun)}: memory_limit={memory_limit}; pass a number of bytes, or None for no limit"
+            f"jit of {function_name(fun)}: memory_limit={memory_limit}\n  pass a number of bytes, or memory_limit=None for no limit"
         )
     options = Options(
         tuple(sorted(set(positions))),

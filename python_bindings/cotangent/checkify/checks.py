@@ -12,7 +12,7 @@ import numpy as np
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.callbacks import bind_callback
 from cotangent._core import Array, PyTreeDef
 from cotangent._ops import indexing
@@ -160,8 +160,6 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     >>> print(err.get().splitlines()[0])
     x must be positive, got -1.0 (`check` failed)
     """
-    if not isinstance(msg, str):
-        raise TypeError(f"check: the message must be a string; got {type(msg).__name__}")
     held = _core.array(pred)
     if held.ndim != 0 or held.dtype != bool:
         raise TypeError(
@@ -233,7 +231,10 @@ def check_error(error: Error) -> None:
     cotangent.checkify.CheckError: x must be positive (`check` failed)...
     """
     if not isinstance(error, Error):
-        raise TypeError(f"check_error: expected an Error, got {type(error).__name__}")
+        raise TypeError(
+            f"check_error: expected an Error, got {type(error).__name__}\n"
+            "  pass the first of the pair that a checkified function returns: error, result = checkify(f)(x)"
+        )
     if not error._records:
         return
     code, payload = _first_of_batch(error)
@@ -302,6 +303,7 @@ def _triples(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
     return [(numbers[i], numbers[i + 1], numbers[i + 2]) for i in range(0, len(numbers), 3)]
 
 
+@leaving_methods
 class Error:
     """What a checkified function found: nothing, or the first check that failed.
 

@@ -73,7 +73,10 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
     check_callable(f, "checkify")
     wanted = frozenset(errors)
     if not wanted <= all_checks:
-        raise ValueError(f"checkify: errors must be made of {sorted(all_checks)}; got {sorted(map(str, wanted))}")
+        raise ValueError(
+            f"checkify: errors must be made of {sorted(all_checks)}; got {sorted(map(str, wanted))}\n"
+            "  pass one of the sets, checkify.float_checks, or several as their union with |"
+        )
     if index_checks <= wanted:
         wanted |= length_checks
     name = function_name(f)

@@ -267,7 +267,10 @@ def odeint(
     """
     times = cnp.asarray(t)
     if times.ndim != 1 or times.shape[0] == 0:
-        raise ShapeError(f"odeint: t must have shape (n,) with n > 0; got {times.shape}")
+        raise ShapeError(
+            f"odeint: t must have shape (n,) with n > 0; got {times.shape}\n"
+            "  give the times of the results, the first of which is that of y0: ct.numpy.array([0.0, 1.0])"
+        )
     for what, tree in [("y0", y0), ("args", args)]:
         for path, leaf in tree_util.tree_leaves_with_path(tree):
             dtype = cnp.asarray(leaf).dtype
@@ -297,7 +300,8 @@ def odeint(
     if shapes != wanted if captured.structure == expected else sum(map(math.prod, shapes)) != flat.size:
         raise ShapeError(
             f"odeint: func must return the shapes and structure of the state, {wanted} in {expected}; "
-            f"it returned {shapes} in {captured.structure}"
+            f"it returned {shapes} in {captured.structure}\n"
+            "  return the derivative of each array of the state, in the same containers"
         )
 
     def run(state: Array, time: Array, args: Any, closure: list[Array]) -> Array:

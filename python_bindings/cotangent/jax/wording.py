@@ -35,7 +35,7 @@ _PHRASES: list[tuple[re.Pattern[str], str]] = [
         (r"cotangent of argument (\d+) from the backward rule of (.+) must have the structure", "Custom VJP bwd rule for function {2} must produce"),
         (r"keyword-only arguments cannot be passed to a custom_(?:jvp|vjp|vmap) function: \['(.*)'\]",
          "The following keyword arguments could not be resolved to positions: {1}"),
-        (r"^the tangent output of the jvp rule of (.+) has shape (.+); it must have (.+)$",
+        (r"^the tangent output of the jvp rule of (.+) has shape (.+); it must have (.+)",
          "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes."),
         (r"^closure_convert: .* was converted for arguments (.+); called with (.+)",
          "The inputs to the closure produced by closure_convert must have the structure {1}, and have {2}"),
