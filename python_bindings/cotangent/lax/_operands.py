@@ -120,6 +120,18 @@ def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Arra
     return one_shape(name, arrays)
 
 
+def marked_difference(shapes: Sequence[Sequence[Any]], but: int = -1) -> str:
+    """The first shape and the first that differs from it, with the axes where it does marked; ``but`` is an axis that may differ."""
+    first = shapes[0]
+    for shape in shapes[1:]:
+        if len(shape) != len(first):
+            return ""
+        axes = [i for i, sizes in enumerate(zip(first, shape, strict=True)) if i != but and sizes[0] != sizes[1]]
+        if axes:
+            return _core.marked_shapes([([str(size) for size in each], axes) for each in (first, shape)])
+    return ""
+
+
 def as_weak_as(result: Array, operands: Sequence[Array]) -> Array:
     """``result`` with a dtype that is weak if those of all operands are, as all functions of `jax.lax` have it but few."""
     weak = all(x.weak_type for x in operands)

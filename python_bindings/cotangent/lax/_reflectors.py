@@ -32,7 +32,10 @@ def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
     """V [..., m, k] and T [..., k, k] with ``H_1 … H_k = I - V T V^H``."""
     k = capacity(taus, -1) if taus.ndim else -1
     if a.ndim < 2 or k < 0 or k > min(capacities(a)[-2:]):
-        raise ShapeError(f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}")
+        raise ShapeError(
+            f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}\n"
+            "  pass the two results of ct.lax.linalg.geqrf, or taus of no more elements than rows and columns"
+        )
     m = capacity(a, -2)
     v = ops.tril(a[..., :k], -1) + ops.eye(m, k, dtype=a.dtype)
     # T^-1 = diag(1 / taus) + the strict upper triangle of V^H V, written so that a tau may be 0.
@@ -189,7 +192,10 @@ def _reduction_from(first: int, n: int) -> Callable[[Array, Array], tuple[Array,
 def _square(a: Any, name: str) -> Array:
     matrix = _core.promote([a], inexact=True)[0]
     if matrix.ndim < 2 or capacity(matrix, -1) != capacity(matrix, -2):
-        raise ShapeError(f"{name} takes square matrices; got shape {matrix.shape}")
+        raise ShapeError(
+            f"{name} takes square matrices; got shape {matrix.shape}\n"
+            "  the last two axes must have equal sizes: cut the longer one, or take the product with x.mT"
+        )
     return matrix
 
 

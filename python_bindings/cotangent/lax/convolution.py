@@ -43,20 +43,39 @@ def _reshaped(x: Array, shape: Sequence[int]) -> Array:
     return x if capacities(x) == tuple(shape) else primitives.reshape(x, shape=list(shape))
 
 
+def _fitting_filters(channels: int, inputs: int, groups: int) -> str:
+    """How filters are made to fit an input."""
+    if inputs and channels % inputs == 0:
+        return f"pass feature_group_count={channels // inputs}, or filters of {channels} features"
+    if channels % groups == 0:
+        return (
+            f"pass filters of {channels // groups} features; where the features are another axis, name the axes: "
+            "dimension_numbers=('NHWC', 'HWIO', 'NHWC')"
+        )
+    return "pass a feature_group_count that divides the features of the input"
+
+
 def _check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
     if feature_groups < 1 or batch_groups < 1:
-        raise ValueError(f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}")
+        raise ValueError(
+            f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}\n"
+            "  leave out feature_group_count and batch_group_count for a convolution without groups"
+        )
     if feature_groups > 1 and batch_groups > 1:
-        raise ValueError("conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1")
+        raise ValueError(
+            "conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1\n"
+            "  leave out one of them, and make a convolution for each of its groups"
+        )
     if channels != inputs * feature_groups:
         raise ShapeError(
             f"conv_general_dilated: the input has {channels} features, the filters take {inputs} in each of "
-            f"{feature_groups} groups"
+            f"{feature_groups} groups\n  {_fitting_filters(channels, inputs, feature_groups)}"
         )
     if outputs % feature_groups or outputs % batch_groups or batch % batch_groups:
         raise ShapeError(
             f"conv_general_dilated: {outputs} output features and a batch of {batch} do not divide into "
-            f"{max(feature_groups, batch_groups)} groups"
+            f"{max(feature_groups, batch_groups)} groups\n"
+            "  pass a group count that divides both, or leave it out"
         )
 
 
@@ -556,7 +575,8 @@ def conv_general_dilated_local(
     if capacities(filters)[1:] != capacities(patches)[1:]:
         raise ShapeError(
             f"conv_general_dilated_local: the filters must have {patches.shape[1]} inputs (features times the window) and "
-            f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}"
+            f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}\n"
+            f"  make filters of shape (outputs, {patches.shape[1]}, *{tuple(patches.shape[2:])}), which are others at each place"
         )
     places = list(range(2, 2 + rank))
     result = _dot(patches, filters, [1], [1], places, places)  # [place..., batch, output]

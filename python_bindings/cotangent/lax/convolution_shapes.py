@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent.errors import ShapeError
 from cotangent.lax.window_geometry import dilated_size, resolve_pads, window_count
 
@@ -58,25 +58,35 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], d
     """
     rank = len(lhs_shape)
     if len(rhs_shape) != rank:
-        raise ShapeError(f"convolution: input and filters must have equal ranks; got {rank} and {len(rhs_shape)}")
+        raise ShapeError(
+            f"convolution: input and filters must have equal ranks; got {rank} and {len(rhs_shape)}\n"
+            "  both have two axes and the spatial ones: insert axes of size 1 with x[None]"
+        )
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     if dimension_numbers is None:
         order = tuple(range(rank))
         return ConvDimensionNumbers(order, order, order)
     if len(dimension_numbers) != 3:
-        raise ValueError(f"convolution: dimension_numbers has three parts; got {dimension_numbers!r}")
+        raise ValueError(
+            f"convolution: dimension_numbers has three parts; got {dimension_numbers!r}\n"
+            "  name the axes of input, filters and result: ('NCHW', 'OIHW', 'NCHW')"
+        )
     lhs, rhs, out = dimension_numbers
     if not isinstance(lhs, str):
         return ConvDimensionNumbers(tuple(lhs), tuple(rhs), tuple(out))
     for spec, letters in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
         if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
             raise ValueError(
-                f"convolution: {spec!r} must name {rank} different axes, {letters[0]} and {letters[1]} among them"
+                f"convolution: {spec!r} must name {rank} different axes, {letters[0]} and {letters[1]} among them\n"
+                f"  '{letters}{'HWD'[: rank - 2]}' is one order of them"
             )
     spatial = [letter for letter in rhs if letter not in "OI"]
     if {*spatial} != {*lhs} - {*"NC"} or {*spatial} != {*out} - {*"NC"}:
-        raise ValueError(f"convolution: {lhs!r}, {rhs!r} and {out!r} must name the same spatial axes")
+        raise ValueError(
+            f"convolution: {lhs!r}, {rhs!r} and {out!r} must name the same spatial axes\n"
+            "  give each spatial axis one letter in all three, as ('NHWC', 'HWIO', 'NHWC') does"
+        )
 
     def axes(spec: str, letters: str) -> tuple[int, ...]:
         return tuple(spec.index(letter) for letter in [*letters, *spatial])
@@ -96,7 +106,11 @@ def _transposed_pads(extent: int, stride: int, padding: str | Sequence[int]) -> 
         total += max(extent - stride, 0)
         low = extent - 1
     else:
-        raise ValueError(f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}')
+        near = suggestion(padding.upper(), ("SAME", "VALID"))
+        raise ValueError(
+            f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}{near}\n'
+            "  pass padding='SAME', or pairs such as [(1, 1), (1, 1)], one a spatial axis"
+        )
     return low, total - low
 
 

@@ -71,7 +71,10 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """
     lengths = [int(n) for n in fft_lengths]
     if any(n <= 0 for n in lengths):
-        raise ValueError(f"fft: invalid number of FFT data points: lengths must be positive; got {lengths}")
+        raise ValueError(
+            f"fft: invalid number of FFT data points: lengths must be positive; got {lengths}\n"
+            "  pass the sizes of the axes to transform, as in fft_lengths=x.shape[-1:]"
+        )
     return transform(x, fft_type, lengths)
 
 

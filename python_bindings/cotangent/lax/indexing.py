@@ -33,14 +33,21 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
     if isinstance(start, (int, np.integer)) and not isinstance(start, bool) and axis not in _core.ragged_axes(x):
         if start < 0 and not wraps:
             raise ValueError(
-                f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false"
+                f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false\n"
+                f"  pass {start + capacity(x, axis)}, which counts from the front, or allow_negative_indices=True"
             )
         return _core.array(np.int64(start + capacity(x, axis) if start < 0 else start))
     index = _core.array(start)
     if _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"lax.{name}: starts must be integers; got {index.dtype} for axis {axis}")
+        raise DTypeError(
+            f"lax.{name}: starts must be integers; got {index.dtype} for axis {axis}\n"
+            "  convert them: start.astype('int32')"
+        )
     if index.ndim:
-        raise ShapeError(f"lax.{name}: starts must be scalars; got shape {index.shape} for axis {axis}")
+        raise ShapeError(
+            f"lax.{name}: starts must be scalars; got shape {index.shape} for axis {axis}\n"
+            f"  for several slices map over the starts: ct.vmap(lambda i: ct.lax.{name}(x, (i, …), …))(starts)"
+        )
     if _core.dtype_kind(index.dtype) == "unsigned" or not wraps:
         return index
     wide = _core.convert(index, np.int64)
@@ -55,11 +62,15 @@ def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool
         start_indices = [start_indices[i] for i in range(start_indices.shape[0])]
     starts = list(start_indices)
     if len(starts) != x.ndim:
-        raise ShapeError(f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}")
+        raise ShapeError(
+            f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}\n"
+            f"  pass {x.ndim} starts: 0 for an axis that is taken whole"
+        )
     each = list(wraps) if several(wraps) else [bool(wraps)] * x.ndim
     if len(each) != x.ndim:
         raise ValueError(
-            f"lax.{name}: allow_negative_indices needs one bool for each of {x.ndim} axes; got {len(each)}"
+            f"lax.{name}: allow_negative_indices needs one bool for each of {x.ndim} axes; got {len(each)}\n"
+            f"  pass one bool for all axes, or {x.ndim}"
         )
     return [_start(name, x, axis, start, each[axis]) for axis, start in enumerate(starts)]
 
@@ -145,7 +156,10 @@ def dynamic_update_slice(
     given = _core.array(update)
     if given.dtype != x.dtype:
         if not given.weak_type:
-            raise DTypeError(f"lax.dynamic_update_slice: the update has dtype {given.dtype}, the array {x.dtype}")
+            raise DTypeError(
+                f"lax.dynamic_update_slice: the update has dtype {given.dtype}, the array {x.dtype}\n"
+                f"  convert it: update.astype('{x.dtype}')"
+            )
         given = _core.convert(given, x.dtype)
     if any(not _same_size(x, given, axis) for axis in _core.ragged_axes(given)):
         return _ragged_update(convert(x, x.dtype), given, starts)
@@ -161,7 +175,10 @@ def _same_size(x: Array, y: Array, axis: int) -> bool:
 def _ragged_update(x: Array, update: Array, starts: list[Array]) -> Array:
     """`dynamic_update_slice` with a window whose size is a value: each element asks where in the window it is."""
     if update.ndim != x.ndim:
-        raise ShapeError(f"lax.dynamic_update_slice: the update has {update.ndim} axes, the array {x.ndim}")
+        raise ShapeError(
+            f"lax.dynamic_update_slice: the update has {update.ndim} axes, the array {x.ndim}\n"
+            "  insert axes of size 1: update[None]"
+        )
     inside = _core.full(capacities(x), True, bool)
     taken = without_padding(update)
     for axis, start in enumerate(starts):
@@ -321,7 +338,8 @@ def dynamic_update_index_in_dim(
     at = normalize_axis(axis, x.ndim, "dynamic_update_index_in_dim")
     if given.ndim not in (x.ndim - 1, x.ndim):
         raise ShapeError(
-            f"lax.dynamic_update_index_in_dim: the update has {given.ndim} axes; an array with {x.ndim} needs as many, or one fewer"
+            f"lax.dynamic_update_index_in_dim: the update has {given.ndim} axes; an array with {x.ndim} needs as many, or one fewer\n"
+            "  insert or drop axes of the update, with update[None] or ct.lax.squeeze"
         )
     if given.ndim != x.ndim:
         given = insert_axes(given, [at])

@@ -146,7 +146,9 @@ def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], ne
     x = _core.array(operand)
     x = convert(x, x.dtype)
     if _core.dtype_kind(x.dtype) not in ("bool", "signed", "unsigned"):
-        raise DTypeError(f"lax.{name} takes bools and integers; got {x.dtype}")
+        raise DTypeError(
+            f"lax.{name} takes bools and integers; got {x.dtype}\n  compare or convert first: x != 0, x.astype('int32')"
+        )
     over = normalize_axes(tuple(axes), x.ndim, f"lax.{name}")
     if not over:
         return x
@@ -311,15 +313,22 @@ def reduce(
     given, init_structure = tree_util.tree_flatten(init_values)
     if structure != init_structure or not leaves:
         raise TypeError(
-            f"lax.reduce: init_values must have the structure of operands, {structure}; got {init_structure}"
+            f"lax.reduce: init_values must have the structure of operands, {structure}; got {init_structure}\n"
+            "  pass one number for each array, nested alike"
         )
     arrays = [_core.array(leaf) for leaf in leaves]
     inits = [_core.convert(_core.array(value), x.dtype) for value, x in zip(given, arrays, strict=True)]
     for init in inits:
         if init.ndim:
-            raise ShapeError(f"lax.reduce: init_values must be scalars; got shape {init.shape}")
+            raise ShapeError(
+                f"lax.reduce: init_values must be scalars; got shape {init.shape}\n"
+                "  pass what changes nothing, as 0 does for sums, and combine the array with the result"
+            )
     if not alike(*arrays):
-        raise ShapeError(f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}")
+        raise ShapeError(
+            f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}\n"
+            "  broadcast them first, with ct.numpy.broadcast_arrays"
+        )
     axes = normalize_axes(tuple(dimensions), arrays[0].ndim, "lax.reduce")
     if operands is leaves[0]:
         fold = fold_of(computation, arrays[0].dtype)

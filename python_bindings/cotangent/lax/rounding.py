@@ -138,7 +138,10 @@ def complex(x: Any, y: Any) -> Array:  # noqa: A001
     """
     x, y = operands("complex", (x, y), FLOATS)
     if x.dtype.itemsize < 4:
-        raise DTypeError(f"lax.complex takes float32 or float64 arrays; got {x.dtype}")
+        raise DTypeError(
+            f"lax.complex takes float32 or float64 arrays; got {x.dtype}\n"
+            "  convert the parts first: x.astype('float32')"
+        )
     return primitives.complex(x, y)
 
 

@@ -36,7 +36,8 @@ def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) ->
     shape = capacities(updates)
     if any(not 0 <= axis < len(shape) for axis in numbers.update_window_dims):
         raise ShapeError(
-            f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}"
+            f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}\n"
+            + (f"  number them from 0 to {len(shape) - 1}" if shape else "  give updates one axis for each of them")
         )
     sizes = iter(shape[axis] for axis in numbers.update_window_dims)
     dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
@@ -71,14 +72,20 @@ def _scatter(
             )
     if given.dtype != x.dtype:
         if not given.weak_type:
-            raise DTypeError(f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}")
+            raise DTypeError(
+                f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}\n"
+                f"  convert them: updates.astype('{x.dtype}')"
+            )
         given = _core.convert(given, x.dtype)
     places = _places(
         name, x, indices, _as_gather(numbers), _window_sizes(x, given, numbers), GatherScatterMode.from_any(mode)
     )
     back = [places.order.index(axis) for axis in range(len(places.order))]
     if given.ndim != len(back):
-        raise ShapeError(f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}")
+        raise ShapeError(
+            f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}\n"
+            "  they have the axes of the indices but the last, and those of the window; x.at[indices].set(updates) finds them itself"
+        )
     if back != sorted(back):
         given = primitives.transpose(given, permutation=back)
     options: dict[str, Any] = {"unique": True} if unique else {}

@@ -13,7 +13,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity, index_along, stretched
 
@@ -64,12 +64,19 @@ def padtype_to_pads(
     [(0, 1)]
     """
     if not isinstance(padding, str) and not hasattr(padding, "name"):
-        raise TypeError(f'padtype_to_pads: padding must be "SAME", "SAME_LOWER" or "VALID"; got {padding!r}')
+        raise TypeError(
+            f'padtype_to_pads: padding must be "SAME", "SAME_LOWER" or "VALID"; got {padding!r}\n'
+            "  pairs are used as they are: pass them to the function that they are for"
+        )
     name = str(getattr(padding, "name", padding)).upper()
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise ValueError(f'padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}')
+        near = suggestion(name, ("SAME", "SAME_LOWER", "VALID"))
+        raise ValueError(
+            f'padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}{near}\n'
+            '  pass "SAME" for as many results as elements, "VALID" for windows inside of the array alone'
+        )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = int(max((-(-size // stride) - 1) * stride + window - size, 0))
@@ -88,10 +95,14 @@ def resolve_pads(
         pairs = [(int(low), int(high)) for low, high in padding]
     except (TypeError, ValueError):
         raise ValueError(
-            f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}'
+            f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}\n'
+            f"  pass {[(0, 0)] * len(sizes)}, for example: one pair an axis"
         ) from None
     if len(pairs) != len(sizes):
-        raise ValueError(f"lax.{name}: padding needs one pair for each of {len(sizes)} axes; got {len(pairs)}")
+        raise ValueError(
+            f"lax.{name}: padding needs one pair for each of {len(sizes)} axes; got {len(pairs)}\n"
+            "  pass (0, 0) for axes without padding"
+        )
     return pairs
 
 
@@ -99,9 +110,12 @@ def per_axis(name: str, what: str, values: Any, rank: int) -> list[int]:
     """One positive int an axis; ones by default."""
     result = [1] * rank if values is None else [int(value) for value in values]
     if len(result) != rank:
-        raise ValueError(f"lax.{name}: {what} needs one number for each of {rank} axes; got {tuple(result)}")
+        raise ValueError(
+            f"lax.{name}: {what} needs one number for each of {rank} axes; got {tuple(result)}\n"
+            "  pass 1 for axes without it"
+        )
     if any(value < 1 for value in result):
-        raise ValueError(f"lax.{name}: {what} must be positive; got {tuple(result)}")
+        raise ValueError(f"lax.{name}: {what} must be positive; got {tuple(result)}\n  pass 1 for axes without it")
     return result
 
 

@@ -136,16 +136,23 @@ def _given(operand: Any, init_value: Any) -> tuple[list[Array], list[Array], Any
     given, init_structure = tree_util.tree_flatten(init_value)
     if structure != init_structure or not leaves:
         raise TypeError(
-            f"lax.reduce_window: init_value must have the structure of operand, {structure}; got {init_structure}"
+            f"lax.reduce_window: init_value must have the structure of operand, {structure}; got {init_structure}\n"
+            "  pass one number for each array, nested alike"
         )
     arrays = [_core.array(leaf) for leaf in leaves]
     if not alike(*arrays):
-        raise ShapeError(f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}")
+        raise ShapeError(
+            f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}\n"
+            "  broadcast them first, with ct.numpy.broadcast_arrays"
+        )
     inits = []
     for x, start in zip(arrays, given, strict=True):
         init = _core.array(start)
         if init.ndim:
-            raise ShapeError(f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}")
+            raise ShapeError(
+                f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}\n"
+                "  pass what changes nothing, as 0 does for sums, and combine the array with the result"
+            )
         inits.append(_core.convert(init, x.dtype))
     return arrays, inits, structure
 
