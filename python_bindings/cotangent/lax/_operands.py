@@ -53,6 +53,27 @@ def as_array(name: str, x: Any) -> Array:
     return _core.array(x)
 
 
+def listed(function: str, what: str, values: Any) -> list[Any]:
+    """What there is one of for each axis, or for each array, as a list.
+
+    Raises:
+        TypeError: it cannot be iterated over.
+    """
+    try:
+        return list(values)
+    except TypeError:
+        if hasattr(values, "__iter__") and getattr(values, "ndim", 1):
+            raise
+        raise TypeError(
+            f"lax.{function}: {what} must be a sequence; got {values!r}\n  write ({values!r},) for one of them"
+        ) from None
+
+
+def numbered(count: int) -> str:
+    """The numbers of ``count`` things, as errors name them."""
+    return ["none", "0", "0 or 1"][count] if count < 3 else f"0 … {count - 1}"
+
+
 def _kinds(dtype: Any) -> str:
     kind = _core.dtype_kind(dtype)
     return "integer" if kind in INTEGERS else kind

@@ -19,10 +19,10 @@ from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_weak_as, one_dtype
+from cotangent.lax._operands import as_weak_as, listed, one_dtype
 from cotangent.lax.convolution_shapes import ConvDimensionNumbers, _transposed_pads, conv_dimension_numbers
 from cotangent.lax.ragged_filters import with_ragged_filters
-from cotangent.lax.window_geometry import dilated_size, fit, per_axis, slid, sliding
+from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding
 
 __all__ = [
     "conv",
@@ -424,8 +424,13 @@ def conv_transpose(
         dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
+    strides = per_axis("conv_transpose", "strides", strides, rank)
     if isinstance(padding, str) or use_consistent_padding:
-        given = [padding] * rank if isinstance(padding, str) else padding
+        given = (
+            [padding] * rank
+            if isinstance(padding, str)
+            else resolve_pads("conv_transpose", spacing, spacing, strides, padding)
+        )
         pads = []
         for axis, stride, gap, pad in zip(numbers.rhs_spec[2:], strides, spacing, given, strict=True):
             extent = dilated_size(capacity(filters, axis), gap)
@@ -560,7 +565,7 @@ def conv_general_dilated_local(
     check_precision(precision)
     operands = x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
-    rank = len(filter_shape)
+    rank = len(listed("conv_general_dilated_local", "filter_shape", filter_shape))
     standard = tuple(range(rank + 2))
     patches = conv_general_dilated_patches(
         _transposed(x, numbers.lhs_spec),
@@ -576,7 +581,7 @@ def conv_general_dilated_local(
         raise ShapeError(
             f"conv_general_dilated_local: the filters must have {patches.shape[1]} inputs (features times the window) and "
             f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}\n"
-            f"  make filters of shape (outputs, {patches.shape[1]}, *{tuple(patches.shape[2:])}), which are others at each place"
+            f"  make filters of shape (outputs, {', '.join(map(str, patches.shape[1:]))})"
         )
     places = list(range(2, 2 + rank))
     result = _dot(patches, filters, [1], [1], places, places)  # [place..., batch, output]

@@ -14,7 +14,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import convert
 from cotangent._ops.sizes import static_int, static_shape
 from cotangent.errors import DTypeError
-from cotangent.lax._operands import as_array
+from cotangent.lax._operands import as_array, numbered
 
 __all__ = ["broadcasted_iota", "dtype", "empty", "full", "full_like", "iota"]
 
@@ -211,7 +211,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sh
     if not 0 <= axis < len(sizes):
         raise ValueError(
             f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes\n"
-            + (f"  pass dimension=0 … {len(sizes) - 1}" if sizes else "  give shape an axis")
+            + (f"  pass dimension={numbered(len(sizes))}" if sizes else "  give shape an axis")
         )
     return give_lengths(primitives.iota(shape=sizes, dtype=target, axis=axis), lengths)
 

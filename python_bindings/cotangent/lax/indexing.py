@@ -13,8 +13,9 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.extents import capacities, capacity, drop_axes, stretched, without_padding
-from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several
+from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several, static_int
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import listed
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -60,7 +61,7 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
 def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool]) -> list[Array]:
     if hasattr(start_indices, "ndim") and start_indices.ndim == 1:
         start_indices = [start_indices[i] for i in range(start_indices.shape[0])]
-    starts = list(start_indices)
+    starts = listed(name, "starts", start_indices)
     if len(starts) != x.ndim:
         raise ShapeError(
             f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}\n"
@@ -115,7 +116,10 @@ def dynamic_slice(
     """
     x = _core.array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
-    return primitives.dynamic_slice(x, *starts, sizes=[int(s) for s in slice_sizes], batch_dims=0)
+    sizes = [
+        static_int(size, "lax.dynamic_slice: a size") for size in listed("dynamic_slice", "slice_sizes", slice_sizes)
+    ]
+    return primitives.dynamic_slice(x, *starts, sizes=sizes, batch_dims=0)
 
 
 def dynamic_update_slice(

@@ -33,7 +33,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent._transforms.lengths import require
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array, marked_difference, one_dtype
+from cotangent.lax._operands import as_array, listed, marked_difference, numbered, one_dtype
 from cotangent.lax.shapes import _integers, expand_dims, squeeze
 
 __all__ = ["concatenate", "index_in_dim", "pad", "slice", "slice_in_dim", "split", "stack", "tile", "unstack"]
@@ -77,6 +77,7 @@ def slice(  # noqa: A001
     """
     array = as_array("slice", operand)
     start = _integers("slice", start_indices, "the starts")
+    limit_indices = listed("slice", "the limits", limit_indices)
     ends = {axis: end for axis, end in enumerate(limit_indices) if is_dimension(end)}
     limit = _integers(
         "slice", [bound_of(end) if axis in ends else end for axis, end in enumerate(limit_indices)], "the limits"
@@ -184,8 +185,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     position, size = static_int(index, "the index of index_in_dim"), capacity(array, axis)
     if not -size <= position < size:
         raise IndexError(
-            f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}\n"
-            f"  {f'pass {-size} … {size - 1}' if size else 'the axis has no elements to choose from'}"
+            f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}"
+            + (f"\n  pass {-size} … {size - 1}" if size else "")
         )
     if axis in _core.ragged_axes(array):
         found = expand_dims(array[(builtins.slice(None),) * axis + (position,)], (axis,))
@@ -317,7 +318,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     >>> ct.lax.concatenate([ct.numpy.array([1, 2]), ct.numpy.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
-    pieces = unstack(operands) if isinstance(operands, Array) else list(operands)
+    pieces = unstack(operands) if isinstance(operands, Array) else listed("concatenate", "operands", operands)
     if not pieces:
         raise ValueError(
             "lax.concatenate needs at least one array\n"
@@ -329,7 +330,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     if not 0 <= axis < arrays[0].ndim:
         raise ValueError(
             f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes\n"
-            f"  {f'pass dimension=0 … {arrays[0].ndim - 1}' if arrays[0].ndim else 'pass x[None] for each, or use ct.lax.stack'}"
+            f"  {f'pass dimension={numbered(arrays[0].ndim)}' if arrays[0].ndim else 'pass x[None] for each, or use ct.lax.stack'}"
         )
     if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
         raise ShapeError(
@@ -365,7 +366,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    pieces = list(operands)
+    pieces = listed("stack", "operands", operands)
     if not pieces:
         raise ValueError(
             "lax.stack needs at least one array\n"
@@ -457,7 +458,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
             f"lax.pad: the padding must be a scalar; got shape {value.shape}\n"
             "  use ct.numpy.concatenate to put an array beside another"
         )
-    config = [_integers("pad", triple, "the padding") for triple in padding_config]
+    config = [_integers("pad", triple, "the padding") for triple in listed("pad", "padding_config", padding_config)]
     if len(config) != array.ndim or any(len(triple) != 3 for triple in config):
         raise ValueError(
             f"lax.pad: shape {array.shape} needs {array.ndim} triples (low, high, interior); got {config}\n"

@@ -16,7 +16,7 @@ from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.running import cumsum
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.lax._operands import as_array, as_weak_as
+from cotangent.lax._operands import as_array, as_weak_as, numbered
 
 __all__ = [
     "DotAlgorithmPreset",
@@ -50,7 +50,7 @@ def _check_axes(name: str, side: str, array: Array, contract: list[int], batch: 
     if any(not 0 <= axis < array.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise ValueError(
             f"lax.{name}: contracting axes {tuple(contract)} and batch axes {tuple(batch)} must be distinct axes of the "
-            f"{side} operand, which has shape {array.shape}\n  count axes from 0 to {array.ndim - 1}, each in one of the two sequences"
+            f"{side} operand, which has shape {array.shape}\n  its axes are {numbered(array.ndim)}: name each in one of the two sequences"
         )
 
 
@@ -355,6 +355,11 @@ def ragged_dot_general(
         raise DTypeError(
             f"lax.ragged_dot: group_sizes must be integers; got {sizes.dtype}\n"
             "  convert them: group_sizes.astype('int32')"
+        )
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            f"lax.ragged_dot: dimension numbers must be RaggedDotDimensionNumbers; got {ragged_dot_dimension_numbers!r}\n"
+            "  make them with ct.lax.RaggedDotDimensionNumbers, or use ct.lax.ragged_dot for a matrix and groups of rows"
         )
     numbers, ragged_axes, group_axes = ragged_dot_dimension_numbers
     lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("ragged_dot", numbers)

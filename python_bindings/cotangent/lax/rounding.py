@@ -101,6 +101,11 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array
     >>> ct.lax.round(ct.numpy.array([-0.5, 1.5, 2.5]), ct.lax.RoundingMethod.TO_NEAREST_EVEN)
     Array([-0.,  2.,  2.], dtype=float32)
     """
+    if rounding_method not in tuple(RoundingMethod):
+        raise ValueError(
+            f"lax.round: there is no rounding method {rounding_method!r}\n"
+            "  pass ct.lax.RoundingMethod.TO_NEAREST_EVEN or AWAY_FROM_ZERO; decimals are an argument of ct.numpy.round"
+        )
     method = RoundingMethod(rounding_method)
     array = as_array("round", x)
     check_kind("round", array, FLOATS)

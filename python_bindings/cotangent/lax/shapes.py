@@ -34,7 +34,7 @@ from cotangent._ops.sizes import (
     symbolic_shape,
 )
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array
+from cotangent.lax._operands import as_array, listed
 
 __all__ = [
     "broadcast",
@@ -52,14 +52,7 @@ __all__ = [
 
 
 def _integers(name: str, values: Any, what: str) -> list[int]:
-    try:
-        return [static_int(value, f"lax.{name}: {what}") for value in values]
-    except TypeError as error:
-        if hasattr(values, "__iter__"):
-            raise
-        raise TypeError(
-            f"lax.{name}: {what} must be a sequence of integers; got {values!r}\n  write ({values!r},) for one of them"
-        ) from error
+    return [static_int(value, f"lax.{name}: {what}") for value in listed(name, what, values)]
 
 
 def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
@@ -101,7 +94,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = N
            [1, 2]], dtype=int32)
     """
     array = as_array("broadcast", operand)
-    lead = list(sizes)
+    lead = listed("broadcast", "sizes", sizes)
     return broadcast_in_dim(
         array, (*lead, *array.shape), range(len(lead), len(lead) + array.ndim), out_sharding=out_sharding
     )
@@ -341,7 +334,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     (1, 2, 1)
     """
     operand = as_array("expand_dims", array)
-    rank = check_rank(operand.ndim + len(dimensions), "lax.expand_dims")
+    rank = check_rank(operand.ndim + len(listed("expand_dims", "the axes", dimensions)), "lax.expand_dims")
     return insert_axes(operand, _axes("expand_dims", dimensions, rank))
 
 

@@ -32,6 +32,7 @@ from cotangent._ops.extents import (
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, is_dimension, normalize_axis
 from cotangent._ops.taking import fill_outside
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import listed, numbered
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather", "index_take"]
 
@@ -165,7 +166,7 @@ def _check_numbers(
         if len(set(axes)) != len(axes) or any(not 0 <= axis < len(shape) for axis in axes):
             raise ShapeError(
                 f"lax.{name}: {what} {tuple(axes)} must be distinct axes of shape {tuple(shape)}\n"
-                f"  name each once, from 0 to {len(shape) - 1}"
+                f"  name each of them once: {numbered(len(shape))}"
             )
     batching = numbers.operand_batching_dims
     for what, axes in of_slices.items():
@@ -201,10 +202,17 @@ def _places(
     sizes: Sequence[int],
     mode: GatherScatterMode,
 ) -> _Places:
+    if not isinstance(numbers, GatherDimensionNumbers):
+        raise TypeError(
+            f"lax.{name}: dimension_numbers must be GatherDimensionNumbers; got {numbers!r}\n"
+            "  make them with ct.lax.GatherDimensionNumbers, or index the array: x[indices], x.at[indices].set(...)"
+        )
     columns, batch = _index_columns(name, indices, len(numbers.start_index_map))
     shape = capacities(x)
     rank = len(shape)
-    sizes = [bound_of(size) if is_dimension(size) else size for size in sizes]  # of a whole ragged axis
+    sizes = [
+        bound_of(size) if is_dimension(size) else size for size in listed(name, "slice_sizes", sizes)
+    ]  # of a whole ragged axis
     if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
         raise ShapeError(
             f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}\n"
@@ -216,7 +224,7 @@ def _places(
     if len(numbers.offset_dims) != len(windows):
         raise ShapeError(
             f"lax.{name}: {len(windows)} axes of the slices need as many places; got {numbers.offset_dims}\n"
-            "  name {len(windows)} axes of the result, or leave more axes out of the slices"
+            f"  name {len(windows)} axes of the result, or leave more axes out of the slices"
         )
     whole = [axis for axis in windows if sizes[axis] == shape[axis] and axis not in numbers.start_index_map]
     indexed = [axis for axis in range(rank) if axis not in whole]
@@ -257,7 +265,7 @@ def _places(
     if sorted(stands) != list(range(total)):
         raise ShapeError(
             f"lax.{name}: {numbers.offset_dims} are not axes of a result with {total} axes\n"
-            f"  name {len(windows)} of 0 … {total - 1}, each once"
+            f"  name {len(windows)} of its axes, which are {numbered(total)}"
         )
     order = [stands.index(axis) for axis in range(total)]
     return _Places(linear, [*indexed, *whole], len(indexed), order)
@@ -359,9 +367,14 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     Array([2, 3], dtype=int32)
     """
     x = _core.array(src)
-    places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in axes]
+    places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in listed("index_take", "axes", axes)]
     columns = []
-    for index, axis in zip(idxs, places, strict=True):
+    indices = listed("index_take", "idxs", idxs)
+    if len(indices) != len(places):
+        raise ValueError(
+            f"lax.index_take: there are {len(indices)} arrays of indices for {len(places)} axes\n  pass one array for each axis"
+        )
+    for index, axis in zip(indices, places, strict=True):
         column = _core.array(index)
         if column.ndim != 1:
             raise ShapeError(
@@ -373,14 +386,14 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
         remainder = primitives.rem(column, size)
         negative = primitives.lt(remainder, literal(column, 0))
         columns.append(insert_axes(primitives.select(negative, remainder + size, remainder), [1]))
-    indices = primitives.concatenate(*columns, axis=1)
+    joined = primitives.concatenate(*columns, axis=1)
     sizes = [1 if axis in places else size for axis, size in enumerate(capacities(x))]
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, x.ndim - len(places) + 1)),
         collapsed_slice_dims=tuple(sorted(places)),
         start_index_map=tuple(places),
     )
-    return gather(x, indices, numbers, tuple(sizes))
+    return gather(x, joined, numbers, tuple(sizes))
 
 
 check_arguments(globals())
