@@ -10,7 +10,7 @@ from cotangent._base.arguments import suggestion
 
 def check_word(function: str, parameter: str, word: Any, words: Sequence[Any]) -> None:
     """ValueError unless ``word`` is one of ``words``: it lists them, and says which one was meant."""
-    if any(word is known or (type(word) is type(known) and word == known) for known in words):
+    if any(word is known or (isinstance(word, str) and word == known) for known in words):
         return
     *others, last = map(repr, words)
     near = suggestion(word, [known for known in words if isinstance(known, str)])

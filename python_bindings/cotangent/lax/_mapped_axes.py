@@ -176,7 +176,7 @@ def _split(x: Array, axis: int, parts: int, tiled: bool, what: str) -> Array:
     if not tiled:
         if size != parts:
             repair = (
-                f"reshape it to {parts}, {size // parts} first"
+                f"reshape it to ({parts}, {size // parts}) first"
                 if size and size % parts == 0
                 else f"cut or pad it to {parts}"
             )

@@ -11,6 +11,7 @@ from typing import Any
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import kind
@@ -18,6 +19,8 @@ from cotangent._ops.extents import capacities, capacity, without_padding
 from cotangent._ops.sizes import ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
+
+__all__ = ["hessenberg", "householder_product", "ormqr", "tridiagonal"]
 
 
 def _conj(x: Array) -> Array:
@@ -34,7 +37,7 @@ def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
     if a.ndim < 2 or k < 0 or k > min(capacities(a)[-2:]):
         raise ShapeError(
             f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}\n"
-            "  pass the two results of ct.lax.linalg.geqrf, or taus of no more elements than rows and columns"
+            "  pass one tau for each reflection, at most as many as rows and columns: a.mT and taus are what ct.numpy.linalg.qr(x, mode='raw') returns"
         )
     m = capacity(a, -2)
     v = ops.tril(a[..., :k], -1) + ops.eye(m, k, dtype=a.dtype)
@@ -309,3 +312,6 @@ def packed_reflectors(q: Array) -> tuple[Array, Array]:
 
     _, (vectors, taus) = scan(step, q - ops.eye(m, k, dtype=q.dtype), columns)
     return ops.moveaxis(vectors, 0, -1), ops.moveaxis(taus, 0, -1)
+
+
+check_arguments(globals())

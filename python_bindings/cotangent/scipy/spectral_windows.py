@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.words import check_word
 
 __all__ = ["power_scale", "window_samples"]
 
@@ -52,13 +53,17 @@ def window_samples(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any
         name, *parameters = (window,) if isinstance(window, str) else window
         if name not in _WINDOWS:
             raise NotImplementedError(
-                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))})\n  pass its samples as an array"
+                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))}){suggestion(name, _WINDOWS)}\n"
+                "  pass the name of one of them, or its samples as an array"
             )
         # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
         return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
     samples = np.asarray(window, dtype)
     if samples.shape != (nperseg,):
-        raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")
+        raise ValueError(
+            f"the window has shape {samples.shape} for segments of {nperseg}\n"
+            "  pass nperseg=len(window), or leave it out"
+        )
     return samples
 
 
@@ -69,13 +74,17 @@ def power_scale(samples: np.ndarray[Any, Any], fs: Any, scaling: str, name: str)
         ValueError: the window is 0, or the scaling unknown.
     """
     if not samples.any():
-        raise ValueError(f"{name}: the window is 0 everywhere")
+        raise ValueError(
+            f"{name}: the window is 0 everywhere\n  pass samples of which some are not 0, or a name such as 'hann'"
+        )
     if scaling == "density":
         return float(1.0 / (fs * float((samples**2).sum())))
-    if scaling != "spectrum":
-        raise ValueError(f"{name}: scaling must be 'density' or 'spectrum'; got {scaling!r}")
+    check_word(name, "scaling", scaling, ("density", "spectrum"))
     if samples.sum() == 0:
-        raise ValueError(f"{name}: the window sums to 0, so that no spectrum can be scaled by it")
+        raise ValueError(
+            f"{name}: the window sums to 0, so that no spectrum can be scaled by it\n"
+            "  pass scaling='density', or another window"
+        )
     return float(1.0 / float(samples.sum()) ** 2)
 
 
