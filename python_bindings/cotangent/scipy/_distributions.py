@@ -9,13 +9,14 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.arguments import checked, suggestion
+from cotangent._base.arguments import checked, leaving_methods, suggestion
 from cotangent._core import Array
 from cotangent.scipy._distribution_texts import describe, overview
 
 Function = Callable[..., Array]
 
 
+@leaving_methods
 class Distribution:
     """A distribution whose functions are given by name, each of a variable and the shape parameters.
 
@@ -98,6 +99,7 @@ class Distribution:
         return _core.promote(values, inexact=True)
 
 
+@leaving_methods
 class Continuous(Distribution):
     """A distribution with a density; see `Distribution`.
 
@@ -143,6 +145,7 @@ class Continuous(Distribution):
         return lambda *a: cnp.log(tail(*a))
 
 
+@leaving_methods
 class Discrete(Distribution):
     """A distribution of whole numbers; see `Distribution`. Given: ``logpmf``, and any of ``cdf``, ``ppf``, ``entropy``."""
 

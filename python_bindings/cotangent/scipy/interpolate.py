@@ -11,7 +11,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._base.arguments import suggestion
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.binding import inexact
 from cotangent._ops.extents import capacity
@@ -159,3 +159,6 @@ def _known(method: str) -> str:
             "  pass method='linear', which has a derivative"
         )
     return method
+
+
+check_arguments(globals())

@@ -103,12 +103,12 @@ def _spectra(
     if not is_array:
         nperseg = min(nperseg, capacity(x, -1))
     _check_rate(fs, name)
-    samples = window_samples(window, nperseg, real)
+    samples = window_samples(name, window, nperseg, real)
     scale = power_scale(samples, fs, scaling, name)
     if ragged:
         segments = segments_of(
             name, ragged_length(x, x.ndim - 1), capacity(x, -1),
-            lambda size: window_samples(window, size, real), lambda samples: power_scale(samples, fs, scaling, name),
+            lambda size: window_samples(name, window, size, real), lambda samples: power_scale(samples, fs, scaling, name),
             nperseg, not is_array, noverlap, nfft, boundary is not None, padded,
         )  # fmt: skip
         halved = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
@@ -521,7 +521,7 @@ def istft(
         )
     step = nperseg - noverlap
     real = cnp.real(z).dtype
-    samples = window_samples(window, nperseg, real)
+    samples = window_samples("istft", window, nperseg, real)
     spectra = cnp.swapaxes(z, -1, -2)
     segments = (fft.irfft(spectra, nfft) if input_onesided else fft.ifft(spectra, nfft))[..., :nperseg]
     size = nperseg + (count - 1) * step

@@ -47,23 +47,21 @@ _WINDOWS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
 _WINDOWS |= {"rectangular": np.ones, "ones": np.ones, "hanning": np.hanning}
 
 
-def window_samples(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
+def window_samples(function: str, window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
     """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
     if isinstance(window, (str, tuple)):
         name, *parameters = (window,) if isinstance(window, str) else window
         if name not in _WINDOWS:
             raise NotImplementedError(
-                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))}){suggestion(name, _WINDOWS)}\n"
+                f"{function}: the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))}){suggestion(name, _WINDOWS)}\n"
                 "  pass the name of one of them, or its samples as an array"
             )
         # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
         return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
     samples = np.asarray(window, dtype)
     if samples.shape != (nperseg,):
-        raise ValueError(
-            f"the window has shape {samples.shape} for segments of {nperseg}\n"
-            "  pass nperseg=len(window), or leave it out"
-        )
+        repair = f"pass nperseg={len(samples)}" if samples.ndim == 1 else "pass a vector of samples"
+        raise ValueError(f"{function}: the window has shape {samples.shape} for segments of {nperseg}\n  {repair}")
     return samples
 
 

@@ -58,15 +58,15 @@ def hilbert(n: int) -> Array:
     return _of_size(_constant(1.0 / (places[:, None] + places + 1)), n)
 
 
-# Above this order each of these matrices has elements above the range of float64; before the first is worked out.
-_HIGHEST_ORDER = 1030
+# Above these orders matrices have elements above the range of float64.
+_HIGHEST_ORDERS = {"invhilbert": 203, "pascal": 515, "invpascal": 517}
+_HIGHEST_ORDER_OF_A_TRIANGLE = 1030
 
 
-def _check_order(name: str, n: int) -> None:
-    if n > _HIGHEST_ORDER:
+def _check_order(name: str, n: int, highest: int) -> None:
+    if n > highest:
         raise OverflowError(
-            f"{name}: elements of the matrix of order {n} are above the range of float64\n"
-            f"  pass an order up to {_HIGHEST_ORDER}"
+            f"{name}: elements of the matrix of order {n} are above the range of float64\n  pass an order up to {highest}"
         )
 
 
@@ -100,7 +100,7 @@ def invhilbert(n: int) -> Array:
     """
     if is_dimension(n):
         return ragged.by_size(length_of_size(n), bound_of(n), invhilbert, 0, "invhilbert")
-    _check_order("invhilbert", n)
+    _check_order("invhilbert", n, _HIGHEST_ORDERS["invhilbert"])
 
     def element(i: int, j: int) -> int:
         binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
@@ -116,7 +116,7 @@ def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
         if signed and kind in (None, "symmetric"):
             return ragged.by_size(length_of_size(n), bound_of(n), invpascal, 0, name)
         return _of_size(_pascal(bound_of(n), kind, name, signed), n)
-    _check_order(name, n)
+    _check_order(name, n, _HIGHEST_ORDERS[name] if kind in (None, "symmetric") else _HIGHEST_ORDER_OF_A_TRIANGLE)
     lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
     if kind in (None, "symmetric"):
         # Integers, so that nothing is rounded before the end.

@@ -7,7 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._core import Array
 from cotangent._ops.sizes import axis_size
 from cotangent.lax.linalg import cholesky, triangular_solve
@@ -26,6 +26,7 @@ __all__ = [
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
+@leaving_methods
 class _Multinomial:
     """Counts of n draws among categories with probabilities p, along the last axis."""
 
@@ -107,6 +108,7 @@ def _fewer(x: Array, y: Array) -> int | None:
     return None
 
 
+@leaving_methods
 class _Dirichlet:
     """Points of the simplex, along the first axis, with concentrations alpha."""
 
@@ -199,6 +201,7 @@ class _Dirichlet:
 dirichlet = _Dirichlet()
 
 
+@leaving_methods
 class _MultivariateNormal:
     """Normal vectors along the last axis."""
 
