@@ -1,25 +1,32 @@
-"""Arguments that are one of a few words: ``mode="same"``."""
+"""Arguments that are one of a few words, ``mode="same"``: what is said of another one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cotangent._base.arguments import suggestion
 
 
-def not_among(name: str, argument: str, value: object, words: Sequence[str | None]) -> ValueError:
-    """What a function says whose argument is none of the words that it takes: which those are, and the one that was meant.
+def check_word(function: str, parameter: str, word: Any, words: Sequence[Any]) -> None:
+    """ValueError unless ``word`` is one of ``words``, as `not_among` says it."""
+    if not any(word is known or (isinstance(word, str) and word == known) for known in words):
+        raise not_among(function, parameter, word, words)
 
-    The first of ``words`` is the argument's default.
+
+def not_among(function: str, parameter: str, word: Any, words: Sequence[Any]) -> ValueError:
+    """The error of an argument that is none of the words which a function takes: which those are, and the one that was meant.
+
+    The first of ``words`` is the parameter's default, or an example.
     """
-    *rest, last = (repr(word) for word in words)
-    known = [word for word in words if word is not None]
-    meant = [word for word in known if isinstance(value, str) and word.lower() == value.lower()]
-    near = f"; did you mean {meant[0]!r}?" if meant else suggestion(value, known)
+    *others, last = map(repr, words)
+    known = [each for each in words if isinstance(each, str)]
+    meant = [each for each in known if isinstance(word, str) and each.lower() == word.lower()]
+    near = f"; did you mean {meant[0]!r}?" if meant else suggestion(word, known)
     if near:
-        hint = f"pass {argument}={near.split(' mean ')[1][:-1]}"
+        hint = f"pass {parameter}={near.split(' mean ')[1][:-1]}"
+    elif words[0] is None:
+        hint = f"leave {parameter} out, or pass {parameter}={known[0]!r}"
     else:
-        hint = (
-            f"leave {argument} out{'' if words[0] is None else f' for {words[0]!r}'}, or pass {argument}={words[1]!r}"
-        )
-    return ValueError(f"{name}: {argument} must be {', '.join(rest)} or {last}; got {value!r}{near}\n  {hint}")
+        hint = f"pass {parameter}={words[0]!r}, for example"
+    return ValueError(f"{function}: {parameter} must be {', '.join(others)} or {last}; got {word!r}{near}\n  {hint}")

@@ -45,7 +45,10 @@ def _parted(axis_name: Hashable, groups: Groups, what: str) -> tuple[list[Axis],
     given = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
     positions = [int(axis) for axis in given if isinstance(axis, int)]
     if positions and groups is not None:
-        raise ValueError(f"{what}: axis_index_groups are of named axes alone; got {axis_name!r}")
+        raise ValueError(
+            f"{what}: axis_index_groups are of named axes alone; got {axis_name!r}\n"
+            "  take the integers out of it: reduce over axes of the array in a call of its own"
+        )
     return _axes(tuple(axis for axis in given if not isinstance(axis, int)), what), positions
 
 
@@ -130,9 +133,15 @@ def _grouped(groups: Groups, axes: Sequence[Axis], what: str) -> tuple[Any, Arra
     size = _size(axes)
     members = [list(map(int, group)) for group in groups or ()]
     if sorted(i for group in members for i in group) != list(range(size)):
-        raise ValueError(f"{what}: axis_index_groups must name each of the {size} examples once; got {groups}")
+        raise ValueError(
+            f"{what}: axis_index_groups must name each of the {size} examples once; got {groups}\n"
+            f"  pass lists that hold each of 0 … {size - 1} once, of equal lengths, as axis_index_groups=[[0, 1], [2, 3]] is for four"
+        )
     if len({len(group) for group in members}) > 1:
-        raise ValueError(f"{what}: the groups of axis_index_groups must have one size; got {groups}")
+        raise ValueError(
+            f"{what}: the groups of axis_index_groups must have one size; got {groups}\n"
+            "  divide the examples evenly, or select with ct.numpy.where before a collective over all of them"
+        )
     table = np.array(members, np.int32)
     of, place = np.zeros(size, np.int32), np.zeros(size, np.int32)
     for number, group in enumerate(members):
@@ -155,7 +164,8 @@ def _number(x: Array) -> Array:
 
 def _position(axis: int, rank: int, what: str) -> int:
     if not -rank <= axis < rank:
-        raise ValueError(f"{what}: there is no axis {axis}; the result has {rank} axes")
+        range_of = f"pass an axis from {-rank} to {rank - 1}" if rank else "pass arrays with an axis to be divided"
+        raise ValueError(f"{what}: there is no axis {axis}; the array has {rank} axes\n  {range_of}")
     return axis % rank
 
 
@@ -165,8 +175,19 @@ def _split(x: Array, axis: int, parts: int, tiled: bool, what: str) -> Array:
     size = capacity(x, axis)
     if not tiled:
         if size != parts:
-            raise ShapeError(f"{what}: axis {axis} has size {size}; it must have the size of the named axis, {parts}")
+            repair = (
+                f"reshape it to ({parts}, {size // parts}) first"
+                if size and size % parts == 0
+                else f"cut or pad it to {parts}"
+            )
+            raise ShapeError(
+                f"{what}: axis {axis} has size {size}; it must have the size of the named axis, {parts}\n"
+                f"  {repair}, or pass tiled=True if each example takes several elements"
+            )
         return _move(x, axis, 0)
     if size % parts:
-        raise ShapeError(f"{what}: axis {axis} of size {size} cannot be divided among {parts} examples")
+        raise ShapeError(
+            f"{what}: axis {axis} of size {size} cannot be divided among {parts} examples\n"
+            f"  pad it to {-(-size // parts) * parts} elements, or cut it to {size // parts * parts}"
+        )
     return _move(split_axis(x, axis, [parts, size // parts]), axis, 0)

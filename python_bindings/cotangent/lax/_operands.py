@@ -53,6 +53,27 @@ def as_array(name: str, x: Any) -> Array:
     return _core.array(x)
 
 
+def listed(function: str, what: str, values: Any) -> list[Any]:
+    """What there is one of for each axis, or for each array, as a list.
+
+    Raises:
+        TypeError: it cannot be iterated over.
+    """
+    try:
+        return list(values)
+    except TypeError:
+        if hasattr(values, "__iter__") and getattr(values, "ndim", 1):
+            raise
+        raise TypeError(
+            f"lax.{function}: {what} must be a sequence; got {values!r}\n  write ({values!r},) for one of them"
+        ) from None
+
+
+def numbered(count: int) -> str:
+    """The numbers of ``count`` things, as errors name them."""
+    return ["none", "0", "0 or 1"][count] if count < 3 else f"0 … {count - 1}"
+
+
 def _kinds(dtype: Any) -> str:
     kind = _core.dtype_kind(dtype)
     return "integer" if kind in INTEGERS else kind
@@ -118,6 +139,18 @@ def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Arra
     arrays = one_dtype(name, given)
     check_kind(name, arrays[0], kinds)
     return one_shape(name, arrays)
+
+
+def marked_difference(shapes: Sequence[Sequence[Any]], but: int = -1) -> str:
+    """The first shape and the first that differs from it, with the axes where it does marked; ``but`` is an axis that may differ."""
+    first = shapes[0]
+    for shape in shapes[1:]:
+        if len(shape) != len(first):
+            return ""
+        axes = [i for i, sizes in enumerate(zip(first, shape, strict=True)) if i != but and sizes[0] != sizes[1]]
+        if axes:
+            return _core.marked_shapes([([str(size) for size in each], axes) for each in (first, shape)])
+    return ""
 
 
 def as_weak_as(result: Array, operands: Sequence[Array]) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import kind
@@ -18,6 +19,8 @@ from cotangent._ops.extents import capacities, capacity, without_padding
 from cotangent._ops.sizes import ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
+
+__all__ = ["hessenberg", "householder_product", "ormqr", "tridiagonal"]
 
 
 def _conj(x: Array) -> Array:
@@ -32,7 +35,10 @@ def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
     """V [..., m, k] and T [..., k, k] with ``H_1 … H_k = I - V T V^H``."""
     k = capacity(taus, -1) if taus.ndim else -1
     if a.ndim < 2 or k < 0 or k > min(capacities(a)[-2:]):
-        raise ShapeError(f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}")
+        raise ShapeError(
+            f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}\n"
+            "  pass one tau for each reflection, at most as many as rows and columns: a.mT and taus are what ct.numpy.linalg.qr(x, mode='raw') returns"
+        )
     m = capacity(a, -2)
     v = ops.tril(a[..., :k], -1) + ops.eye(m, k, dtype=a.dtype)
     # T^-1 = diag(1 / taus) + the strict upper triangle of V^H V, written so that a tau may be 0.
@@ -189,7 +195,10 @@ def _reduction_from(first: int, n: int) -> Callable[[Array, Array], tuple[Array,
 def _square(a: Any, name: str) -> Array:
     matrix = _core.promote([a], inexact=True)[0]
     if matrix.ndim < 2 or capacity(matrix, -1) != capacity(matrix, -2):
-        raise ShapeError(f"{name} takes square matrices; got shape {matrix.shape}")
+        raise ShapeError(
+            f"{name} takes square matrices; got shape {matrix.shape}\n"
+            "  the last two axes must have equal sizes: cut the longer one, or take the product with x.mT"
+        )
     return matrix
 
 
@@ -303,3 +312,6 @@ def packed_reflectors(q: Array) -> tuple[Array, Array]:
 
     _, (vectors, taus) = scan(step, q - ops.eye(m, k, dtype=q.dtype), columns)
     return ops.moveaxis(vectors, 0, -1), ops.moveaxis(taus, 0, -1)
+
+
+check_arguments(globals())

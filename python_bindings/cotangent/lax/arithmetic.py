@@ -413,7 +413,10 @@ def integer_pow(x: Any, y: int) -> Array:
     array, exponent = as_array("integer_pow", x), static_int(y, "the exponent of integer_pow")
     check_kind("integer_pow", array, NUMBERS)
     if exponent < 0 and kind(array) in INTEGERS:
-        raise TypeError(f"lax.integer_pow: integers cannot be raised to the negative power {exponent}")
+        raise TypeError(
+            f"lax.integer_pow: integers cannot be raised to the negative power {exponent}\n"
+            "  convert them to floats first: x.astype('float32')"
+        )
     return integer_power(array, exponent)
 
 

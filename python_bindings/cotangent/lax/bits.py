@@ -337,7 +337,9 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     Array([ 1, -1], dtype=int32)
     """
     if new_dtype is None:
-        raise ValueError("lax.convert_element_type needs a dtype; got None")
+        raise ValueError(
+            "lax.convert_element_type needs a dtype; got None\n  pass one, as in convert_element_type(x, 'float32')"
+        )
     array, dtype = as_array("convert_element_type", operand), _core.canonical_dtype(new_dtype)
     if _core.dtype_kind(array.dtype) == "complex" and _core.dtype_kind(dtype) not in ("complex", "bool"):
         array = primitives.real(array)
@@ -382,7 +384,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     for side in (array.dtype, dtype):
         if _core.dtype_kind(side) in ("bool", "complex"):
             raise DTypeError(
-                f"lax.bitcast_convert_type: bool and complex numbers keep their dtype; got {array.dtype} to {dtype}"
+                f"lax.bitcast_convert_type: bool and complex numbers keep their dtype; got {array.dtype} to {dtype}\n"
+                "  convert bools with x.astype('uint8'), and give x.real and x.imag for themselves"
             )
     old, new = array.dtype.itemsize, dtype.itemsize
     if old == new:
@@ -400,7 +403,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     count = new // old
     if array.ndim == 0 or capacity(array, -1) != count:
         raise ShapeError(
-            f"lax.bitcast_convert_type: the last axis must hold the {count} parts of one {dtype}; got shape {array.shape}"
+            f"lax.bitcast_convert_type: the last axis must hold the {count} parts of one {dtype}; got shape {array.shape}\n"
+            f"  make it of that size: x.reshape(-1, {count})"
         )
     bits = _core.convert(_as_bits(array), _unsigned(dtype))
     total: Array | None = None
@@ -446,7 +450,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
     check_kind("reduce_precision", x, FLOATS)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
-            f"lax.reduce_precision needs at least 1 exponent bit and 0 mantissa bits; got {exponent_bits}, {mantissa_bits}"
+            f"lax.reduce_precision needs at least 1 exponent bit and 0 mantissa bits; got {exponent_bits}, {mantissa_bits}\n"
+            "  pass 5 and 10 for the numbers of float16, 8 and 7 for those of bfloat16"
         )
 
     def value(x: Array) -> Array:

@@ -253,7 +253,9 @@ def select_n(which: Any, *cases: Any) -> Array:
     Array([ 0, 21, 12], dtype=int32)
     """
     if not cases:
-        raise ValueError("lax.select_n needs at least one case")
+        raise ValueError(
+            "lax.select_n needs at least one case\n  pass the cases behind the selector: select_n(which, x, y)"
+        )
     return _choose_case("select_n", which, cases)
 
 
@@ -261,15 +263,22 @@ def _choose_case(name: str, which: Any, cases: Any) -> Array:
     index, arrays = as_array(name, which), one_dtype(name, cases)
     check_kind(name, index, ("bool", *INTEGERS))
     if not alike(*arrays):
-        raise ShapeError(f"lax.{name}: the cases must have one shape; got {[x.shape for x in arrays]}")
+        raise ShapeError(
+            f"lax.{name}: the cases must have one shape; got {[x.shape for x in arrays]}\n"
+            "  broadcast them first: ct.numpy.broadcast_arrays(x, y)"
+        )
     if index.ndim and not alike(index, arrays[0]):
         raise ShapeError(
-            f"lax.{name}: the selector must be a scalar or have the shape of the cases; got {index.shape} and {arrays[0].shape}"
+            f"lax.{name}: the selector must be a scalar or have the shape of the cases; got {index.shape} and {arrays[0].shape}\n"
+            f"  broadcast it: ct.numpy.broadcast_to(which, {arrays[0].shape}), if it has equal or single sizes there"
         )
     index = stretched(index, arrays[0])
     if kind(index) == "bool":
         if len(arrays) > 2:
-            raise TypeError(f"lax.{name}: a bool selector chooses between two cases; got {len(arrays)}")
+            raise TypeError(
+                f"lax.{name}: a bool selector chooses between two cases; got {len(arrays)}\n"
+                "  pass the number of the case instead, as integers"
+            )
         return arrays[0] if len(arrays) == 1 else primitives.select(index, arrays[1], arrays[0])
     result = arrays[-1]
     for number in reversed(range(len(arrays) - 1)):
@@ -306,7 +315,10 @@ def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
     check_kind("clamp", array, ORDERED)
     for end in (low, high):
         if end.ndim and not alike(end, array):
-            raise ShapeError(f"lax.clamp: the ends must be scalars or have shape {array.shape}; got {end.shape}")
+            raise ShapeError(
+                f"lax.clamp: the ends must be scalars or have shape {array.shape}; got {end.shape}\n"
+                "  use ct.numpy.clip(x, low, high), which broadcasts"
+            )
     return primitives.min(primitives.max(array, stretched(low, array)), stretched(high, array))
 
 

@@ -19,10 +19,10 @@ from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_weak_as, one_dtype
+from cotangent.lax._operands import as_weak_as, listed, one_dtype
 from cotangent.lax.convolution_shapes import ConvDimensionNumbers, _transposed_pads, conv_dimension_numbers
 from cotangent.lax.ragged_filters import with_ragged_filters
-from cotangent.lax.window_geometry import dilated_size, fit, per_axis, slid, sliding
+from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding
 
 __all__ = [
     "conv",
@@ -43,20 +43,39 @@ def _reshaped(x: Array, shape: Sequence[int]) -> Array:
     return x if capacities(x) == tuple(shape) else primitives.reshape(x, shape=list(shape))
 
 
+def _fitting_filters(channels: int, inputs: int, groups: int) -> str:
+    """How filters are made to fit an input."""
+    if inputs and channels % inputs == 0:
+        return f"pass feature_group_count={channels // inputs}, or filters of {channels} features"
+    if channels % groups == 0:
+        return (
+            f"pass filters of {channels // groups} features; where the features are another axis, name the axes: "
+            "dimension_numbers=('NHWC', 'HWIO', 'NHWC')"
+        )
+    return "pass a feature_group_count that divides the features of the input"
+
+
 def _check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
     if feature_groups < 1 or batch_groups < 1:
-        raise ValueError(f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}")
+        raise ValueError(
+            f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}\n"
+            "  leave out feature_group_count and batch_group_count for a convolution without groups"
+        )
     if feature_groups > 1 and batch_groups > 1:
-        raise ValueError("conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1")
+        raise ValueError(
+            "conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1\n"
+            "  leave out one of them, and make a convolution for each of its groups"
+        )
     if channels != inputs * feature_groups:
         raise ShapeError(
             f"conv_general_dilated: the input has {channels} features, the filters take {inputs} in each of "
-            f"{feature_groups} groups"
+            f"{feature_groups} groups\n  {_fitting_filters(channels, inputs, feature_groups)}"
         )
     if outputs % feature_groups or outputs % batch_groups or batch % batch_groups:
         raise ShapeError(
             f"conv_general_dilated: {outputs} output features and a batch of {batch} do not divide into "
-            f"{max(feature_groups, batch_groups)} groups"
+            f"{max(feature_groups, batch_groups)} groups\n"
+            "  pass a group count that divides both, or leave it out"
         )
 
 
@@ -405,8 +424,13 @@ def conv_transpose(
         dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
+    strides = per_axis("conv_transpose", "strides", strides, rank)
     if isinstance(padding, str) or use_consistent_padding:
-        given = [padding] * rank if isinstance(padding, str) else padding
+        given = (
+            [padding] * rank
+            if isinstance(padding, str)
+            else resolve_pads("conv_transpose", spacing, spacing, strides, padding)
+        )
         pads = []
         for axis, stride, gap, pad in zip(numbers.rhs_spec[2:], strides, spacing, given, strict=True):
             extent = dilated_size(capacity(filters, axis), gap)
@@ -541,7 +565,7 @@ def conv_general_dilated_local(
     check_precision(precision)
     operands = x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
-    rank = len(filter_shape)
+    rank = len(listed("conv_general_dilated_local", "filter_shape", filter_shape))
     standard = tuple(range(rank + 2))
     patches = conv_general_dilated_patches(
         _transposed(x, numbers.lhs_spec),
@@ -556,7 +580,8 @@ def conv_general_dilated_local(
     if capacities(filters)[1:] != capacities(patches)[1:]:
         raise ShapeError(
             f"conv_general_dilated_local: the filters must have {patches.shape[1]} inputs (features times the window) and "
-            f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}"
+            f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}\n"
+            f"  make filters of shape (outputs, {', '.join(map(str, patches.shape[1:]))})"
         )
     places = list(range(2, 2 + rank))
     result = _dot(patches, filters, [1], [1], places, places)  # [place..., batch, output]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent.errors import ShapeError
-from cotangent.lax.window_geometry import dilated_size, resolve_pads, window_count
+from cotangent.lax._operands import listed
+from cotangent.lax.window_geometry import dilated_size, per_axis, resolve_pads, window_count
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -29,6 +30,15 @@ class ConvDimensionNumbers(NamedTuple):
     lhs_spec: Sequence[int]
     rhs_spec: Sequence[int]
     out_spec: Sequence[int]
+
+
+def _three_parts(dimension_numbers: Any, spatial: str = "HW") -> Sequence[Any]:
+    if not isinstance(dimension_numbers, (tuple, list)) or len(dimension_numbers) != 3:
+        raise ValueError(
+            f"convolution: dimension_numbers has three parts; got {dimension_numbers!r}\n"
+            f"  name the axes of input, filters and result: ('NC{spatial}', 'OI{spatial}', 'NC{spatial}')"
+        )
+    return dimension_numbers
 
 
 def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any) -> Any:
@@ -56,27 +66,33 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], d
     >>> ct.lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
     (3, 2, 0, 1)
     """
-    rank = len(lhs_shape)
-    if len(rhs_shape) != rank:
-        raise ShapeError(f"convolution: input and filters must have equal ranks; got {rank} and {len(rhs_shape)}")
+    rank = len(listed("conv_dimension_numbers", "lhs_shape", lhs_shape))
+    if len(listed("conv_dimension_numbers", "rhs_shape", rhs_shape)) != rank:
+        raise ShapeError(
+            f"convolution: input and filters must have equal ranks; got {rank} and {len(rhs_shape)}\n"
+            "  both have two axes and the spatial ones: insert axes of size 1 with x[None]"
+        )
+    spatial_names = {3: "W", 4: "HW", 5: "DHW"}.get(rank, "WXYZABCDE"[: max(rank - 2, 0)])
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     if dimension_numbers is None:
         order = tuple(range(rank))
         return ConvDimensionNumbers(order, order, order)
-    if len(dimension_numbers) != 3:
-        raise ValueError(f"convolution: dimension_numbers has three parts; got {dimension_numbers!r}")
-    lhs, rhs, out = dimension_numbers
+    lhs, rhs, out = _three_parts(dimension_numbers, spatial_names)
     if not isinstance(lhs, str):
         return ConvDimensionNumbers(tuple(lhs), tuple(rhs), tuple(out))
     for spec, letters in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
         if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
             raise ValueError(
-                f"convolution: {spec!r} must name {rank} different axes, {letters[0]} and {letters[1]} among them"
+                f"convolution: {spec!r} must name {rank} different axes, {letters[0]} and {letters[1]} among them\n"
+                f"  '{letters}{spatial_names}' is one order of them"
             )
     spatial = [letter for letter in rhs if letter not in "OI"]
     if {*spatial} != {*lhs} - {*"NC"} or {*spatial} != {*out} - {*"NC"}:
-        raise ValueError(f"convolution: {lhs!r}, {rhs!r} and {out!r} must name the same spatial axes")
+        raise ValueError(
+            f"convolution: {lhs!r}, {rhs!r} and {out!r} must name the same spatial axes\n"
+            f"  give each spatial axis one letter in all three, as in ('NC{spatial_names}', 'OI{spatial_names}', 'NC{spatial_names}')"
+        )
 
     def axes(spec: str, letters: str) -> tuple[int, ...]:
         return tuple(spec.index(letter) for letter in [*letters, *spatial])
@@ -96,7 +112,11 @@ def _transposed_pads(extent: int, stride: int, padding: str | Sequence[int]) -> 
         total += max(extent - stride, 0)
         low = extent - 1
     else:
-        raise ValueError(f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}')
+        near = suggestion(padding.upper(), ("SAME", "VALID"))
+        raise ValueError(
+            f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}{near}\n'
+            "  pass padding='SAME', or pairs such as [(1, 1), (1, 1)], one a spatial axis"
+        )
     return low, total - low
 
 
@@ -121,9 +141,8 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], 
     >>> ct.lax.conv_general_permutations(("NWC", "WIO", "NWC"))
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))
     """
-    numbers = conv_dimension_numbers(
-        [0] * len(dimension_numbers[0]), [0] * len(dimension_numbers[1]), dimension_numbers
-    )
+    lhs, rhs, _ = (listed("conv_general_permutations", "axes", axes) for axes in _three_parts(dimension_numbers))
+    numbers = conv_dimension_numbers([0] * len(lhs), [0] * len(rhs), dimension_numbers)
     return tuple(tuple(axes) for axes in numbers)
 
 
@@ -153,6 +172,8 @@ def conv_shape_tuple(
     >>> ct.lax.conv_shape_tuple((2, 3, 8), (5, 3, 3), (1,), "SAME")
     (2, 5, 8)
     """
+    conv_dimension_numbers(lhs_shape, rhs_shape, None)  # says that they have equal numbers of axes
+    strides = per_axis("conv_shape_tuple", "strides", strides, len(lhs_shape) - 2)
     pads = resolve_pads("conv_shape_tuple", lhs_shape[2:], rhs_shape[2:], strides, pads)
     places = [
         window_count(size + low + high, window, stride)
@@ -192,6 +213,7 @@ def conv_general_shape_tuple(
     (2, 8, 5)
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     shape = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
     return tuple(shape[out.index(axis)] for axis in range(len(shape)))
 
@@ -227,12 +249,15 @@ def conv_transpose_shape_tuple(
     (2, 5, 16)
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    window_strides = per_axis("conv_transpose_shape_tuple", "window_strides", window_strides, len(lhs) - 2)
     sizes, windows = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
     if isinstance(padding, str):
         padding = [
             _transposed_pads(window, stride, padding)
             for window, stride in zip(windows[2:], window_strides, strict=True)
         ]
+    padding = resolve_pads("conv_transpose_shape_tuple", sizes[2:], windows[2:], window_strides, padding)
     places = [
         dilated_size(size, stride) + low + high - window + 1
         for size, window, stride, (low, high) in zip(sizes[2:], windows[2:], window_strides, padding, strict=True)

@@ -14,7 +14,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import convert
 from cotangent._ops.sizes import static_int, static_shape
 from cotangent.errors import DTypeError
-from cotangent.lax._operands import as_array
+from cotangent.lax._operands import as_array, numbered
 
 __all__ = ["broadcasted_iota", "dtype", "empty", "full", "full_like", "iota"]
 
@@ -74,7 +74,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Placement 
     sizes, lengths = static_shape(shape, "lax.full")
     value = as_array("full", fill_value)
     if value.ndim:
-        raise TypeError(f"lax.full: the value must be a scalar; got shape {value.shape}")
+        raise TypeError(
+            f"lax.full: the value must be a scalar; got shape {value.shape}\n  use ct.numpy.full, which broadcasts it"
+        )
     if dtype is not None:
         value = convert(value, dtype)
     return give_lengths(_core.broadcast_to(value, sizes), lengths)
@@ -201,11 +203,16 @@ def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sh
     """
     target = _core.canonical_dtype(dtype)
     if _core.dtype_kind(target) == "bool":
-        raise DTypeError("lax.iota takes a dtype of numbers; got bool")
+        raise DTypeError(
+            "lax.iota takes a dtype of numbers; got bool\n  make integers, and compare them: lax.iota('int32', n) > 0"
+        )
     sizes, lengths = static_shape(shape, "lax.broadcasted_iota")
     axis = static_int(dimension, "the axis of broadcasted_iota")
     if not 0 <= axis < len(sizes):
-        raise ValueError(f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes")
+        raise ValueError(
+            f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes\n"
+            + (f"  pass dimension={numbered(len(sizes))}" if sizes else "  give shape an axis")
+        )
     return give_lengths(primitives.iota(shape=sizes, dtype=target, axis=axis), lengths)
 
 

@@ -238,7 +238,10 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 def _combined(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axis: int, behind: _Behind) -> Any:
     """`associative_scan`; ``behind`` makes arrays exact along a ragged axis: what it puts there, the function is called for, too."""
     if not callable(fn):
-        raise TypeError(f"lax.associative_scan: fn must be callable; got {fn!r}")
+        raise TypeError(
+            f"lax.associative_scan: fn must be callable; got {fn!r}\n"
+            "  pass the function first: associative_scan(ct.lax.add, x)"
+        )
     leaves, structure = tree_util.tree_flatten(elems)
     xs = [_core.array(leaf) for leaf in leaves]
     if not xs:
@@ -246,7 +249,10 @@ def _combined(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axis: in
     at = normalize_axis(axis, xs[0].ndim, "associative_scan")
     if any(x.ndim <= at or capacity(x, at) != capacity(xs[0], at) for x in xs):
         shapes = [x.shape for x in xs]
-        raise ValueError(f"lax.associative_scan: arrays must have one size along axis {at}; got shapes {shapes}")
+        raise ValueError(
+            f"lax.associative_scan: arrays must have one size along axis {at}; got shapes {shapes}\n"
+            "  cut them to one size: x[:n]"
+        )
     _core.check_sizes(xs, [at] * len(xs))
 
     def combine(earlier: list[Array], later: list[Array]) -> list[Array]:

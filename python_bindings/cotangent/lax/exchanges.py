@@ -10,6 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacity, join_axes
 from cotangent.lax._mapped_axes import (
@@ -74,8 +75,7 @@ def all_gather(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
-    if to not in ("varying", "reduced"):
-        raise ValueError(f"all_gather: to must be 'varying' or 'reduced', which are the same here; got {to!r}")
+    check_word("all_gather", "to", to, ("varying", "reduced"))  # which are the same here
     axes = _axes(axis_name, "all_gather")
 
     def gathered(leaf: Array) -> Array:
@@ -182,9 +182,15 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
     sources = [-1] * size
     for source, destination in perm:
         if not 0 <= source < size or not 0 <= destination < size:
-            raise ValueError(f"ppermute: there are {size} examples; got {list(perm)}")
+            raise ValueError(
+                f"ppermute: there are {size} examples; got {list(perm)}\n"
+                f"  number them from 0 to {size - 1}: (i, (i + 1) % {size}) sends each to the next, the last to the first"
+            )
         if sources[destination] >= 0 or source in sources:
-            raise ValueError(f"ppermute: each example may be a source once and a destination once; got {list(perm)}")
+            raise ValueError(
+                f"ppermute: each example may be a source once and a destination once; got {list(perm)}\n"
+                "  to send one value to several, use pbroadcast or all_gather"
+            )
         sources[destination] = source
 
     def permuted(leaf: Array) -> Array:
@@ -223,7 +229,9 @@ def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
     Array([7, 5, 6], dtype=int32)
     """
     if sorted(perm) != list(range(len(perm))):
-        raise ValueError(f"pshuffle: perm must be a permutation; got {list(perm)}")
+        raise ValueError(
+            f"pshuffle: perm must be a permutation; got {list(perm)}\n  name each of 0 … {len(perm) - 1} once"
+        )
     return ppermute(x, axis_name, [(int(source), i) for i, source in enumerate(perm)])
 
 
@@ -289,7 +297,10 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
     """
     axes = _axes(axis_name, "pbroadcast")
     if not 0 <= source < _size(axes):
-        raise ValueError(f"pbroadcast: there are {_size(axes)} examples; got source={source}")
+        raise ValueError(
+            f"pbroadcast: there are {_size(axes)} examples; got source={source}\n"
+            f"  pass a source from 0 to {_size(axes) - 1}"
+        )
     return _map(lambda leaf: _take(_gather(leaf, axes), _core.full((), source, "int32")), x, "pbroadcast's argument")
 
 

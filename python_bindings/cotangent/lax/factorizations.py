@@ -161,7 +161,9 @@ def svd(
     """
     del algorithm
     if subset_by_index is not None and full_matrices and compute_uv:
-        raise ValueError("svd: subset_by_index needs full_matrices=False, or compute_uv=False")
+        raise ValueError(
+            "svd: subset_by_index needs full_matrices=False, or compute_uv=False\n  pass full_matrices=False"
+        )
     results = primitives.svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
     subset = slice(None) if subset_by_index is None else slice(*subset_by_index)
     if not compute_uv:

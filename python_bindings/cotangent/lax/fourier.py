@@ -8,9 +8,11 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
+from cotangent._ops.sizes import static_int
+from cotangent.lax._operands import listed
 
 __all__ = ["FftType", "fft"]
 
@@ -69,9 +71,12 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     >>> ct.lax.fft(ct.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", [4])
     Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    lengths = [int(n) for n in fft_lengths]
+    lengths = [static_int(n, "lax.fft: a length") for n in listed("fft", "fft_lengths", fft_lengths)]
     if any(n <= 0 for n in lengths):
-        raise ValueError(f"fft: invalid number of FFT data points: lengths must be positive; got {lengths}")
+        raise ValueError(
+            f"fft: invalid number of FFT data points: lengths must be positive; got {lengths}\n"
+            "  pass the sizes of the axes to transform, as in fft_lengths=x.shape[-1:]"
+        )
     return transform(x, fft_type, lengths)
 
 
@@ -86,11 +91,20 @@ def transformable(x: Array, real: bool) -> Array:
     return convert(x, _fft_dtype(x, real))
 
 
+def _kind_of_transform(fft_type: FftType | str) -> str:
+    name = fft_type.upper() if isinstance(fft_type, str) else getattr(fft_type, "name", "")
+    if name not in FftType.__members__:
+        kinds = FftType.__members__
+        raise ValueError(
+            f"fft: there is no type {fft_type!r}; the types are {', '.join(kinds)}{suggestion(name, kinds)}\n"
+            "  pass one as a string, or as ct.lax.FftType.RFFT"
+        )
+    return name
+
+
 def transform(x: Any, fft_type: FftType | str, lengths: Sequence[int]) -> Array:
     """`fft`, where a complex transform leaves axes of length 0 alone."""
-    name = fft_type.upper() if isinstance(fft_type, str) else FftType(fft_type).name
-    if name not in FftType.__members__:
-        raise ValueError(f"fft: there is no type {fft_type!r}; the types are {', '.join(FftType.__members__)}")
+    name = _kind_of_transform(fft_type)
     array = transformable(_core.array(x), name == "RFFT")
     return array if not lengths else primitives.fft(array, kind=name.lower(), lengths=list(lengths))
 

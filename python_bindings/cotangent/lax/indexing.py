@@ -13,8 +13,9 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.extents import capacities, capacity, drop_axes, stretched, without_padding
-from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several
+from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several, static_int
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import listed
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -33,14 +34,21 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
     if isinstance(start, (int, np.integer)) and not isinstance(start, bool) and axis not in _core.ragged_axes(x):
         if start < 0 and not wraps:
             raise ValueError(
-                f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false"
+                f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false\n"
+                f"  pass {start + capacity(x, axis)}, which counts from the front, or allow_negative_indices=True"
             )
         return _core.array(np.int64(start + capacity(x, axis) if start < 0 else start))
     index = _core.array(start)
     if _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"lax.{name}: starts must be integers; got {index.dtype} for axis {axis}")
+        raise DTypeError(
+            f"lax.{name}: starts must be integers; got {index.dtype} for axis {axis}\n"
+            "  convert them: start.astype('int32')"
+        )
     if index.ndim:
-        raise ShapeError(f"lax.{name}: starts must be scalars; got shape {index.shape} for axis {axis}")
+        raise ShapeError(
+            f"lax.{name}: starts must be scalars; got shape {index.shape} for axis {axis}\n"
+            f"  for several slices map over the starts: ct.vmap(lambda i: ct.lax.{name}(x, (i, …), …))(starts)"
+        )
     if _core.dtype_kind(index.dtype) == "unsigned" or not wraps:
         return index
     wide = _core.convert(index, np.int64)
@@ -53,13 +61,17 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
 def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool]) -> list[Array]:
     if hasattr(start_indices, "ndim") and start_indices.ndim == 1:
         start_indices = [start_indices[i] for i in range(start_indices.shape[0])]
-    starts = list(start_indices)
+    starts = listed(name, "starts", start_indices)
     if len(starts) != x.ndim:
-        raise ShapeError(f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}")
+        raise ShapeError(
+            f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}\n"
+            f"  pass {x.ndim} starts: 0 for an axis that is taken whole"
+        )
     each = list(wraps) if several(wraps) else [bool(wraps)] * x.ndim
     if len(each) != x.ndim:
         raise ValueError(
-            f"lax.{name}: allow_negative_indices needs one bool for each of {x.ndim} axes; got {len(each)}"
+            f"lax.{name}: allow_negative_indices needs one bool for each of {x.ndim} axes; got {len(each)}\n"
+            f"  pass one bool for all axes, or {x.ndim}"
         )
     return [_start(name, x, axis, start, each[axis]) for axis, start in enumerate(starts)]
 
@@ -104,7 +116,10 @@ def dynamic_slice(
     """
     x = _core.array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
-    return primitives.dynamic_slice(x, *starts, sizes=[int(s) for s in slice_sizes], batch_dims=0)
+    sizes = [
+        static_int(size, "lax.dynamic_slice: a size") for size in listed("dynamic_slice", "slice_sizes", slice_sizes)
+    ]
+    return primitives.dynamic_slice(x, *starts, sizes=sizes, batch_dims=0)
 
 
 def dynamic_update_slice(
@@ -145,7 +160,10 @@ def dynamic_update_slice(
     given = _core.array(update)
     if given.dtype != x.dtype:
         if not given.weak_type:
-            raise DTypeError(f"lax.dynamic_update_slice: the update has dtype {given.dtype}, the array {x.dtype}")
+            raise DTypeError(
+                f"lax.dynamic_update_slice: the update has dtype {given.dtype}, the array {x.dtype}\n"
+                f"  convert it: update.astype('{x.dtype}')"
+            )
         given = _core.convert(given, x.dtype)
     if any(not _same_size(x, given, axis) for axis in _core.ragged_axes(given)):
         return _ragged_update(convert(x, x.dtype), given, starts)
@@ -161,7 +179,10 @@ def _same_size(x: Array, y: Array, axis: int) -> bool:
 def _ragged_update(x: Array, update: Array, starts: list[Array]) -> Array:
     """`dynamic_update_slice` with a window whose size is a value: each element asks where in the window it is."""
     if update.ndim != x.ndim:
-        raise ShapeError(f"lax.dynamic_update_slice: the update has {update.ndim} axes, the array {x.ndim}")
+        raise ShapeError(
+            f"lax.dynamic_update_slice: the update has {update.ndim} axes, the array {x.ndim}\n"
+            "  insert axes of size 1: update[None]"
+        )
     inside = _core.full(capacities(x), True, bool)
     taken = without_padding(update)
     for axis, start in enumerate(starts):
@@ -321,7 +342,8 @@ def dynamic_update_index_in_dim(
     at = normalize_axis(axis, x.ndim, "dynamic_update_index_in_dim")
     if given.ndim not in (x.ndim - 1, x.ndim):
         raise ShapeError(
-            f"lax.dynamic_update_index_in_dim: the update has {given.ndim} axes; an array with {x.ndim} needs as many, or one fewer"
+            f"lax.dynamic_update_index_in_dim: the update has {given.ndim} axes; an array with {x.ndim} needs as many, or one fewer\n"
+            "  insert or drop axes of the update, with update[None] or ct.lax.squeeze"
         )
     if given.ndim != x.ndim:
         given = insert_axes(given, [at])

@@ -198,11 +198,17 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
     """
     factors, order, b = _core.array(lu), convert(_core.array(permutation), "int32"), _core.array(b)
     if trans not in (0, 1, 2):
-        raise ValueError(f"lu_solve: trans must be 0, 1 or 2; got {trans}")
+        raise ValueError(
+            f"lu_solve: trans must be 0, 1 or 2; got {trans}\n"
+            "  pass 0 to solve with A, 1 with its transpose, 2 with its conjugate transpose"
+        )
     vectors = factors.ndim == b.ndim + 1
     right = b[..., None] if vectors else b
     if factors.ndim < 2 or right.ndim < 2 or capacity(factors, -1) != capacity(right, -2):
-        raise ShapeError(f"lu_solve: factors of shape {factors.shape} do not fit a right-hand side of shape {b.shape}")
+        raise ShapeError(
+            f"lu_solve: factors of shape {factors.shape} do not fit a right-hand side of shape {b.shape}\n"
+            "  give as many rows of b as the factors have: shape (..., n) or (..., n, k)"
+        )
     x: Array = _solve_by_factors(factors, right, order, trans)
     return x[..., 0] if vectors else x
 
@@ -238,7 +244,8 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
         length, permutation_size = _core.array(permutation_size), bound_of(permutation_size)
     if exchanges.ndim == 0 or capacity(exchanges, -1) > permutation_size:
         raise ShapeError(
-            f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows"
+            f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows\n"
+            "  pass the pivots that lu returns, and the number of rows of its matrix"
         )
     if exchanges.ndim - 1 in _core.ragged_axes(exchanges):
         count, own = ragged_length(exchanges, exchanges.ndim - 1), index_along(exchanges, exchanges.ndim - 1)
@@ -307,7 +314,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     if not alike(dl, d, du) or capacities(d) != capacities(b)[:-1] or d.ndim == 0:
         raise ShapeError(
             "tridiagonal_solve takes diagonals [..., n] and right-hand sides [..., n, k]; "
-            f"got {dl.shape}, {d.shape}, {du.shape} and {b.shape}"
+            f"got {dl.shape}, {d.shape}, {du.shape} and {b.shape}\n"
+            "  pass b[..., None] for one right-hand side, and three diagonals of equal length"
         )
     if capacity(d, -1) == 0:
         return ops.zeros_like(b)

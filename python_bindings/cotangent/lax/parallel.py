@@ -14,6 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import RAGGED_NAMES
+from cotangent._base.words import check_word
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import own
 from cotangent._ops.sizes import element_count, normalize_axes
@@ -270,8 +271,7 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
     Array([5, 6], dtype=int32)
     """
     _axes(axis_name, "pcast")
-    if to not in ("varying", "reduced", "unreduced"):
-        raise ValueError(f"pcast: to must be 'varying', 'reduced' or 'unreduced'; got {to!r}")
+    check_word("pcast", "to", to, ("varying", "reduced", "unreduced"))
     return _map(lambda leaf: leaf, x, "pcast's argument")
 
 

@@ -33,7 +33,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent._transforms.lengths import require
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array, one_dtype
+from cotangent.lax._operands import as_array, listed, marked_difference, numbered, one_dtype
 from cotangent.lax.shapes import _integers, expand_dims, squeeze
 
 __all__ = ["concatenate", "index_in_dim", "pad", "slice", "slice_in_dim", "split", "stack", "tile", "unstack"]
@@ -77,18 +77,22 @@ def slice(  # noqa: A001
     """
     array = as_array("slice", operand)
     start = _integers("slice", start_indices, "the starts")
+    limit_indices = listed("slice", "the limits", limit_indices)
     ends = {axis: end for axis, end in enumerate(limit_indices) if is_dimension(end)}
     limit = _integers(
         "slice", [bound_of(end) if axis in ends else end for axis, end in enumerate(limit_indices)], "the limits"
     )
     steps = [1] * len(start) if strides is None else _integers("slice", strides, "the steps")
     if not len(start) == len(limit) == len(steps) == array.ndim:
-        raise ValueError(f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps")
+        raise ValueError(
+            f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps\n"
+            "  use ct.lax.slice_in_dim(x, start, limit, axis=0) to cut one axis, or pass 0 and the size for those taken whole"
+        )
     for axis, size in enumerate(capacities(array)):
         if not 0 <= start[axis] <= limit[axis] <= size or steps[axis] < 1:
             raise ValueError(
                 f"lax.slice: axis {axis} of shape {array.shape} cannot be cut from {start[axis]} to {limit[axis]} in "
-                f"steps of {steps[axis]}"
+                f"steps of {steps[axis]}\n  pass 0 <= start <= limit <= {size} and steps of at least 1; x[start:limit:step] takes others, too"
             )
     result = primitives.slice(array, start=start, limit=limit, stride=steps)
     for axis, end in ends.items():
@@ -180,7 +184,10 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     axis = normalize_axis(axis, array.ndim, "lax.index_in_dim")
     position, size = static_int(index, "the index of index_in_dim"), capacity(array, axis)
     if not -size <= position < size:
-        raise IndexError(f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}")
+        raise IndexError(
+            f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}"
+            + (f"\n  pass {-size} … {size - 1}" if size else "")
+        )
     if axis in _core.ragged_axes(array):
         found = expand_dims(array[(builtins.slice(None),) * axis + (position,)], (axis,))
     else:
@@ -218,7 +225,10 @@ def split(operand: Any, sizes: Sequence[int | Dim], axis: int = 0) -> list[Array
     array = as_array("split", operand)
     axis = normalize_axis(axis, array.ndim, "lax.split")
     if not hasattr(sizes, "__iter__"):
-        raise TypeError(f"lax.split: the sizes must be a sequence of integers; got {sizes!r}")
+        raise TypeError(
+            f"lax.split: the sizes must be a sequence of integers; got {sizes!r}\n"
+            "  use ct.numpy.split(x, n) for n equal pieces"
+        )
     counts = [size_from(size, "lax.split: a size") for size in sizes]
     _check_parts(array, axis, counts)
     ends: list[Any] = [sum(counts[:i]) for i in range(len(counts) + 1)]
@@ -235,7 +245,8 @@ def _check_parts(array: Array, axis: int, counts: Sequence[int | Dim]) -> None:
     equal = together == total
     if equal is False or any(isinstance(count, int) and count < 0 for count in counts):
         raise ValueError(
-            f"lax.split: {what} {bound_of(total)}, the {'bound' if isinstance(total, Dim) else 'size'} of axis {axis}"
+            f"lax.split: {what} {bound_of(total)}, the {'bound' if isinstance(total, Dim) else 'size'} of axis {axis}\n"
+            f"  let the last be what is left, x.shape[{axis}] - sum(sizes[:-1])"
         )
     length, whole = (
         _core.full((), size, "int32") if isinstance(size, int) else length_of_size(size) for size in (total, together)
@@ -307,16 +318,25 @@ def concatenate(operands: Any, dimension: int) -> Array:
     >>> ct.lax.concatenate([ct.numpy.array([1, 2]), ct.numpy.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
-    pieces = unstack(operands) if isinstance(operands, Array) else list(operands)
+    pieces = unstack(operands) if isinstance(operands, Array) else listed("concatenate", "operands", operands)
     if not pieces:
-        raise ValueError("lax.concatenate needs at least one array")
+        raise ValueError(
+            "lax.concatenate needs at least one array\n"
+            "  put ct.numpy.zeros((0, ...)) in front of what may be empty: it has the dtype and the other axes"
+        )
     arrays = one_dtype("concatenate", pieces)
     shapes = [capacities(x) for x in arrays]
     axis = static_int(dimension, "the axis of concatenate")
     if not 0 <= axis < arrays[0].ndim:
-        raise ValueError(f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes")
+        raise ValueError(
+            f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes\n"
+            f"  {f'pass dimension={numbered(arrays[0].ndim)}' if arrays[0].ndim else 'pass x[None] for each, or use ct.lax.stack'}"
+        )
     if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
-        raise ShapeError(f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}")
+        raise ShapeError(
+            f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}{marked_difference(shapes, axis)}\n"
+            "  cut, pad or reshape them until only that axis differs"
+        )
     return primitives.concatenate(*arrays, axis=axis)
 
 
@@ -346,12 +366,19 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    pieces = list(operands)
+    pieces = listed("stack", "operands", operands)
     if not pieces:
-        raise ValueError("lax.stack needs at least one array")
+        raise ValueError(
+            "lax.stack needs at least one array\n"
+            "  where there may be none, begin with ct.numpy.zeros((0, ...)) and concatenate"
+        )
     arrays = one_dtype("stack", pieces)
     if not alike(*arrays):
-        raise ShapeError(f"lax.stack: shapes {', '.join(str(x.shape) for x in arrays)} are not equal")
+        shapes = [x.shape for x in arrays]
+        raise ShapeError(
+            f"lax.stack: shapes {', '.join(map(str, shapes))} are not equal{marked_difference(shapes)}\n"
+            "  broadcast them first, with ct.numpy.broadcast_arrays, or keep arrays of several lengths as ct.ragged"
+        )
     position = normalize_axis(axis, arrays[0].ndim + 1, "lax.stack")
     return primitives.concatenate(*[expand_dims(x, (position,)) for x in arrays], axis=position)
 
@@ -384,7 +411,8 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     array, counts = as_array("tile", operand), _integers("tile", reps, "the repetitions")
     if len(counts) != array.ndim:
         raise ValueError(
-            f"lax.tile: an array of shape {array.shape} needs {array.ndim} repetitions; got {tuple(counts)}"
+            f"lax.tile: an array of shape {array.shape} needs {array.ndim} repetitions; got {tuple(counts)}\n"
+            "  pass 1 for axes that stay, or use ct.numpy.tile, which takes fewer"
         )
     if any(counts[axis] != 1 for axis in _core.ragged_axes(array)):
         return ops.tile(array, counts)
@@ -426,12 +454,20 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     """
     array, value = one_dtype("pad", (operand, padding_value))
     if value.ndim:
-        raise ShapeError(f"lax.pad: the padding must be a scalar; got shape {value.shape}")
-    config = [_integers("pad", triple, "the padding") for triple in padding_config]
+        raise ShapeError(
+            f"lax.pad: the padding must be a scalar; got shape {value.shape}\n"
+            "  use ct.numpy.concatenate to put an array beside another"
+        )
+    config = [_integers("pad", triple, "the padding") for triple in listed("pad", "padding_config", padding_config)]
     if len(config) != array.ndim or any(len(triple) != 3 for triple in config):
-        raise ValueError(f"lax.pad: shape {array.shape} needs {array.ndim} triples (low, high, interior); got {config}")
+        raise ValueError(
+            f"lax.pad: shape {array.shape} needs {array.ndim} triples (low, high, interior); got {config}\n"
+            "  pass (0, 0, 0) for axes that stay"
+        )
     if any(interior < 0 for _, _, interior in config):
-        raise ValueError(f"lax.pad: interior padding must be nonnegative; got {config}")
+        raise ValueError(
+            f"lax.pad: interior padding must be nonnegative; got {config}\n  pass 0 or more; x[::2] leaves elements out"
+        )
     low, high, interior = ([triple[i] for triple in config] for i in range(3))
     return primitives.pad(array, value, low=low, high=high, interior=interior)
 

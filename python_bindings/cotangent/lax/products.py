@@ -16,7 +16,7 @@ from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.running import cumsum
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.lax._operands import as_array, as_weak_as
+from cotangent.lax._operands import as_array, as_weak_as, numbered
 
 __all__ = [
     "DotAlgorithmPreset",
@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+def _sizes(x: Array) -> list[str]:
+    return [str(size) for size in x.shape]
+
+
 def _numbers(name: str, dimension_numbers: Any) -> tuple[list[int], list[int], list[int], list[int]]:
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
@@ -37,7 +41,7 @@ def _numbers(name: str, dimension_numbers: Any) -> tuple[list[int], list[int], l
     except (TypeError, ValueError):
         raise TypeError(
             f"lax.{name}: dimension_numbers must be ((lhs contracting, rhs contracting), (lhs batch, rhs batch)); got "
-            f"{dimension_numbers!r}"
+            f"{dimension_numbers!r}\n  (((1,), (0,)), ((), ())) are those of the product of two matrices"
         ) from None
 
 
@@ -46,7 +50,7 @@ def _check_axes(name: str, side: str, array: Array, contract: list[int], batch: 
     if any(not 0 <= axis < array.ndim for axis in axes) or len(set(axes)) != len(axes):
         raise ValueError(
             f"lax.{name}: contracting axes {tuple(contract)} and batch axes {tuple(batch)} must be distinct axes of the "
-            f"{side} operand, which has shape {array.shape}"
+            f"{side} operand, which has shape {array.shape}\n  its axes are {numbered(array.ndim)}: name each in one of the two sequences"
         )
 
 
@@ -105,11 +109,18 @@ def dot_general(
     for what, ours, theirs in (("contracting", lhs_contract, rhs_contract), ("batch", lhs_batch, rhs_batch)):
         sizes, others = [capacity(left, i) for i in ours], [capacity(right, i) for i in theirs]
         if sizes != others:
-            raise ShapeError(f"lax.dot_general: {what} axes have sizes {tuple(sizes)} and {tuple(others)}")
+            shown = _core.marked_shapes([(_sizes(left), ours), (_sizes(right), theirs)])
+            raise ShapeError(
+                f"lax.dot_general: {what} axes have sizes {tuple(sizes)} and {tuple(others)}{shown}\n"
+                "  name axes of equal sizes, in the same order\n  see docs/errors.md#product-mismatch"
+            )
     common, _ = _core.promote_types([(left.dtype, left.weak_type), (right.dtype, right.weak_type)])
     result = common if preferred_element_type is None else _core.canonical_dtype(preferred_element_type)
     if _core.dtype_kind(common) == "complex" and _core.dtype_kind(result) != "complex":
-        raise DTypeError(f"lax.dot_general: a product of {common} cannot be {result}")
+        raise DTypeError(
+            f"lax.dot_general: a product of {common} cannot be {result}\n"
+            "  leave out preferred_element_type, and take the real part of the result"
+        )
     # What is multiplied: nothing of either dtype is lost. Bools are counted.
     working = common if _core.dtype_kind(common) != "bool" else _core.canonical_dtype("int32")
     integers = ("signed", "unsigned")
@@ -170,9 +181,16 @@ def dot(
     if dimension_numbers is None:
         fits = left.ndim in (1, 2) and right.ndim in (1, 2) and capacity(left, -1) == capacity(right, 0)
         if not fits:
+            if left.ndim in (1, 2) and right.ndim in (1, 2):
+                shown = _core.marked_shapes([(_sizes(left), [left.ndim - 1]), (_sizes(right), [0])])
+                raise ShapeError(
+                    f"lax.dot: the last axis of shape {left.shape} and the first of shape {right.shape} are summed together, "
+                    f"but their sizes differ{shown}\n"
+                    "  transpose or reshape an operand so that they agree\n  see docs/errors.md#product-mismatch"
+                )
             raise ShapeError(
                 f"lax.dot multiplies vectors and matrices; got shapes {left.shape} and {right.shape}\n"
-                "  give dimension_numbers for other products"
+                "  give dimension_numbers for other products, or use ct.numpy.matmul"
             )
         dimension_numbers = (((left.ndim - 1,), (0,)), ((), ()))
     return dot_general(left, right, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
@@ -210,7 +228,8 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     left, right = as_array("batch_matmul", lhs), as_array("batch_matmul", rhs)
     if left.ndim < 2 or left.ndim != right.ndim:
         raise ShapeError(
-            f"lax.batch_matmul takes arrays of equally many axes, at least two; got {left.shape} and {right.shape}"
+            f"lax.batch_matmul takes arrays of equally many axes, at least two; got {left.shape} and {right.shape}\n"
+            "  use ct.numpy.matmul, which broadcasts the axes in front"
         )
     batch = tuple(range(left.ndim - 2))
     return dot_general(left, right, (((left.ndim - 1,), (right.ndim - 2,)), (batch, batch)), precision)
@@ -333,11 +352,22 @@ def ragged_dot_general(
         raise NotImplementedError("lax.ragged_dot: group_offset is not supported\n  give the sizes of all groups")
     left, right, sizes = (as_array("ragged_dot", x) for x in (lhs, rhs, group_sizes))
     if kind(sizes) not in ("signed", "unsigned"):
-        raise DTypeError(f"lax.ragged_dot: group_sizes must be integers; got {sizes.dtype}")
+        raise DTypeError(
+            f"lax.ragged_dot: group_sizes must be integers; got {sizes.dtype}\n"
+            "  convert them: group_sizes.astype('int32')"
+        )
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            f"lax.ragged_dot: dimension numbers must be RaggedDotDimensionNumbers; got {ragged_dot_dimension_numbers!r}\n"
+            "  make them with ct.lax.RaggedDotDimensionNumbers, or use ct.lax.ragged_dot for a matrix and groups of rows"
+        )
     numbers, ragged_axes, group_axes = ragged_dot_dimension_numbers
     lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("ragged_dot", numbers)
     if len(tuple(ragged_axes)) != 1:
-        raise ValueError(f"lax.ragged_dot: one axis of lhs is ragged; got {tuple(ragged_axes)}")
+        raise ValueError(
+            f"lax.ragged_dot: one axis of lhs is ragged; got {tuple(ragged_axes)}\n"
+            "  pass the axis that group_sizes divides alone, as in lhs_ragged_dimensions=(0,)"
+        )
     (axis,) = ragged_axes
     options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     if axis in lhs_batch:
@@ -352,7 +382,10 @@ def ragged_dot_general(
     if axis in lhs_contract:
         return _group_first(spread, right, shifted, rhs_contract, rhs_batch, options)
     if len(tuple(group_axes)) != 1:
-        raise ValueError(f"lax.ragged_dot: one axis of rhs holds the groups; got {tuple(group_axes)}")
+        raise ValueError(
+            f"lax.ragged_dot: one axis of rhs holds the groups; got {tuple(group_axes)}\n"
+            "  pass rhs_group_dimensions=(0,) for one matrix a group along axis 0"
+        )
     paired = ([0, *shifted[0]], [group_axes[0], *rhs_contract]), (shifted[1], rhs_batch)
     return dot_general(spread, right, paired, **options)
 

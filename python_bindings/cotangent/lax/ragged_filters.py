@@ -15,7 +15,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import choose, literal
 from cotangent._ops.extents import capacity, stretched, without_padding
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes
-from cotangent.lax.window_geometry import padtype_to_pads
+from cotangent.lax.window_geometry import padding_word
 
 __all__ = ["with_ragged_filters"]
 
@@ -75,8 +75,7 @@ def with_ragged_filters(
             "  put zeros between its elements with lax.pad"
         )
     if isinstance(padding, str) or hasattr(padding, "name"):
-        padtype_to_pads([1], [1], [1], padding)  # says what it must be
-        padding = str(getattr(padding, "name", padding)).upper()
+        padding = padding_word("conv_general_dilated", padding)
     lengths = {}
     for place, (stride, gap) in enumerate(zip(strides, spacing, strict=True)):
         of_filters, of_input = numbers.rhs_spec[2 + place], numbers.lhs_spec[2 + place]

@@ -9,7 +9,7 @@ from typing import Any
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import set_length
+from cotangent._base.capture import check_callable, set_length
 from cotangent._base.device import Placement
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import convert, empty_fold, kind, own
@@ -18,15 +18,19 @@ from cotangent._ops.reductions import largest
 from cotangent._ops.sizes import normalize_axes
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.lax._operands import as_weak_as
+from cotangent.lax._operands import as_weak_as, listed
 from cotangent.lax.window_folds import fold_of
 
 __all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor"]
 
 
+def _over(name: str, axes: Any, rank: int) -> list[int]:
+    return normalize_axes(tuple(listed(name, "axes", axes)), rank, f"lax.{name}")
+
+
 def _reduced(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Array:
     x = _core.array(operand)
-    return as_weak_as(primitive(x, axes=normalize_axes(tuple(axes), x.ndim, f"lax.{primitive.name}")), [x])
+    return as_weak_as(primitive(x, axes=_over(primitive.name, axes, x.ndim)), [x])
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
@@ -83,7 +87,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
 
 def _extremum(name: str, operand: Any, axes: Sequence[int]) -> Array:
     x = _core.array(operand)
-    over = normalize_axes(tuple(axes), x.ndim, f"lax.reduce_{name}")
+    over = _over(f"reduce_{name}", axes, x.ndim)
     if kind(x) == "complex" and 0 in [capacity(x, axis) for axis in over]:
         return as_weak_as(empty_fold(x, over, -math.inf if name == "max" else math.inf), [x])
     return as_weak_as(largest(name, x, over), [x])
@@ -146,8 +150,10 @@ def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], ne
     x = _core.array(operand)
     x = convert(x, x.dtype)
     if _core.dtype_kind(x.dtype) not in ("bool", "signed", "unsigned"):
-        raise DTypeError(f"lax.{name} takes bools and integers; got {x.dtype}")
-    over = normalize_axes(tuple(axes), x.ndim, f"lax.{name}")
+        raise DTypeError(
+            f"lax.{name} takes bools and integers; got {x.dtype}\n  compare or convert first: x != 0, x.astype('int32')"
+        )
+    over = _over(name, axes, x.ndim)
     if not over:
         return x
     ragged = [axis for axis in _core.ragged_axes(x) if axis in over]
@@ -311,16 +317,24 @@ def reduce(
     given, init_structure = tree_util.tree_flatten(init_values)
     if structure != init_structure or not leaves:
         raise TypeError(
-            f"lax.reduce: init_values must have the structure of operands, {structure}; got {init_structure}"
+            f"lax.reduce: init_values must have the structure of operands, {structure}; got {init_structure}\n"
+            "  pass one number for each array, nested alike"
         )
+    check_callable(computation, "lax.reduce")
     arrays = [_core.array(leaf) for leaf in leaves]
     inits = [_core.convert(_core.array(value), x.dtype) for value, x in zip(given, arrays, strict=True)]
     for init in inits:
         if init.ndim:
-            raise ShapeError(f"lax.reduce: init_values must be scalars; got shape {init.shape}")
+            raise ShapeError(
+                f"lax.reduce: init_values must be scalars; got shape {init.shape}\n"
+                "  pass what changes nothing, as 0 does for sums, and combine the array with the result"
+            )
     if not alike(*arrays):
-        raise ShapeError(f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}")
-    axes = normalize_axes(tuple(dimensions), arrays[0].ndim, "lax.reduce")
+        raise ShapeError(
+            f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}\n"
+            "  broadcast them first, with ct.numpy.broadcast_arrays"
+        )
+    axes = _over("reduce", dimensions, arrays[0].ndim)
     if operands is leaves[0]:
         fold = fold_of(computation, arrays[0].dtype)
         if fold is not None:

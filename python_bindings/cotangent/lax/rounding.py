@@ -101,6 +101,11 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array
     >>> ct.lax.round(ct.numpy.array([-0.5, 1.5, 2.5]), ct.lax.RoundingMethod.TO_NEAREST_EVEN)
     Array([-0.,  2.,  2.], dtype=float32)
     """
+    if rounding_method not in tuple(RoundingMethod):
+        raise ValueError(
+            f"lax.round: there is no rounding method {rounding_method!r}\n"
+            "  pass ct.lax.RoundingMethod.TO_NEAREST_EVEN or AWAY_FROM_ZERO; decimals are an argument of ct.numpy.round"
+        )
     method = RoundingMethod(rounding_method)
     array = as_array("round", x)
     check_kind("round", array, FLOATS)
@@ -138,7 +143,10 @@ def complex(x: Any, y: Any) -> Array:  # noqa: A001
     """
     x, y = operands("complex", (x, y), FLOATS)
     if x.dtype.itemsize < 4:
-        raise DTypeError(f"lax.complex takes float32 or float64 arrays; got {x.dtype}")
+        raise DTypeError(
+            f"lax.complex takes float32 or float64 arrays; got {x.dtype}\n"
+            "  convert the parts first: x.astype('float32')"
+        )
     return primitives.complex(x, y)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import as_ragged_as
+from cotangent._base.capture import as_ragged_as, check_callable
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import constant
 from cotangent._ops.extents import (
@@ -18,7 +18,9 @@ from cotangent._ops.extents import (
     capacity,
 )
 from cotangent._ops.repeated import repeated
+from cotangent._ops.sizes import static_shape
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import numbered
 from cotangent.lax.slicing import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -36,11 +38,24 @@ def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) ->
     shape = capacities(updates)
     if any(not 0 <= axis < len(shape) for axis in numbers.update_window_dims):
         raise ShapeError(
-            f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}"
+            f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}\n"
+            + (
+                f"  name axes that they have: {numbered(len(shape))}"
+                if shape
+                else "  give updates one axis for each of them"
+            )
         )
     sizes = iter(shape[axis] for axis in numbers.update_window_dims)
     dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     return [1 if axis in dropped else next(sizes, -1) for axis in range(x.ndim)]
+
+
+def _check_numbers(name: str, numbers: Any) -> None:
+    if not isinstance(numbers, ScatterDimensionNumbers):
+        raise TypeError(
+            f"lax.{name}: dimension_numbers must be ScatterDimensionNumbers; got {numbers!r}\n"
+            "  make them with ct.lax.ScatterDimensionNumbers, or write x.at[indices].set(updates)"
+        )
 
 
 def _as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
@@ -56,6 +71,7 @@ def _as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
 def _scatter(
     name: str, primitive: Primitive, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
 ) -> Array:
+    _check_numbers(name, numbers)
     x, given = _core.array(operand), _core.array(updates)
     batch_axes = [axis for axis in _core.ragged_axes(given) if axis not in numbers.update_window_dims]
     if batch_axes or _core.ragged_axes(_core.array(indices)):
@@ -71,14 +87,20 @@ def _scatter(
             )
     if given.dtype != x.dtype:
         if not given.weak_type:
-            raise DTypeError(f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}")
+            raise DTypeError(
+                f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}\n"
+                f"  convert them: updates.astype('{x.dtype}')"
+            )
         given = _core.convert(given, x.dtype)
     places = _places(
         name, x, indices, _as_gather(numbers), _window_sizes(x, given, numbers), GatherScatterMode.from_any(mode)
     )
     back = [places.order.index(axis) for axis in range(len(places.order))]
     if given.ndim != len(back):
-        raise ShapeError(f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}")
+        raise ShapeError(
+            f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}\n"
+            "  they have the axes of the indices but the last, and those of the window; x.at[indices].set(updates) finds them itself"
+        )
     if back != sorted(back):
         given = primitives.transpose(given, permutation=back)
     options: dict[str, Any] = {"unique": True} if unique else {}
@@ -310,7 +332,10 @@ def scatter_apply(
     >>> ct.lax.scatter_apply(ct.numpy.arange(4), places, lambda x: 10 * x, numbers, update_shape=(3,))
     Array([  0, 100,  20,   3], dtype=int32)
     """
+    _check_numbers("scatter_apply", dimension_numbers)
+    check_callable(func, "lax.scatter_apply")
     x = _core.array(operand)
+    update_shape, _ = static_shape(update_shape, "lax.scatter_apply")
     shaped = _core.full(tuple(update_shape), 0, x.dtype)
     sizes = _window_sizes(x, shaped, dimension_numbers)
     hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}

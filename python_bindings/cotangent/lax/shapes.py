@@ -34,7 +34,7 @@ from cotangent._ops.sizes import (
     symbolic_shape,
 )
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array
+from cotangent.lax._operands import as_array, listed
 
 __all__ = [
     "broadcast",
@@ -52,19 +52,17 @@ __all__ = [
 
 
 def _integers(name: str, values: Any, what: str) -> list[int]:
-    try:
-        return [static_int(value, f"lax.{name}: {what}") for value in values]
-    except TypeError as error:
-        if hasattr(values, "__iter__"):
-            raise
-        raise TypeError(f"lax.{name}: {what} must be a sequence of integers; got {values!r}") from error
+    return [static_int(value, f"lax.{name}: {what}") for value in listed(name, what, values)]
 
 
 def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
     """Distinct axes, negative ones counted from the end."""
     axes = [normalize_axis(axis, rank, f"lax.{name}") for axis in _integers(name, dimensions, "the axes")]
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"lax.{name}: an axis is named twice in {tuple(dimensions)}")
+        raise ShapeError(
+            f"lax.{name}: an axis is named twice in {tuple(dimensions)}\n"
+            "  name each axis once; negative ones count from the end"
+        )
     return axes
 
 
@@ -96,7 +94,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Placement = N
            [1, 2]], dtype=int32)
     """
     array = as_array("broadcast", operand)
-    lead = list(sizes)
+    lead = listed("broadcast", "sizes", sizes)
     return broadcast_in_dim(
         array, (*lead, *array.shape), range(len(lead), len(lead) + array.ndim), out_sharding=out_sharding
     )
@@ -139,12 +137,14 @@ def broadcast_in_dim(
     axes = _axes("broadcast_in_dim", broadcast_dimensions, len(sizes))
     if len(axes) != array.ndim:
         raise ShapeError(
-            f"lax.broadcast_in_dim: {array.ndim} axes need as many positions; got {tuple(broadcast_dimensions)}"
+            f"lax.broadcast_in_dim: {array.ndim} axes need as many positions; got {tuple(broadcast_dimensions)}\n"
+            "  say for each axis of the array which axis of the result it is, or use ct.numpy.broadcast_to"
         )
     for size, axis in zip(capacities(array), axes, strict=True):
         if size not in (1, sizes[axis]):
             raise ShapeError(
-                f"lax.broadcast_in_dim: shape {array.shape} does not fit {tuple(sizes)} at axes {tuple(axes)}"
+                f"lax.broadcast_in_dim: shape {array.shape} does not fit {tuple(sizes)} at axes {tuple(axes)}\n"
+                "  each size must be 1 or that of the axis it becomes: choose other axes, or reshape the array"
             )
     check_stretch("lax.broadcast_in_dim", array, sizes, lengths, axes)
     order = sorted(range(len(axes)), key=axes.__getitem__)
@@ -277,7 +277,10 @@ def reshape(
     sizes = symbolic_shape(new_sizes, "lax.reshape")
     if not _core.ragged_axes(array) and all(isinstance(size, int) for size in sizes):
         if math.prod(sizes) != bound_size(array):
-            raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
+            raise ShapeError(
+                f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}\n"
+                f"  the sizes must multiply to {array.size}\n  see docs/errors.md#reshape-mismatch"
+            )
         return array if sizes == capacities(array) else primitives.reshape(array, shape=list(sizes))
     return reshaped(array, sizes)
 
@@ -331,7 +334,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     (1, 2, 1)
     """
     operand = as_array("expand_dims", array)
-    rank = check_rank(operand.ndim + len(dimensions), "lax.expand_dims")
+    rank = check_rank(operand.ndim + len(listed("expand_dims", "the axes", dimensions)), "lax.expand_dims")
     return insert_axes(operand, _axes("expand_dims", dimensions, rank))
 
 
@@ -364,7 +367,10 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     axes = _axes("squeeze", dimensions, operand.ndim)
     for axis in axes:
         if capacity(operand, axis) != 1 or axis in _core.ragged_axes(operand):
-            raise ValueError(f"lax.squeeze: axis {axis} of shape {operand.shape} has not size 1")
+            raise ValueError(
+                f"lax.squeeze: axis {axis} of shape {operand.shape} has not size 1\n"
+                "  name axes of size 1; ct.numpy.squeeze without axes drops all of them"
+            )
     return drop_axes(operand, axes)
 
 
@@ -397,7 +403,10 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     array = as_array("transpose", operand)
     order = _integers("transpose", permutation, "the order")
     if sorted(order) != list(range(array.ndim)):
-        raise ValueError(f"lax.transpose: {tuple(order)} is not an order of the axes of shape {array.shape}")
+        raise ValueError(
+            f"lax.transpose: {tuple(order)} is not an order of the axes of shape {array.shape}\n"
+            f"  name each of its axes once, as in {tuple(reversed(range(array.ndim)))}"
+        )
     return primitives.transpose(array, permutation=order)
 
 

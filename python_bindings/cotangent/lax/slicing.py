@@ -16,6 +16,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import (
@@ -31,6 +32,7 @@ from cotangent._ops.extents import (
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, is_dimension, normalize_axis
 from cotangent._ops.taking import fill_outside
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import listed, numbered
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather", "index_take"]
 
@@ -106,15 +108,15 @@ class GatherScatterMode(enum.Enum):
         """
         if isinstance(mode, GatherScatterMode):
             return mode
+        if mode is None:
+            return GatherScatterMode.FILL_OR_DROP
         names = {
-            None: GatherScatterMode.FILL_OR_DROP,
             "clip": GatherScatterMode.CLIP,
             "fill": GatherScatterMode.FILL_OR_DROP,
             "drop": GatherScatterMode.FILL_OR_DROP,
             "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
         }
-        if mode not in names:
-            raise ValueError(f'mode must be "clip", "fill", "drop" or "promise_in_bounds"; got {mode!r}')
+        check_word("gather and scatter", "mode", mode, tuple(names))
         return names[mode]
 
 
@@ -131,9 +133,18 @@ class _Places:
 def _index_columns(name: str, indices: Any, count: int) -> tuple[list[Array], tuple[int, ...]]:
     array = _core.array(indices)
     if _core.dtype_kind(array.dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"lax.{name}: indices must be integers; got {array.dtype}")
+        raise DTypeError(
+            f"lax.{name}: indices must be integers; got {array.dtype}\n  convert them: indices.astype('int32')"
+        )
     if array.ndim == 0 or capacity(array, -1) != count:
-        raise ShapeError(f"lax.{name}: the last axis of the indices must hold {count} numbers; got shape {array.shape}")
+        raise ShapeError(
+            f"lax.{name}: the last axis of the indices must hold {count} numbers; got shape {array.shape}\n"
+            + (
+                "  pass indices[..., None]"
+                if count == 1
+                else "  put the numbers of an index side by side: ct.numpy.stack([i, j], axis=-1)"
+            )
+        )
     batch = capacities(array)[:-1]
     wide = _core.convert(array, _INT64)
     columns = []
@@ -153,25 +164,33 @@ def _check_numbers(
     }
     for what, axes in of_slices.items():
         if len(set(axes)) != len(axes) or any(not 0 <= axis < len(shape) for axis in axes):
-            raise ShapeError(f"lax.{name}: {what} {tuple(axes)} must be distinct axes of shape {tuple(shape)}")
+            raise ShapeError(
+                f"lax.{name}: {what} {tuple(axes)} must be distinct axes of shape {tuple(shape)}\n"
+                f"  name each of them once: {numbered(len(shape))}"
+            )
     batching = numbers.operand_batching_dims
     for what, axes in of_slices.items():
         if what != "batching axes" and set(axes) & set(batching):
-            raise ShapeError(f"lax.{name}: {what} {tuple(axes)} and batching axes {tuple(batching)} must be disjoint")
+            raise ShapeError(
+                f"lax.{name}: {what} {tuple(axes)} and batching axes {tuple(batching)} must be disjoint\n"
+                "  leave the batching axes out of them: an index has no numbers for those, and slices leave them out anyway"
+            )
     for axis in (*numbers.collapsed_slice_dims, *batching):
         if sizes[axis] > 1:
             raise ShapeError(
-                f"lax.{name}: axis {axis} is left out of the slices, so their size there must be 1; got {sizes[axis]}"
+                f"lax.{name}: axis {axis} is left out of the slices, so their size there must be 1; got {sizes[axis]}\n"
+                "  pass 1 there, or take the axis out of collapsed_slice_dims and give it a place in offset_dims"
             )
     places = numbers.start_indices_batching_dims
     if len(set(places)) != len(places) or any(not 0 <= place < len(batch) for place in places):
         raise ShapeError(
-            f"lax.{name}: batching axes {tuple(places)} of the indices must be distinct axes of {tuple(batch)}"
+            f"lax.{name}: batching axes {tuple(places)} of the indices must be distinct axes of {tuple(batch)}\n"
+            "  name axes of the indices but the last, each once, in start_indices_batching_dims"
         )
     if [shape[axis] for axis in batching] != [batch[place] for place in places]:
         raise ShapeError(
             f"lax.{name}: batching axes {tuple(batching)} of shape {tuple(shape)} and {tuple(places)} of the indices' {tuple(batch)} "
-            "must have the same sizes"
+            "must have the same sizes\n  give the indices an axis of the same size for each batching axis of the array"
         )
 
 
@@ -183,18 +202,29 @@ def _places(
     sizes: Sequence[int],
     mode: GatherScatterMode,
 ) -> _Places:
+    if not isinstance(numbers, GatherDimensionNumbers):
+        raise TypeError(
+            f"lax.{name}: dimension_numbers must be GatherDimensionNumbers; got {numbers!r}\n"
+            "  make them with ct.lax.GatherDimensionNumbers, or index the array: x[indices], x.at[indices].set(...)"
+        )
     columns, batch = _index_columns(name, indices, len(numbers.start_index_map))
     shape = capacities(x)
     rank = len(shape)
-    sizes = [bound_of(size) if is_dimension(size) else size for size in sizes]  # of a whole ragged axis
+    sizes = [
+        bound_of(size) if is_dimension(size) else size for size in listed(name, "slice_sizes", sizes)
+    ]  # of a whole ragged axis
     if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
-        raise ShapeError(f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}")
+        raise ShapeError(
+            f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}\n"
+            "  pass one size for each axis, at most that of the axis"
+        )
     _check_numbers(name, numbers, sizes, shape, batch)
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     windows = [axis for axis in range(rank) if axis not in dropped]
     if len(numbers.offset_dims) != len(windows):
         raise ShapeError(
-            f"lax.{name}: {len(windows)} axes of the slices need as many places; got {numbers.offset_dims}"
+            f"lax.{name}: {len(windows)} axes of the slices need as many places; got {numbers.offset_dims}\n"
+            f"  name {len(windows)} axes of the result, or leave more axes out of the slices"
         )
     whole = [axis for axis in windows if sizes[axis] == shape[axis] and axis not in numbers.start_index_map]
     indexed = [axis for axis in range(rank) if axis not in whole]
@@ -233,7 +263,10 @@ def _places(
     batch_at = [axis for axis in range(total) if axis not in numbers.offset_dims]
     stands = [*batch_at, *[offsets[axis] for axis in window], *[offsets[axis] for axis in whole]]
     if sorted(stands) != list(range(total)):
-        raise ShapeError(f"lax.{name}: {numbers.offset_dims} are not axes of a result with {total} axes")
+        raise ShapeError(
+            f"lax.{name}: {numbers.offset_dims} are not axes of a result with {total} axes\n"
+            f"  name {len(windows)} of its axes, which are {numbered(total)}"
+        )
     order = [stands.index(axis) for axis in range(total)]
     return _Places(linear, [*indexed, *whole], len(indexed), order)
 
@@ -334,25 +367,33 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     Array([2, 3], dtype=int32)
     """
     x = _core.array(src)
-    places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in axes]
+    places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in listed("index_take", "axes", axes)]
     columns = []
-    for index, axis in zip(idxs, places, strict=True):
+    indices = listed("index_take", "idxs", idxs)
+    if len(indices) != len(places):
+        raise ValueError(
+            f"lax.index_take: there are {len(indices)} arrays of indices for {len(places)} axes\n  pass one array for each axis"
+        )
+    for index, axis in zip(indices, places, strict=True):
         column = _core.array(index)
         if column.ndim != 1:
-            raise ShapeError(f"lax.index_take: indices must have one axis; got shape {column.shape}")
+            raise ShapeError(
+                f"lax.index_take: indices must have one axis; got shape {column.shape}\n"
+                "  pass indices.ravel(), and reshape the result"
+            )
         column = _core.convert(column, np.int64)
         size = stretched(as_dtype(axis_size(x, axis), column.dtype), column)
         remainder = primitives.rem(column, size)
         negative = primitives.lt(remainder, literal(column, 0))
         columns.append(insert_axes(primitives.select(negative, remainder + size, remainder), [1]))
-    indices = primitives.concatenate(*columns, axis=1)
+    joined = primitives.concatenate(*columns, axis=1)
     sizes = [1 if axis in places else size for axis, size in enumerate(capacities(x))]
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, x.ndim - len(places) + 1)),
         collapsed_slice_dims=tuple(sorted(places)),
         start_index_map=tuple(places),
     )
-    return gather(x, indices, numbers, tuple(sizes))
+    return gather(x, joined, numbers, tuple(sizes))
 
 
 check_arguments(globals())

@@ -28,22 +28,30 @@ def _check_output(captured: Captured, leaves: list[Array], structure: PyTreeDef,
     if captured.structure != structure:
         raise TypeError(
             f"{what} must return the structure that it is given\n  given: {structure}\n  returned: {captured.structure}"
+            "\n  return values in the nest that the argument has"
         )
     for leaf, (shape, dtype, _), path in zip(leaves, captured.graph.out_avals, structure.paths(), strict=True):
         if tuple(shape) != capacities(leaf) or dtype != leaf.dtype:
             raise TypeError(
                 f"{what} must return the types that it is given: output{path} is {dtype}{list(shape)}, given {leaf.dtype}{list(leaf.shape)}"
+                f"\n  convert what it returns with .astype('{leaf.dtype}'), and reshape it to {leaf.shape}"
             )
 
 
 def _solution(tree: Any, structure: PyTreeDef, has_aux: bool, what: str) -> tuple[Any, Any]:
     """What a solver returned, as solution and the rest."""
     if has_aux and (not isinstance(tree, (tuple, list)) or len(tree) != 2):
-        raise TypeError(f"{what} must return a pair (solution, aux) because has_aux=True")
+        raise TypeError(
+            f"{what} must return a pair (solution, aux) because has_aux=True\n"
+            "  return solution, aux, or leave out has_aux"
+        )
     solution, aux = tree if has_aux else (tree, None)
     found = _core.tree_flatten(solution, None)[1]
     if found != structure:
-        raise TypeError(f"{what} must return a solution of the structure {structure}; it returned {found}")
+        raise TypeError(
+            f"{what} must return a solution of the structure {structure}; it returned {found}\n"
+            "  return a value in the nest of the right-hand side or first guess; with has_aux=True, (solution, aux)"
+        )
     return solution, aux
 
 
@@ -113,7 +121,10 @@ def custom_linear_solve(
     def vecmat(y: Any) -> Any:
         values, given = flatten_arguments(y, "vecmat's argument")
         if given != structure:
-            raise TypeError(f"custom_linear_solve: vecmat takes the structure of b, {structure}; got {given}")
+            raise TypeError(
+                f"custom_linear_solve: vecmat takes the structure of b, {structure}; got {given}\n"
+                "  call it with a value in the nest of b"
+            )
         transposed = _core.graph_transpose(forward.graph, linear)
         return structure.unflatten(_core.apply_graph(transposed, forward.closure + values))
 

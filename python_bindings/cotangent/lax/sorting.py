@@ -60,7 +60,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     several = isinstance(operand, (tuple, list))
     arrays = [_core.array(x) for x in (operand if several else [operand])]
     if not arrays:
-        raise TypeError("lax.sort needs at least one array")
+        raise TypeError("lax.sort needs at least one array\n  pass an array, or a tuple with the keys in it")
     axis = normalize_axis(dimension, arrays[0].ndim, "lax.sort")
     results = primitives.sort(*arrays, axis=axis, num_keys=num_keys)
     return tuple(results) if several else results[0]
@@ -129,9 +129,12 @@ def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
     """
     x = _core.array(operand)
     if x.ndim == 0:
-        raise ShapeError("lax.top_k takes arrays with at least one axis; got a scalar")
+        raise ShapeError("lax.top_k takes arrays with at least one axis; got a scalar\n  pass x[None]")
     if _core.dtype_kind(x.dtype) in ("complex", "bool"):
-        raise DTypeError(f"lax.top_k takes real numbers; got {x.dtype}")
+        raise DTypeError(
+            f"lax.top_k takes real numbers; got {x.dtype}\n"
+            f"  {'convert them first, with astype' if x.dtype == bool else 'take real numbers of them first, as abs(x) is'}"
+        )
     at = normalize_axis(axis, x.ndim, "lax.top_k")
     k = size_if_computed(k, "lax.top_k: k")
     if isinstance(k, Dim):
@@ -158,7 +161,10 @@ def _require_elements(x: Array, axis: int, text: str, count: Array) -> None:
 def _largest(x: Array, k: int, at: int) -> tuple[Array, Array]:
     """`top_k`, of shorter axes, too."""
     if not 0 <= k <= capacity(x, at):
-        raise ValueError(f"lax.top_k: k must be from 0 to {capacity(x, at)}, the size of axis {at}; got {k}")
+        raise ValueError(
+            f"lax.top_k: k must be from 0 to {capacity(x, at)}, the size of axis {at}; got {k}\n"
+            f"  pass min(k, x.shape[{at}])"
+        )
     size = axis_size(x, at)
     if k == 1 and not isinstance(size, Array):
         place = extreme_positions.argmax(x, at, keepdims=True)
@@ -269,9 +275,13 @@ def _approximate(
     if _core.dtype_kind(x.dtype) != "float":
         raise DTypeError(f"lax.{name} takes floats; got {x.dtype}\n  use lax.top_k")
     if not aggregate:
-        raise NotImplementedError(f"lax.{name}: aggregate_to_topk=False is not supported\n  results are exact here")
+        raise NotImplementedError(
+            f"lax.{name}: aggregate_to_topk=False is not supported\n  leave it out: results are exact here"
+        )
     if not 0 < recall_target <= 1:
-        raise ValueError(f"lax.{name}: recall_target must be in (0, 1]; got {recall_target}")
+        raise ValueError(
+            f"lax.{name}: recall_target must be in (0, 1]; got {recall_target}\n  leave it out: results are exact here"
+        )
     if largest:
         return top_k(x, k, axis=axis)
     values, places = top_k(primitives.neg(x), k, axis=axis)
@@ -280,7 +290,10 @@ def _approximate(
 
 def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:
     if _core.dtype_kind(index_dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"lax.{name}: index_dtype must be an integer dtype; got {_core.canonical_dtype(index_dtype)}")
+        raise DTypeError(
+            f"lax.{name}: index_dtype must be an integer dtype; got {_core.canonical_dtype(index_dtype)}\n"
+            "  pass 'int32'"
+        )
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, f"lax.{name}")
     return convert(getattr(extreme_positions, name)(x, at), index_dtype)

@@ -13,9 +13,11 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity, index_along, stretched
+from cotangent._ops.sizes import static_int
+from cotangent.lax._operands import listed
 
 __all__ = ["padtype_to_pads"]
 
@@ -64,16 +66,42 @@ def padtype_to_pads(
     [(0, 1)]
     """
     if not isinstance(padding, str) and not hasattr(padding, "name"):
-        raise TypeError(f'padtype_to_pads: padding must be "SAME", "SAME_LOWER" or "VALID"; got {padding!r}')
-    name = str(getattr(padding, "name", padding)).upper()
-    if name == "VALID":
-        return [(0, 0)] * len(in_shape)
-    if name not in ("SAME", "SAME_LOWER"):
-        raise ValueError(f'padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}')
+        raise TypeError(
+            f'padtype_to_pads: padding must be "SAME", "SAME_LOWER" or "VALID"; got {padding!r}\n'
+            "  pairs are used as they are: pass them to the function that they are for"
+        )
+    rank = len(listed("padtype_to_pads", "in_shape", in_shape))
+    window_shape = per_axis("padtype_to_pads", "window_shape", window_shape, rank, least=0)
+    window_strides = per_axis("padtype_to_pads", "window_strides", window_strides, rank)
+    return _pads_of_word("padtype_to_pads", in_shape, window_shape, window_strides, padding)
+
+
+def padding_word(name: str, padding: Any) -> str:
+    """The word that says how the function ``name`` is to pad.
+
+    Raises:
+        ValueError: there is no such word.
+    """
+    word = str(getattr(padding, "name", padding)).upper()
+    if word not in ("SAME", "SAME_LOWER", "VALID"):
+        near = suggestion(word, ("SAME", "SAME_LOWER", "VALID"))
+        raise ValueError(
+            f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}{near}\n'
+            '  pass "SAME" for as many results as elements, "VALID" for windows inside of the array alone'
+        )
+    return word
+
+
+def _pads_of_word(
+    name: str, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], padding: Any
+) -> list[tuple[int, int]]:
+    word = padding_word(name, padding)
+    if word == "VALID":
+        return [(0, 0)] * len(sizes)
     pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+    for size, window, stride in zip(sizes, windows, strides, strict=True):
         total = int(max((-(-size // stride) - 1) * stride + window - size, 0))
-        low = total // 2 if name == "SAME" else total - total // 2
+        low = total // 2 if word == "SAME" else total - total // 2
         pads.append((low, total - low))
     return pads
 
@@ -83,25 +111,38 @@ def resolve_pads(
 ) -> list[tuple[int, int]]:
     """Padding as pairs, whatever form it is given in."""
     if isinstance(padding, str) or hasattr(padding, "name"):
-        return padtype_to_pads(sizes, windows, strides, padding)
+        return _pads_of_word(name, sizes, windows, strides, padding)
     try:
         pairs = [(int(low), int(high)) for low, high in padding]
     except (TypeError, ValueError):
         raise ValueError(
-            f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}'
+            f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}\n'
+            f"  pass {[(0, 0)] * len(sizes)}, for example: one pair an axis"
         ) from None
     if len(pairs) != len(sizes):
-        raise ValueError(f"lax.{name}: padding needs one pair for each of {len(sizes)} axes; got {len(pairs)}")
+        raise ValueError(
+            f"lax.{name}: padding needs one pair for each of {len(sizes)} axes; got {len(pairs)}\n"
+            "  pass (0, 0) for axes without padding"
+        )
     return pairs
 
 
-def per_axis(name: str, what: str, values: Any, rank: int) -> list[int]:
-    """One positive int an axis; ones by default."""
-    result = [1] * rank if values is None else [int(value) for value in values]
+def per_axis(name: str, what: str, values: Any, rank: int, least: int = 1) -> list[int]:
+    """One positive int an axis, or at least ``least``; ones by default."""
+    result = (
+        [1] * rank
+        if values is None
+        else [static_int(value, f"lax.{name}: {what}") for value in listed(name, what, values)]
+    )
     if len(result) != rank:
-        raise ValueError(f"lax.{name}: {what} needs one number for each of {rank} axes; got {tuple(result)}")
-    if any(value < 1 for value in result):
-        raise ValueError(f"lax.{name}: {what} must be positive; got {tuple(result)}")
+        raise ValueError(
+            f"lax.{name}: {what} needs one number for each of {rank} axes; got {tuple(result)}\n"
+            f"  pass {(1,) * rank}, for example: 1 leaves an axis as it is"
+        )
+    if any(value < least for value in result):
+        raise ValueError(
+            f"lax.{name}: {what} must be positive; got {tuple(result)}\n  pass 1 for an axis that is left as it is"
+        )
     return result
 
 

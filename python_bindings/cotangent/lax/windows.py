@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths
+from cotangent._base.capture import check_callable, give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import constant, convert
 from cotangent._ops.extents import alike, capacity, stretched
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_weak_as
+from cotangent.lax._operands import as_weak_as, listed
 from cotangent.lax.window_folds import (
     Fold,
     along_one,
@@ -95,6 +95,7 @@ def reduce_window(
     >>> ct.lax.reduce_window(x, -ct.numpy.inf, ct.lax.max, (2,), (2,), "VALID")
     Array([3., 5.], dtype=float32)
     """
+    check_callable(computation, "lax.reduce_window")
     arrays, inits, structure = _given(operand, init_value)
     rank = arrays[0].ndim
     windows = _moving(rank, window_dimensions, window_strides, padding, base_dilation, window_dilation)
@@ -136,16 +137,23 @@ def _given(operand: Any, init_value: Any) -> tuple[list[Array], list[Array], Any
     given, init_structure = tree_util.tree_flatten(init_value)
     if structure != init_structure or not leaves:
         raise TypeError(
-            f"lax.reduce_window: init_value must have the structure of operand, {structure}; got {init_structure}"
+            f"lax.reduce_window: init_value must have the structure of operand, {structure}; got {init_structure}\n"
+            "  pass one number for each array, nested alike"
         )
     arrays = [_core.array(leaf) for leaf in leaves]
     if not alike(*arrays):
-        raise ShapeError(f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}")
+        raise ShapeError(
+            f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}\n"
+            "  broadcast them first, with ct.numpy.broadcast_arrays"
+        )
     inits = []
     for x, start in zip(arrays, given, strict=True):
         init = _core.array(start)
         if init.ndim:
-            raise ShapeError(f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}")
+            raise ShapeError(
+                f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}\n"
+                "  pass what changes nothing, as 0 does for sums, and combine the array with the result"
+            )
         inits.append(_core.convert(init, x.dtype))
     return arrays, inits, structure
 
@@ -300,7 +308,8 @@ def reduce_window_shape_tuple(
     >>> ct.lax.reduce_window_shape_tuple((5, 7), (2, 3), (1, 2), [(0, 0), (1, 1)])
     (4, 4)
     """
-    rank = len(operand_shape)
+    rank = len(listed("reduce_window_shape_tuple", "operand_shape", operand_shape))
+    window_dimensions = per_axis("reduce_window_shape_tuple", "window_dimensions", window_dimensions, rank)
     base = per_axis("reduce_window_shape_tuple", "base_dilation", base_dilation, rank)
     spacing = per_axis("reduce_window_shape_tuple", "window_dilation", window_dilation, rank)
     strides = per_axis("reduce_window_shape_tuple", "window_strides", window_strides, rank)

@@ -393,7 +393,10 @@ def glu(x: Any, axis: int = -1) -> Array:
         return _ragged_glu(array, axis)
     size = capacity(array, axis)
     if size % 2:
-        raise ShapeError(f"glu: axis {axis} of shape {array.shape} must have an even size")
+        raise ShapeError(
+            f"glu: axis {axis} of shape {array.shape} must have an even size\n"
+            "  name another axis, or pad it: one half is the gate of the other"
+        )
     return slice_axis(array, axis, 0, size // 2) * sigmoid(slice_axis(array, axis, size // 2, size))
 
 

@@ -97,7 +97,8 @@ def dot_product_attention(
     for name, given in (("query", query), ("key", key), ("value", value)):
         if given.ndim < 3:
             raise ShapeError(
-                f"dot_product_attention: {name} must have axes of positions, heads and features; got shape {given.shape}"
+                f"dot_product_attention: {name} must have axes of positions, heads and features; got shape {given.shape}\n"
+                f"  insert an axis for one head: {name}[:, None]"
             )
     positions, heads, features = capacities(query)[-3:]
     seen, groups = capacities(key)[-3:-1]
@@ -107,7 +108,10 @@ def dot_product_attention(
             "  the heads of query must be a multiple of those of key and value, which have equal shapes"
         )
     if mask is not None and kind(_core.array(mask)) != "bool":
-        raise DTypeError(f"dot_product_attention: the mask must be bool; got {_core.array(mask).dtype}")
+        raise DTypeError(
+            f"dot_product_attention: the mask must be bool; got {_core.array(mask).dtype}\n"
+            "  pass mask != 0, or add numbers as bias="
+        )
     repeats = heads // groups
     if repeats > 1:
         key, value = numpy.repeat(key, repeats, -2), numpy.repeat(value, repeats, -2)

@@ -10,8 +10,9 @@ import numpy as np
 
 from cotangent import _core, numpy, random
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.device import Placement
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops import creation
 from cotangent._ops.binding import real_dtype
@@ -276,13 +277,11 @@ def variance_scaling(
     >>> round(float(init(ct.random.key(0), (200, 300)).var()), 3)
     0.01
     """
-    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+    check_word("variance_scaling", "mode", mode, ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"))
+    kinds = ("truncated_normal", "normal", "uniform")
+    if distribution not in kinds:
         raise ValueError(
-            f"variance_scaling: mode must be 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'; got {mode!r}"
-        )
-    if distribution not in ("truncated_normal", "normal", "uniform"):
-        raise ValueError(
-            f"variance_scaling: unknown distribution {distribution!r}\n  supported: truncated_normal, normal, uniform"
+            f"variance_scaling: unknown distribution {distribution!r}{suggestion(distribution, kinds)}\n  pass one of {', '.join(kinds)}"
         )
     _check_dtype(dtype)
 
@@ -290,7 +289,7 @@ def variance_scaling(
         if in_axis == -2 and len(shape) < 2:
             raise ValueError(
                 f"variance_scaling needs weights of at least two axes; got shape {tuple(shape)}\n"
-                "  or say which axes are inputs with in_axis"
+                "  add an axis to the shape, or say which axes are inputs with in_axis"
             )
         inputs, outputs = _product(shape, in_axis), _product(shape, out_axis)
         field = _product(shape, range(len(shape))) / inputs / outputs / _product(shape, batch_axis)
@@ -444,7 +443,10 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         if len(shape) < 2:
-            raise ValueError(f"orthogonal needs weights of at least two axes; got shape {tuple(shape)}")
+            raise ValueError(
+                f"orthogonal needs weights of at least two axes; got shape {tuple(shape)}\n"
+                "  pass (1, *shape), and take the first row"
+            )
         columns = shape[column_axis]
         if len(shape) == 2 and is_dimension(columns) and is_dimension(shape[0]) and shape[0] == shape[1]:
             square = random.orthogonal(key, columns, (), dtype)
@@ -492,9 +494,15 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         if len(shape) not in (3, 4, 5):
-            raise ValueError(f"delta_orthogonal needs weights of three to five axes; got shape {tuple(shape)}")
+            raise ValueError(
+                f"delta_orthogonal needs weights of three to five axes; got shape {tuple(shape)}\n"
+                "  pass (window..., inputs, outputs); orthogonal() is for matrices"
+            )
         if shape[-1] < shape[-2]:
-            raise ValueError(f"delta_orthogonal needs at least as many outputs as inputs; got shape {tuple(shape)}")
+            raise ValueError(
+                f"delta_orthogonal needs at least as many outputs as inputs; got shape {tuple(shape)}\n"
+                "  put the inputs before the outputs, or use orthogonal()"
+            )
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:], dtype)
         low = [(size - 1) // 2 for size in shape[:-2]] + [0, 0]
         high = [size - 1 - at for size, at in zip(shape[:-2], low, strict=False)] + [0, 0]

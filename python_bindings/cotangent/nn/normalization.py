@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops import means, reductions
 from cotangent._ops.arithmetic import maximum
@@ -265,8 +266,7 @@ def standardize(
     >>> ct.nn.standardize(ct.numpy.array([1.0, 3.0]), epsilon=0.0)
     Array([-1.,  1.], dtype=float32)
     """
-    if algorithm not in ("fast", "stable"):
-        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable'; got {algorithm!r}")
+    check_word("standardize", "algorithm", algorithm, ("fast", "stable"))
     array = inexact(x)
     if mean is None:
         mean = means.mean(array, axis, keepdims=True, where=where)

@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
 from cotangent._ops.dtypes import finfo
@@ -126,7 +127,14 @@ def fold_in(key: Any, data: Any) -> Array:
     else:
         array = _core.array(data)
         if array.ndim != 0 or not is_integer(array):
-            raise TypeError(f"fold_in: data must be an integer scalar; got {array.dtype} of shape {array.shape}")
+            raise TypeError(
+                f"fold_in: data must be an integer scalar; got {array.dtype} of shape {array.shape}\n"
+                + (
+                    "  map over several: ct.vmap(lambda i: ct.random.fold_in(key, i))(data)"
+                    if array.ndim
+                    else "  pass an integer, as the number of a step is"
+                )
+            )
         number = _core.convert(array, _UINT32)
     zero = _core.full((), 0, _UINT32)
     return _like(key, *primitives.threefry2x32(_word(words, 0, ()), _word(words, 1, ()), zero, number))
@@ -182,14 +190,19 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placemen
     """
     dtype = _core.canonical_dtype(np.dtype(f"u{_core.default_int_dtype().name}") if dtype is None else dtype)
     if _core.dtype_kind(dtype) != "unsigned":
-        raise DTypeError(f"bits: the dtype must be an unsigned integer; got {dtype}")
+        raise DTypeError(
+            f"bits: the dtype must be an unsigned integer; got {dtype}\n  pass dtype='uint32', or use ct.random.randint"
+        )
     return _bits(_words_of(key), 8 * dtype.itemsize, *static_shape(shape, "bits"))
 
 
 def float_dtype(dtype: Any, name: str) -> Any:
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) != "float":
-        raise DTypeError(f"{name}: the dtype must be floating; got {dtype}")
+        raise DTypeError(
+            f"{name}: the dtype must be floating; got {dtype}\n"
+            "  pass dtype='float32', or leave it out; ct.random.randint draws integers"
+        )
     return dtype
 
 
@@ -430,9 +443,11 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     """
     probability = _core.array(p)
     if kind(probability) != "float":
-        raise DTypeError(f"bernoulli: the probability must be floating; got {probability.dtype}")
-    if mode not in ("high", "low"):
-        raise ValueError(f"bernoulli: mode must be 'high' or 'low'; got {mode!r}")
+        raise DTypeError(
+            f"bernoulli: the probability must be floating; got {probability.dtype}\n"
+            "  pass a number such as 0.5, or p.astype('float32')"
+        )
+    check_word("bernoulli", "mode", mode, ("high", "low"))
     sizes = probability.shape if shape is None else symbolic_shape(shape, "bernoulli")
     if mode == "low":
         return uniform(key, sizes, probability.dtype) < probability
@@ -506,11 +521,13 @@ def randint(
     """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"randint: the dtype must be an integer; got {dtype}")
+        raise DTypeError(
+            f"randint: the dtype must be an integer; got {dtype}\n  leave it out, or use ct.random.uniform for floats"
+        )
     low, high = _core.array(minval), _core.array(maxval)
     for end in (low, high):
         if not is_integer(end) and _core.dtype_kind(end.dtype) != "float":
-            raise DTypeError(f"randint: the ends must be real numbers; got {end.dtype}")
+            raise DTypeError(f"randint: the ends must be real numbers; got {end.dtype}\n  pass integers")
     low, high = (end if is_integer(end) else _core.convert(end, dtype) for end in (low, high))
     info = np.iinfo(dtype)
     sampled = dtype

@@ -101,14 +101,16 @@ def categorical(
     )
     if not fits:
         raise ValueError(
-            f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits"
+            f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits\n"
+            f"  pass shape=(n, *{tuple(others)}) for n of each, or leave it out for one"
         )
     if not replace:
         within = {at: length for at, length in lengths.items() if at < len(lead)}
         count = math.prod(lead)
         if not within and count > capacity(array, axis):
             raise ValueError(
-                f"categorical: {count} different positions were asked for, but there are {capacity(array, axis)}"
+                f"categorical: {count} different positions were asked for, but there are {capacity(array, axis)}\n"
+                "  pass a smaller shape, or replace=True"
             )
         noisy = array + gumbel(key, array.shape, array.dtype, mode)
         order = argsort(primitives.neg(moveaxis(noisy, axis, -1)), axis=-1, stable=True)
@@ -176,10 +178,13 @@ def choice(
     size = a if array is None else array.shape[at] if array.ndim else most
     sizes, lengths = static_shape(shape, "choice")
     if most <= 0 and 0 not in sizes:
-        raise ValueError("choice: there is nothing to choose from")
+        raise ValueError("choice: there is nothing to choose from\n  pass an array with elements, or a positive number")
     count = math.prod(sizes)
     if not replace and not lengths and count > most:
-        raise ValueError(f"choice: {count} different elements were asked for, but there are {most}")
+        raise ValueError(
+            f"choice: {count} different elements were asked for, but there are {most}\n"
+            "  pass a smaller shape, or replace=True"
+        )
     if not replace:
         if not lengths and isinstance(population, Array) and array is not None and array.ndim:
             what = f"choice: {count} different elements were asked for, of axis {at}"
@@ -208,7 +213,10 @@ def _weights(p: Any, most: int, size: Any) -> Array:
     if weights.ndim == 1:
         check_equal_sizes("choice", "p.size", weights.size, "the number of elements", size, ValueError)
     if capacities(weights) != (most,):
-        raise ValueError(f"choice: p has shape {weights.shape}, but there are {most} elements")
+        raise ValueError(
+            f"choice: p has shape {weights.shape}, but there are {most} elements\n"
+            "  pass one probability for each element along the axis"
+        )
     return weights
 
 

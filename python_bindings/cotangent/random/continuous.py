@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.choice import where
@@ -63,8 +64,7 @@ def gumbel(
     Array([ 2.923,  3.833, -0.097], dtype=float32)
     """
     dtype = float_dtype(dtype, "gumbel")
-    if mode not in (None, "low", "high", "highest"):
-        raise ValueError(f"gumbel: mode must be 'highest', 'high' or 'low'; got {mode!r}")
+    check_word("gumbel", "mode", mode, ("highest", "high", "low", None))
     if mode == "highest" and dtype == np.float32:
         return _far_gumbel(key, symbolic_shape(shape, "gumbel"))
     if mode in ("high", "highest"):

@@ -70,7 +70,9 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"geometric: the dtype must be an integer; got {dtype}")
+        raise DTypeError(
+            f"geometric: the dtype must be an integer; got {dtype}\n  leave it out, and convert the result"
+        )
     probability = _core.promote([p], inexact=True)[0]
     sizes, _, _ = _parameters("geometric", shape, probability.dtype, probability)
     u = basic.uniform(key, sizes, probability.dtype)
@@ -117,7 +119,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sha
     """
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")
+        raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}\n  leave it out, and convert the result")
     sizes, _, (mean,) = _parameters("poisson", shape, "float32", lam)
     mean = cnp.broadcast_to(primitives.stop_gradient(mean), sizes)
     few = primitives.or_(primitives.ne(mean, mean), mean < 10)

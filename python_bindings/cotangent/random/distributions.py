@@ -9,6 +9,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.sizes import (
@@ -432,15 +433,15 @@ def multivariate_normal(
     Array([[ 1.623,  2.565],
            [-0.434, -0.285]], dtype=float32)
     """
-    if method not in ("svd", "eigh", "cholesky"):
-        raise ValueError(f"multivariate_normal: method must be 'svd', 'eigh' or 'cholesky'; got {method!r}")
+    check_word("multivariate_normal", "method", method, ("svd", "eigh", "cholesky"))
     mean, cov = (_core.promote([x], inexact=True)[0] for x in (mean, cov))
     common = _core.promote_types([(mean.dtype, mean.weak_type), (cov.dtype, cov.weak_type)])[0]
     dtype = basic.float_dtype(common if dtype is None else dtype, "multivariate_normal")
     n = capacity(mean, -1) if mean.ndim else 0
     if mean.ndim < 1 or capacities(cov)[-2:] != (n, n):
         raise ShapeError(
-            f"multivariate_normal: mean (..., n) and cov (..., n, n) have shapes {mean.shape} and {cov.shape}"
+            f"multivariate_normal: mean (..., n) and cov (..., n, n) have shapes {mean.shape} and {cov.shape}\n"
+            "  ct.numpy.diag makes a matrix of variances; one number is of vectors of one: mean[None], cov[None, None]"
         )
     lead = common_shape([mean.shape[:-1], cov.shape[:-2]])
     sizes = lead if shape is None else symbolic_shape(shape, "multivariate_normal")

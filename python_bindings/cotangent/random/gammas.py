@@ -43,7 +43,10 @@ def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, An
     shapes = [capacities(x) for x in arrays]
     sizes = tuple(static_shape(shape, name)[0])
     if tuple(_core.broadcast_shapes([sizes, *shapes])) != sizes:
-        raise ShapeError(f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}")
+        raise ShapeError(
+            f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}\n"
+            f"  pass a shape that ends as {tuple(_core.broadcast_shapes(shapes))} does, or leave it out"
+        )
     return symbolic_shape(shape, name), dtype, arrays
 
 
@@ -297,7 +300,10 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     dtype = basic.float_dtype(dtype, "dirichlet")
     array = _core.convert(_core.array(alpha), dtype)
     if array.ndim < 1:
-        raise ValueError("dirichlet: alpha must have an axis of parameters; got a scalar")
+        raise ValueError(
+            "dirichlet: alpha must have an axis of parameters; got a scalar\n"
+            "  pass a vector of one number for each part"
+        )
     lead = array.shape[:-1] if shape is None else symbolic_shape(shape, "dirichlet")
     logs = loggamma(key, array, (*lead, array.shape[-1]), dtype)
     largest = primitives.reduce_max(logs, axes=[logs.ndim - 1])[..., None]
@@ -432,7 +438,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
 
 def _one_over(value: Any, function: str, parameter: str) -> Any:
     if isinstance(value, (int, float, np.generic)) and not float(value) > 0:
-        raise ValueError(f"random.{function}: {parameter} must be positive; got {value}")
+        raise ValueError(f"random.{function}: {parameter} must be positive; got {value}\n  pass a number above 0")
     return 1 / value
 
 

@@ -55,7 +55,10 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     array = _core.array(x)
     if array.ndim == 0:
         if not is_integer(array):
-            raise TypeError(f"permutation takes an integer or an array; got {array.dtype} of shape ()")
+            raise TypeError(
+                f"permutation takes an integer or an array; got {array.dtype} of shape ()\n"
+                "  pass an integer n for the numbers below it"
+            )
         normalize_axis(axis, 1, "permutation")
         return _shuffle(key, cnp.arange(x if is_dimension(x) else operator.index(x)), 0)
     axis = normalize_axis(axis, array.ndim, "permutation")

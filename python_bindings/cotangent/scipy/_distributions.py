@@ -9,13 +9,14 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.arguments import checked
+from cotangent._base.arguments import checked, leaving_methods, suggestion
 from cotangent._core import Array
 from cotangent.scipy._distribution_texts import describe, overview
 
 Function = Callable[..., Array]
 
 
+@leaving_methods
 class Distribution:
     """A distribution whose functions are given by name, each of a variable and the shape parameters.
 
@@ -74,23 +75,31 @@ class Distribution:
         """The variable, the shapes, the location and the scale, as arrays of one floating dtype and shape."""
         names = [first, *self._shapes, *self._defaults]
         if len(args) > len(names):
-            raise TypeError(f"{self._name}.{function} takes at most {len(names)} arguments; got {len(args)}")
+            raise TypeError(
+                f"{self._name}.{function} takes at most {len(names)} arguments; got {len(args)}\n"
+                f"  its arguments are {', '.join(names)}"
+            )
         given = dict(zip(names, args, strict=False))
         for key, value in kwargs.items():
             if key not in names:
                 raise TypeError(
-                    f"{self._name}.{function} has no argument {key!r}; its arguments are {', '.join(names)}"
+                    f"{self._name}.{function} has no argument {key!r}{suggestion(key, names)}\n"
+                    f"  its arguments are {', '.join(names)}"
                 )
             if key in given:
-                raise TypeError(f"{self._name}.{function} got {key!r} twice")
+                raise TypeError(f"{self._name}.{function} got {key!r} twice\n  pass it by its position or by its name")
             given[key] = value
         missing = [name for name in names if name not in given and name not in self._defaults]
         if missing:
-            raise TypeError(f"{self._name}.{function} needs {' and '.join(missing)}")
+            raise TypeError(
+                f"{self._name}.{function} needs {' and '.join(missing)}\n"
+                f"  its arguments are {', '.join(names)}; those behind the shapes may be left out"
+            )
         values = [given[name] if name in given else self._defaults[name] for name in names]
         return _core.promote(values, inexact=True)
 
 
+@leaving_methods
 class Continuous(Distribution):
     """A distribution with a density; see `Distribution`.
 
@@ -106,7 +115,8 @@ class Continuous(Distribution):
     def __getattr__(self, function: str) -> Any:
         if function.startswith("_") or function not in self._names():
             raise AttributeError(
-                f"the distribution {self._name} has no function {function!r}; it has: {', '.join(dir(self))}"
+                f"the distribution {self._name} has no function {function!r}{suggestion(function, self._names())}\n"
+                f"  it has {', '.join(dir(self))}"
             )
         inverse = function in ("ppf", "isf")
 
@@ -135,6 +145,7 @@ class Continuous(Distribution):
         return lambda *a: cnp.log(tail(*a))
 
 
+@leaving_methods
 class Discrete(Distribution):
     """A distribution of whole numbers; see `Distribution`. Given: ``logpmf``, and any of ``cdf``, ``ppf``, ``entropy``."""
 
@@ -149,7 +160,8 @@ class Discrete(Distribution):
     def __getattr__(self, function: str) -> Any:
         if function.startswith("_") or function not in self._names():
             raise AttributeError(
-                f"the distribution {self._name} has no function {function!r}; it has: {', '.join(dir(self))}"
+                f"the distribution {self._name} has no function {function!r}{suggestion(function, self._names())}\n"
+                f"  it has {', '.join(dir(self))}"
             )
 
         def apply(*args: Any, **kwargs: Any) -> Array:

@@ -10,6 +10,7 @@ from cotangent import _core, lax
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.precision import check_precision
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacity
 from cotangent._ops.sizes import as_dtype, axis_size
@@ -23,10 +24,19 @@ __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 def _pair(name: str, in1: Any, in2: Any, mode: str) -> tuple[Array, Array]:
     a, b = _same_dtype(in1, in2)
     if a.ndim != b.ndim:
-        raise ValueError(f"{name}: the operands must have as many axes as each other; got {a.ndim} and {b.ndim}")
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+        raise ValueError(
+            f"{name}: the operands must have as many axes as each other; got {a.ndim} and {b.ndim}\n"
+            "  insert axes of size 1: x[None]"
+        )
+    check_word(name, "mode", mode, ("full", "same", "valid"))
     return a, b
+
+
+def _neither_within(name: str, a: Array, b: Array) -> str:
+    return (
+        f"{name}: in mode 'valid' one operand must be at least as long as the other along every axis; "
+        f"got shapes {a.shape} and {b.shape}\n  pass mode='same' or 'full', which pad with zeros"
+    )
 
 
 def _same_dtype(a: Any, b: Any) -> tuple[Array, Array]:
@@ -57,9 +67,7 @@ def _direct(a: Array, b: Array, mode: str) -> Array:
         return product
     if mode == "valid" and any(m < n for m, n in zip(a.shape, b.shape, strict=True)):
         if any(m > n for m, n in zip(a.shape, b.shape, strict=True)):
-            raise ValueError(
-                "convolve: in mode 'valid' one operand must be at least as long as the other along every axis"
-            )
+            raise ValueError(_neither_within("convolve", a, b))
         a, b = b, a
     flipped = cnp.flip(b)
     # 'same' is the middle of the full result.
@@ -104,8 +112,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     check_precision(precision)
     if method == "fft":
         return fftconvolve(in1, in2, mode)
-    if method not in ("auto", "direct"):
-        raise ValueError(f"convolve: method must be 'auto', 'direct' or 'fft'; got {method!r}")
+    check_word("convolve", "method", method, ("auto", "direct", "fft"))
     a, b = _pair("convolve", in1, in2, mode)
     if _core.ragged_axes(a) or _core.ragged_axes(b):
         return ragged_convolution(_direct, a, b, range(a.ndim), mode)
@@ -145,9 +152,20 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
     return convolve(in1, cnp.flip(cnp.conj(second)), mode, method, precision)
 
 
+def _check_matrices(name: str, in1: Any, in2: Any) -> None:
+    if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
+        raise ValueError(
+            f"{name}: both operands must have two axes; got shapes {cnp.shape(in1)} and {cnp.shape(in2)}\n"
+            f"  use {name.removesuffix('2d')}, which takes any number of axes"
+        )
+
+
 def _boundary(name: str, boundary: str, fillvalue: float) -> None:
     if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError(f"{name}: only boundary='fill' with fillvalue=0 is supported")
+        raise NotImplementedError(
+            f"{name}: only boundary='fill' with fillvalue=0 is supported\n"
+            "  pad in1 first: ct.numpy.pad(in1, width, mode='wrap'), with mode 'symmetric' or constant_values, and pass mode='valid'"
+        )
 
 
 def convolve2d(
@@ -187,8 +205,7 @@ def convolve2d(
            [10., 20.]], dtype=float32)
     """
     _boundary("convolve2d", boundary, fillvalue)
-    if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
-        raise ValueError("convolve2d: both operands must have two axes")
+    _check_matrices("convolve2d", in1, in2)
     return convolve(in1, in2, mode, "direct", precision)
 
 
@@ -229,8 +246,7 @@ def correlate2d(
            [ 1.,  2.]], dtype=float32)
     """
     _boundary("correlate2d", boundary, fillvalue)
-    if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
-        raise ValueError("correlate2d: both operands must have two axes")
+    _check_matrices("correlate2d", in1, in2)
     x, y = cnp.asarray(in1), cnp.asarray(in2)
     if _core.ragged_axes(x) or _core.ragged_axes(y):
         return _ragged_correlation(x, y, mode)
@@ -301,12 +317,10 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
     shapes = [a.shape[axis] for axis in chosen], [b.shape[axis] for axis in chosen]
     if mode == "valid" and any(m < n for m, n in zip(*shapes, strict=True)):
         if any(m > n for m, n in zip(*shapes, strict=True)):
-            raise ValueError(
-                "fftconvolve: in mode 'valid' one operand must be at least as long as the other along every axis"
-            )
+            raise ValueError(_neither_within("fftconvolve", a, b))
         a, b = b, a
     if a.size == 0 or b.size == 0:
-        raise ValueError("fftconvolve: the operands must not be empty")
+        raise ValueError("fftconvolve: the operands must not be empty\n  use convolve, or pass arrays with elements")
     sizes = [m + n - 1 for m, n in zip(*shapes, strict=True)]
     if cnp.issubdtype(a.dtype, cnp.complexfloating):
         full = fft.ifftn(fft.fftn(a, sizes, chosen) * fft.fftn(b, sizes, chosen), sizes, chosen)

@@ -9,6 +9,7 @@ import numpy as np
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent.scipy.ragged_signal import ragged_detrended
 
@@ -50,9 +51,10 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     Array([ 0.1, -0.3,  0.3, -0.1], dtype=float32)
     """
     if overwrite_data is not None:
-        raise NotImplementedError("detrend: overwrite_data has no meaning for immutable arrays")
-    if type not in ("constant", "linear"):
-        raise ValueError(f"detrend: type must be 'constant' or 'linear'; got {type!r}")
+        raise NotImplementedError(
+            "detrend: overwrite_data has no meaning for immutable arrays\n  leave it out: the result is a new array"
+        )
+    check_word("detrend", "type", type, ("constant", "linear"))
     (data,) = _core.promote([data], inexact=True)
     if type == "constant":
         centred: Array = data - cnp.mean(data, axis=axis, keepdims=True)
@@ -63,7 +65,9 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     size = rows.shape[-1]
     breaks = sorted({0, size, *(int(b) for b in np.atleast_1d(bp))})
     if breaks[0] < 0 or breaks[-1] > size:
-        raise ValueError(f"detrend: breakpoints must be between 0 and {size}")
+        raise ValueError(
+            f"detrend: breakpoints must be between 0 and {size}\n  pass positions of samples, as in bp=[{size // 2}]"
+        )
     parts = []
     for start, stop in zip(breaks[:-1], breaks[1:], strict=True):
         part = rows[..., start:stop]

@@ -14,6 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
 from cotangent._ops.extents import capacity
@@ -36,7 +37,7 @@ def _complex_multiple(angles: np.ndarray[Any, Any], like: Array) -> Array:
 def _type1(x: Array) -> Array:
     n = capacity(x, -1)
     if n < 2:
-        raise ValueError("dct: type 1 needs at least two elements")
+        raise ValueError("dct: type 1 needs at least two elements\n  pass type=2, which takes any number")
     # Even around both ends: 2 (n - 1) real numbers whose coefficients are real.
     return cnp.real(cnp_fft.rfft(cnp.concatenate([x, cnp.flip(x[..., 1:-1], -1)], -1)))
 
@@ -109,9 +110,11 @@ def _scalar(value: float, like: Array) -> Array:
 
 def _check(number: int, norm: str | None, name: str) -> None:
     if number not in _TRANSFORMS:
-        raise NotImplementedError(f"{name}: type must be 1, 2, 3 or 4; got {number!r}")
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise ValueError(f'{name}: norm must be None, "backward", "ortho" or "forward"; got {norm!r}')
+        raise NotImplementedError(
+            f"{name}: type must be 1, 2, 3 or 4; got {number!r}\n"
+            "  pass type=2, which is called the discrete cosine transform; its inverse is type=3"
+        )
+    check_word(name, "norm", norm, (None, "backward", "ortho", "forward"))
 
 
 def _along(
@@ -128,7 +131,10 @@ def _along(
         if sizes is not None:
             array = _sized(array, place, sizes[i], name)
         if capacity(array, place) == 0:
-            raise ValueError(f"{name}: invalid number of data points (0)")
+            raise ValueError(
+                f"{name}: invalid number of data points (0)\n"
+                "  pass n=, the number of elements to pad to, or an array with elements"
+            )
         array = move_last(_one(move_last(array, place), number, norm, inverse), place, back=True)
     return array
 
@@ -140,7 +146,10 @@ def _sized(x: Array, axis: int, size: Any, name: str) -> Array:
         return set_length(fitted(x, axis, length, size.bound), length, axis)
     size = operator.index(size)
     if size < 1:
-        raise ValueError(f"{name}: invalid number of data points ({size})")
+        raise ValueError(
+            f"{name}: invalid number of data points ({size})\n"
+            "  pass the number of elements to transform, 1 or more, or leave it out"
+        )
     return _fit(x, axis, size)
 
 
@@ -224,12 +233,18 @@ def _several(x: Any, number: int, s: Any, axes: Any, norm: str | None, inverse: 
     rank = _core.array(x).ndim
     sizes = None if s is None else [operator.index(s)] if hasattr(s, "__index__") else list(s)
     if sizes is not None and len(sizes) > rank:
-        raise ValueError(f"{name}: s must have at most {rank} elements; got {len(sizes)}")
+        raise ValueError(
+            f"{name}: s must have at most {rank} elements; got {len(sizes)}\n"
+            f"  pass the sizes of the last axes, as in s={tuple(sizes)[:rank]}"
+        )
     if axes is None:
         axes = range(rank) if sizes is None else range(rank - len(sizes), rank)
     axes = [operator.index(axes)] if hasattr(axes, "__index__") else list(axes)
     if sizes is not None and len(sizes) != len(axes):
-        raise ValueError(f"{name}: s and axes have different lengths: {len(sizes)} and {len(axes)}")
+        raise ValueError(
+            f"{name}: s and axes have different lengths: {len(sizes)} and {len(axes)}\n"
+            "  pass one size for each of the axes, or leave out one of them"
+        )
     return _along(x, number, sizes, axes, norm, inverse, name)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.binding import inexact
 from cotangent._ops.extents import capacity
@@ -68,12 +69,16 @@ class RegularGridInterpolator:
             )
         shape = self.values.shape
         if len(self.grid) > len(shape):
-            raise ShapeError(f"RegularGridInterpolator: {len(self.grid)} axes of points for values of shape {shape}")
+            raise ShapeError(
+                f"RegularGridInterpolator: {len(self.grid)} axes of points for values of shape {shape}\n"
+                "  pass a tuple of one vector for each axis of values: (x, y)"
+            )
         for i, axis in enumerate(self.grid):
             if axis.ndim != 1 or capacity(axis, 0) < 2 or axis.shape[0] != shape[i]:
                 raise ShapeError(
                     f"RegularGridInterpolator: the coordinates of axis {i} have shape {axis.shape}; "
-                    f"they must be {shape[i]}, as the values have shape {shape}, and at least 2"
+                    f"they must be {shape[i]}, as the values have shape {shape}, and at least 2\n"
+                    f"  pass a vector of {shape[i]} numbers for axis {i}, in increasing order"
                 )
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
@@ -108,7 +113,10 @@ class RegularGridInterpolator:
         count = len(self.grid)
         if at.ndim == 0 or at.shape[-1] != count:
             if count != 1:
-                raise ShapeError(f"RegularGridInterpolator: points of shape {at.shape} for a grid of {count} axes")
+                raise ShapeError(
+                    f"RegularGridInterpolator: points of shape {at.shape} for a grid of {count} axes\n"
+                    f"  put the {count} coordinates of each point into the last axis: ct.numpy.stack([x, y], axis=-1)"
+                )
             at = at[..., None]
         at = cnp.atleast_2d(at)
         lead = at.shape[:-1]
@@ -145,5 +153,12 @@ class RegularGridInterpolator:
 
 def _known(method: str) -> str:
     if method not in _METHODS:
-        raise ValueError(f"RegularGridInterpolator: unknown method {method!r}; choose 'linear' or 'nearest'")
+        near = suggestion(method, _METHODS)
+        raise ValueError(
+            f"RegularGridInterpolator: unknown method {method!r}; choose 'linear' or 'nearest'{near}\n"
+            "  pass method='linear', which has a derivative"
+        )
     return method
+
+
+check_arguments(globals())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.extents import without_padding
 from cotangent._ops.sizes import Size, axis_size
@@ -84,11 +84,20 @@ def map_coordinates(
     array = cnp.asarray(input)
     points = [cnp.asarray(c) for c in coordinates]
     if len(points) != array.ndim:
-        raise ValueError(f"map_coordinates: {len(points)} coordinates for an array with {array.ndim} axes")
+        raise ValueError(
+            f"map_coordinates: {len(points)} coordinates for an array with {array.ndim} axes\n"
+            "  pass a sequence of one array of positions for each axis: [rows, columns]"
+        )
     if mode not in _MODES:
-        raise NotImplementedError(f"map_coordinates: mode {mode!r} is not supported; choose one of {', '.join(_MODES)}")
+        raise NotImplementedError(
+            f"map_coordinates: mode {mode!r} is not supported; choose one of {', '.join(_MODES)}{suggestion(mode, _MODES)}\n"
+            "  pass mode='constant', which takes cval outside, or one of the others"
+        )
     if order not in (0, 1):
-        raise NotImplementedError(f"map_coordinates: order {order} is not supported; splines need order 0 or 1")
+        raise NotImplementedError(
+            f"map_coordinates: order {order} is not supported; splines need order 0 or 1\n"
+            "  pass order=1 for linear interpolation, 0 for the nearest element"
+        )
     fold = _MODES[mode]
     # For each axis: the elements that count, with their weights.
     choices: list[list[tuple[Array, Array, Array]]] = []

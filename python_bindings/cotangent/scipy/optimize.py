@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cotangent import lax
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._transforms.reverse import value_and_grad
 from cotangent.errors import DTypeError, ShapeError
@@ -306,27 +306,37 @@ def minimize(
     """
     x = cnp.asarray(x0)
     if not cnp.issubdtype(x.dtype, cnp.floating):
-        raise DTypeError(f"minimize: x0 must be floating; got {x.dtype}")
+        raise DTypeError(f"minimize: x0 must be floating; got {x.dtype}\n  convert it: x0.astype('float32')")
     if x.ndim != 1:
         raise ShapeError(
-            f"minimize: x0 must be a vector; got shape {x.shape}\n  see cotangent.flatten_util.ravel_pytree"
+            f"minimize: x0 must be a vector; got shape {x.shape}\n"
+            "  pass x0.ravel(); ct.flatten_util.ravel_pytree makes a vector of a nest, and a function back"
         )
     if not isinstance(args, tuple):
-        raise TypeError(f"minimize: args must be a tuple; got {type(args).__name__}")
+        raise TypeError(
+            f"minimize: args must be a tuple; got {type(args).__name__}\n  write args=(value,) for one argument"
+        )
     settings = dict(options or {})
     if tol is not None:
         settings.setdefault("gtol", tol)
     name = method.lower()
     limited = name in ("l-bfgs", "lbfgs", "l-bfgs-experimental-do-not-rely-on-this")
     if name != "bfgs" and not limited:
-        raise ValueError(f"minimize: unknown method {method!r}; choose 'BFGS' or 'L-BFGS'")
+        raise ValueError(
+            f"minimize: unknown method {method!r}; choose 'BFGS' or 'L-BFGS'\n"
+            "  pass method='BFGS' for few variables, 'L-BFGS' for many"
+        )
     gtol = settings.pop("gtol", 1e-5)
     norm = settings.pop("norm", cnp.inf)
     maxiter = settings.pop("maxiter", None)
     line_search_maxiter = settings.pop("line_search_maxiter", 20 if limited else 10)
     history = settings.pop("maxcor", _HISTORY) if limited else 0
     if settings:
-        raise ValueError(f"minimize: unknown options {sorted(settings)} for method {method!r}")
+        known = ["gtol", "norm", "maxiter", "line_search_maxiter", *(["maxcor"] if limited else [])]
+        raise ValueError(
+            f"minimize: unknown options {sorted(settings)} for method {method!r}{suggestion(min(settings), known)}\n"
+            f"  the options are {', '.join(known)}"
+        )
     iterations = 200 * x.shape[0] if maxiter is None else int(maxiter)
 
     def objective(x: Array) -> tuple[Array, Array]:

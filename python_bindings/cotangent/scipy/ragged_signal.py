@@ -66,7 +66,10 @@ def ragged_detrended(rows: Array, breaks: Sequence[int]) -> Array:
     for at, start in enumerate(breaks):
         stop = breaks[at + 1] if at + 1 < len(breaks) else None
         if start >= bound or (stop is not None and stop > bound):
-            raise ValueError(f"detrend: breakpoints must be between 0 and {bound}")
+            raise ValueError(
+                f"detrend: breakpoints must be between 0 and {bound}\n"
+                f"  pass positions below the bound, as in bp=[{bound // 2}]"
+            )
         end = cnp.asarray(size if stop is None else stop, _INT32)
         count = cnp.maximum(end - start, 1).astype(rows.dtype)
         inside = (cnp.asarray(places) >= start) & (cnp.asarray(places) < end)

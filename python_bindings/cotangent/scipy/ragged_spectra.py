@@ -16,6 +16,7 @@ import cotangent.numpy as cnp
 import cotangent.numpy.fft as fft
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.sizes import Size, as_dtype, axis_size
@@ -119,8 +120,7 @@ def _extended(x: Array, segments: Segments, boundary: str | None) -> Array:
     values = without_padding(x, [last])
     if boundary is None:
         return values
-    if boundary not in ("even", "odd", "constant", "zeros"):
-        raise ValueError(f"boundary must be 'even', 'odd', 'constant', 'zeros' or None; got {boundary!r}")
+    check_word("stft", "boundary", boundary, ("even", "odd", "constant", "zeros", None))
     half = segments.size // 2
     place = cnp.arange(bound + 2 * (segments.most_samples // 2), dtype=_INT32) - half
     end = cnp.maximum(length - 1, 0)

@@ -13,6 +13,7 @@ import cotangent.numpy.fft as fft
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacity
 from cotangent._ops.sizes import axis_size, ragged_length, refuse_ragged
@@ -45,8 +46,7 @@ def _extended(x: Array, boundary: str | None, count: int) -> Array:
     """More samples at both ends."""
     if boundary is None or count == 0:
         return x
-    if boundary not in ("even", "odd", "constant", "zeros"):
-        raise ValueError(f"boundary must be 'even', 'odd', 'constant', 'zeros' or None; got {boundary!r}")
+    check_word("stft", "boundary", boundary, ("even", "odd", "constant", "zeros", None))
     first, last = x[..., 1 : count + 1][..., ::-1], x[..., -count - 1 : -1][..., ::-1]
     if boundary == "odd":
         first, last = 2 * x[..., :1] - first, 2 * x[..., -1:] - last
@@ -59,7 +59,10 @@ def _extended(x: Array, boundary: str | None, count: int) -> Array:
 
 def _check_rate(fs: Any, name: str) -> None:
     if not fs > 0:
-        raise ValueError(f"{name}: fs, the samples a unit of time, must be positive; got {fs}")
+        raise ValueError(
+            f"{name}: fs, the samples a unit of time, must be positive; got {fs}\n"
+            "  pass the number of samples a second, or leave it at 1.0"
+        )
 
 
 def _spectra(
@@ -92,17 +95,20 @@ def _spectra(
         nperseg = len(window) if is_array else 256
     nperseg = int(nperseg)
     if nperseg < 1:
-        raise ValueError(f"{name}: nperseg must be positive; got {nperseg}")
+        raise ValueError(
+            f"{name}: nperseg must be positive; got {nperseg}\n"
+            "  pass the number of samples in a segment, or leave it out"
+        )
     ragged = x.ndim - 1 in _core.ragged_axes(x)
     if not is_array:
         nperseg = min(nperseg, capacity(x, -1))
     _check_rate(fs, name)
-    samples = window_samples(window, nperseg, real)
+    samples = window_samples(name, window, nperseg, real)
     scale = power_scale(samples, fs, scaling, name)
     if ragged:
         segments = segments_of(
             name, ragged_length(x, x.ndim - 1), capacity(x, -1),
-            lambda size: window_samples(window, size, real), lambda samples: power_scale(samples, fs, scaling, name),
+            lambda size: window_samples(name, window, size, real), lambda samples: power_scale(samples, fs, scaling, name),
             nperseg, not is_array, noverlap, nfft, boundary is not None, padded,
         )  # fmt: skip
         halved = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
@@ -110,10 +116,15 @@ def _spectra(
         return ragged_spectra(x, None if same else y, fs, segments, how, halved, mode, boundary, nfft)
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
-        raise ValueError(f"{name}: nfft={nfft} must be at least nperseg={nperseg}")
+        raise ValueError(
+            f"{name}: nfft={nfft} must be at least nperseg={nperseg}\n  pass nfft={nperseg} or more, or leave it out"
+        )
     noverlap = nperseg // 2 if noverlap is None else int(noverlap)
     if noverlap >= nperseg:
-        raise ValueError(f"{name}: noverlap={noverlap} must be less than nperseg={nperseg}")
+        raise ValueError(
+            f"{name}: noverlap={noverlap} must be less than nperseg={nperseg}\n"
+            f"  pass noverlap={nperseg // 2}, for example, or leave it out"
+        )
     step = nperseg - noverlap
     if boundary is not None:
         x = _extended(x, boundary, nperseg // 2)
@@ -259,10 +270,11 @@ def stft(
 
 def _averaged(name: str, spectra: tuple[Array, Array, Array], average: str, axis: int) -> tuple[Array, Array]:
     """Frequencies, and the mean or median of spectra over time."""
+    check_word(name, "average", average, ("mean", "median"))
     frequencies, _, z = spectra
     if average == "mean":
         z = cnp.mean(z, axis=-1)
-    elif average == "median":
+    else:
         # The bias of the median of exponential variables (Allen et al., 2012).
         bias = median_bias(axis_size(z, z.ndim - 1), capacity(z, -1), cnp.real(z).dtype)
         if cnp.iscomplexobj(z):
@@ -270,8 +282,6 @@ def _averaged(name: str, spectra: tuple[Array, Array, Array], average: str, axis
         else:
             z = cnp.median(z, axis=-1)
         z = z / bias
-    else:
-        raise ValueError(f"{name}: average must be 'mean' or 'median'; got {average!r}")
     return frequencies, cnp.moveaxis(z, -1, axis)
 
 
@@ -485,9 +495,12 @@ def istft(
     (z,) = _core.promote([Zxx], inexact=True)
     z = z.astype(cnp.result_type(z, cnp.complex64))
     if z.ndim < 2:
-        raise ValueError("istft: the spectra must have axes for frequency and time")
+        raise ValueError("istft: the spectra must have axes for frequency and time\n  pass the third result of stft")
     if time_axis % z.ndim == freq_axis % z.ndim:
-        raise ValueError("istft: time_axis and freq_axis must differ")
+        raise ValueError(
+            "istft: time_axis and freq_axis must differ\n"
+            "  leave them out: time is the last axis of what stft returns, frequency the one before it"
+        )
     z = cnp.moveaxis(z, (freq_axis, time_axis), (-2, -1))
     refuse_ragged("istft", z, [z.ndim - 2, z.ndim - 1], "the segments' number and size are of the program")
     count = z.shape[-1]
@@ -496,13 +509,19 @@ def istft(
     if nfft is None:
         nfft = default + 1 if input_onesided and nperseg == default + 1 else default
     if nfft < nperseg:
-        raise ValueError(f"istft: nfft={nfft} must be at least nperseg={nperseg}")
+        raise ValueError(
+            f"istft: nfft={nfft} must be at least nperseg={nperseg}\n"
+            f"  pass nperseg={nfft} or less, as the spectra have it"
+        )
     noverlap = nperseg // 2 if noverlap is None else int(noverlap)
     if noverlap >= nperseg:
-        raise ValueError(f"istft: noverlap={noverlap} must be less than nperseg={nperseg}")
+        raise ValueError(
+            f"istft: noverlap={noverlap} must be less than nperseg={nperseg}\n"
+            "  pass the noverlap that the spectra were made with, or leave it out"
+        )
     step = nperseg - noverlap
     real = cnp.real(z).dtype
-    samples = window_samples(window, nperseg, real)
+    samples = window_samples("istft", window, nperseg, real)
     spectra = cnp.swapaxes(z, -1, -2)
     segments = (fft.irfft(spectra, nfft) if input_onesided else fft.ifft(spectra, nfft))[..., :nperseg]
     size = nperseg + (count - 1) * step

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.words import check_word
 
 __all__ = ["power_scale", "window_samples"]
 
@@ -52,24 +53,22 @@ _OF_SCIPY = {
 }  # fmt: skip
 
 
-def window_samples(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
+def window_samples(function: str, window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
     """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
     if isinstance(window, (str, tuple)):
         name, *parameters = (window,) if isinstance(window, str) else window
         if name not in _WINDOWS:
             kind = NotImplementedError if name in _OF_SCIPY else ValueError
             raise kind(
-                f"the window {name!r} is not known{suggestion(name, _WINDOWS)}\n"
+                f"{function}: the window {name!r} is not known{suggestion(name, _WINDOWS)}\n"
                 f"  the windows are {', '.join(sorted(_WINDOWS))}; others are given as an array of their samples"
             )
         # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
         return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
     samples = np.asarray(window, dtype)
     if samples.shape != (nperseg,):
-        raise ValueError(
-            f"the window has shape {samples.shape} for segments of {nperseg}\n"
-            f"  leave nperseg out, or pass {nperseg} samples"
-        )
+        repair = f"pass nperseg={len(samples)}" if samples.ndim == 1 else "pass a vector of samples"
+        raise ValueError(f"{function}: the window has shape {samples.shape} for segments of {nperseg}\n  {repair}")
     return samples
 
 
@@ -80,13 +79,17 @@ def power_scale(samples: np.ndarray[Any, Any], fs: Any, scaling: str, name: str)
         ValueError: the window is 0, or the scaling unknown.
     """
     if not samples.any():
-        raise ValueError(f"{name}: the window is 0 everywhere")
+        raise ValueError(
+            f"{name}: the window is 0 everywhere\n  pass samples of which some are not 0, or a name such as 'hann'"
+        )
     if scaling == "density":
         return float(1.0 / (fs * float((samples**2).sum())))
-    if scaling != "spectrum":
-        raise ValueError(f"{name}: scaling must be 'density' or 'spectrum'; got {scaling!r}")
+    check_word(name, "scaling", scaling, ("density", "spectrum"))
     if samples.sum() == 0:
-        raise ValueError(f"{name}: the window sums to 0, so that no spectrum can be scaled by it")
+        raise ValueError(
+            f"{name}: the window sums to 0, so that no spectrum can be scaled by it\n"
+            "  pass scaling='density', or another window"
+        )
     return float(1.0 / float(samples.sum()) ** 2)
 
 

@@ -48,7 +48,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Arra
     if x.ndim not in (1, 2) or x.ndim != codes.ndim or x.shape[1:] != codes.shape[1:]:
         raise ShapeError(
             f"vq: observations of shape {x.shape} and codes of shape {codes.shape} must have one or two axes each, "
-            "and the same number of features"
+            "and the same number of features\n  pass (n, features) and (k, features), or two vectors"
         )
     if x.ndim == 1:
         x, codes = x[:, None], codes[:, None]

@@ -6,6 +6,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import check_matrix, check_square, matrices
@@ -97,8 +98,7 @@ def svd(
     Array([6.7082, 2.2361], dtype=float32)
     """
     del overwrite_a, check_finite
-    if lapack_driver not in ("gesdd", "gesvd"):
-        raise ValueError(f"svd: lapack_driver must be 'gesdd' or 'gesvd'; got {lapack_driver!r}")
+    check_word("svd", "lapack_driver", lapack_driver, ("gesdd", "gesvd"))
     check_matrix(a, "svd")
     return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
@@ -194,8 +194,7 @@ def qr(
     """
     del overwrite_a, lwork, check_finite
     check_matrix(a, "qr")
-    if mode not in ("full", "economic", "r"):
-        raise ValueError(f"qr: mode must be 'full', 'economic' or 'r'; got {mode!r}")
+    check_word("qr", "mode", mode, ("full", "economic", "r"))
     results: tuple[Array, ...] = lax_linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
     return results[1:] if mode == "r" else results
 
@@ -248,8 +247,7 @@ def qr_multiply(
     Array([3., 4.], dtype=float32)
     """
     del overwrite_a, overwrite_c
-    if mode not in ("right", "left"):
-        raise ValueError(f"qr_multiply: mode must be 'right' or 'left'; got {mode!r}")
+    check_word("qr_multiply", "mode", mode, ("right", "left"))
     vector = c.ndim == 1
     other = (c[:, None] if mode == "left" else c[None, :]) if vector else c
     q, *rest = lax_linalg.qr(a, pivoting=pivoting, full_matrices=False)
@@ -263,7 +261,10 @@ def qr_multiply(
         )
     )
     if have != want:
-        raise ValueError(f"qr_multiply: c of shape {c.shape} does not fit Q of shape {q.shape}")
+        raise ValueError(
+            f"qr_multiply: c of shape {c.shape} does not fit Q of shape {q.shape}\n"
+            f"  the product is {'Q @ c' if mode == 'left' else 'c @ Q'}: transpose c, or pass mode={'right' if mode == 'left' else 'left'!r}"
+        )
     product = cnp.matmul(q, other) if mode == "left" else cnp.matmul(other, q)
     return (cnp.ravel(product) if vector else product), *rest
 

@@ -10,6 +10,7 @@ import numpy as np
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import bound_of
 from cotangent._ops.sizes import is_dimension, length_of_size
@@ -57,13 +58,16 @@ def hilbert(n: int) -> Array:
     return _of_size(_constant(1.0 / (places[:, None] + places + 1)), n)
 
 
-# Above this order each of these matrices has elements above the range of float64; before the first is worked out.
-_HIGHEST_ORDER = 1030
+# Above these orders matrices have elements above the range of float64.
+_HIGHEST_ORDERS = {"invhilbert": 203, "pascal": 515, "invpascal": 517}
+_HIGHEST_ORDER_OF_A_TRIANGLE = 1030
 
 
-def _check_order(name: str, n: int) -> None:
-    if n > _HIGHEST_ORDER:
-        raise OverflowError(f"{name}: elements of the matrix of order {n} are above the range of float64")
+def _check_order(name: str, n: int, highest: int) -> None:
+    if n > highest:
+        raise OverflowError(
+            f"{name}: elements of the matrix of order {n} are above the range of float64\n  pass an order up to {highest}"
+        )
 
 
 def invhilbert(n: int) -> Array:
@@ -96,7 +100,7 @@ def invhilbert(n: int) -> Array:
     """
     if is_dimension(n):
         return ragged.by_size(length_of_size(n), bound_of(n), invhilbert, 0, "invhilbert")
-    _check_order("invhilbert", n)
+    _check_order("invhilbert", n, _HIGHEST_ORDERS["invhilbert"])
 
     def element(i: int, j: int) -> int:
         binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
@@ -106,14 +110,13 @@ def invhilbert(n: int) -> Array:
 
 
 def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
-    if kind not in (None, "symmetric", "lower", "upper"):
-        raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper'; got {kind!r}")
+    check_word(name, "kind", kind, ("symmetric", "lower", "upper", None))
     if is_dimension(n):
         # The product of the signed triangles is of all their rows; every other element is the same for all sizes.
         if signed and kind in (None, "symmetric"):
             return ragged.by_size(length_of_size(n), bound_of(n), invpascal, 0, name)
         return _of_size(_pascal(bound_of(n), kind, name, signed), n)
-    _check_order(name, n)
+    _check_order(name, n, _HIGHEST_ORDERS[name] if kind in (None, "symmetric") else _HIGHEST_ORDER_OF_A_TRIANGLE)
     lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
     if kind in (None, "symmetric"):
         # Integers, so that nothing is rounded before the end.
@@ -220,7 +223,7 @@ def helmert(n: int, full: bool = False) -> Array:
             length_of_size(n), bound_of(n), lambda size: helmert(size, full), 0 if full else 1, "helmert"
         )
     if n < 1:
-        raise ValueError(f"helmert: n must be positive; got {n}")
+        raise ValueError(f"helmert: n must be positive; got {n}\n  pass the number of columns, 1 or more")
     rows, columns = np.arange(n)[:, None], np.arange(n)
     values = np.where(columns < rows, 1.0, np.where(columns == rows, -rows, 0.0))
     values[0] = 1.0
@@ -255,7 +258,10 @@ def hadamard(n: int, dtype: Any = int) -> Array:
            [ 1, -1]], dtype=int32)
     """
     if n < 1 or n & (n - 1):
-        raise ValueError(f"hadamard: n must be a positive power of 2; got {n}")
+        raise ValueError(
+            f"hadamard: n must be a positive power of 2; got {n}\n"
+            f"  pass {1 << max(n - 1, 0).bit_length()}, and cut the matrix"
+        )
     values = np.ones((1, 1), np.int8)
     while len(values) < n:
         values = np.block([[values, values], [values, -values]])
@@ -290,11 +296,12 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     Array([[ 1.+0.j,  1.+0.j],
            [ 1.+0.j, -1.-0.j]], dtype=complex64)
     """
-    if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n'; got {scale!r}")
+    check_word("dft", "scale", scale, (None, "sqrtn", "n"))
     dtype = _core.default_complex_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) != "complex":
-        raise ValueError(f"dft: the dtype must be complex; got {dtype}")
+        raise ValueError(
+            f"dft: the dtype must be complex; got {dtype}\n  pass dtype='complex64'; the real part is dft(n).real"
+        )
     if is_dimension(n):
         matrix = ragged.ragged_dft(length_of_size(n), bound_of(n), dtype)
         return matrix * ragged.factor(scale, length_of_size(n), matrix.dtype)

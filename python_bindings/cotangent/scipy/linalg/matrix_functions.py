@@ -12,6 +12,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
 from cotangent._ops.extents import alike, capacities, capacity
@@ -163,12 +164,14 @@ def expm_frechet(
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    if method not in (None, "SPS", "blockEnlarge"):
-        raise ValueError(f"expm_frechet: method must be None, 'SPS' or 'blockEnlarge'; got {method!r}")
+    check_word("expm_frechet", "method", method, (None, "SPS", "blockEnlarge"))
     a, e = _core.promote([A, E], inexact=True)
     check_square(a, "expm_frechet")
     if not alike(a, e):
-        raise ValueError("expm_frechet: A and E must have equal shapes")
+        raise ValueError(
+            f"expm_frechet: A and E must have equal shapes; got {a.shape} and {e.shape}\n"
+            "  pass one direction E for each matrix, as broadcast_to makes them"
+        )
     value, derivative = jvp(expm, (a,), (e,))
     return (value, derivative) if compute_expm else derivative
 
@@ -416,12 +419,14 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     >>> ct.scipy.linalg.solve_sylvester(ct.numpy.array([[2.0]]), ct.numpy.array([[3.0]]), ct.numpy.array([[10.0]]))
     Array([[2.]], dtype=float32)
     """
-    if method not in ("schur", "eigen"):
-        raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen'; got {method!r}")
+    check_word("solve_sylvester", "method", method, ("schur", "eigen"))
     check_square(A, "solve_sylvester")
     check_square(B, "solve_sylvester")
     if C.ndim < 2 or capacities(C)[-2:] != (capacity(A, -1), capacity(B, -1)):
-        raise ValueError(f"solve_sylvester: the shapes {A.shape}, {B.shape} and {C.shape} do not fit")
+        raise ValueError(
+            f"solve_sylvester: the shapes {A.shape}, {B.shape} and {C.shape} do not fit\n"
+            "  A must be (m, m), B (n, n) and C (m, n): transpose or cut C"
+        )
     a, b, c = one_batch((A, 2), (B, 2), (C, 2))
     x = primitives.sylvester(a, b, c)
     sums = cnp_linalg.eigvals(a)[..., :, None] + cnp_linalg.eigvals(b)[..., None, :]

@@ -9,6 +9,7 @@ import numpy as np
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import bound_of, capacity
 from cotangent._ops.sizes import is_dimension
@@ -82,7 +83,10 @@ def block_diag(*arrs: Any) -> Array:
     blocks = [cnp.atleast_2d(x) for x in arrs] or [cnp.zeros((1, 0))]
     for i, block in enumerate(blocks):
         if block.ndim > 2:
-            raise ValueError(f"block_diag takes arrays with at most two axes; argument {i} has shape {block.shape}")
+            raise ValueError(
+                f"block_diag takes arrays with at most two axes; argument {i} has shape {block.shape}\n"
+                "  pass its matrices one by one: block_diag(*x)"
+            )
     dtype = _core.promote_types([(b.dtype, b.weak_type) for b in blocks])[0]
     if any(_core.ragged_axes(block) for block in blocks):
         return ragged.ragged_block_diag([block.astype(dtype) for block in blocks])
@@ -160,7 +164,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     column = _core.array(c)
     row = cnp.zeros_like(column) if r is None else _core.array(r)
     if column.ndim == 0 or row.ndim == 0:
-        raise ValueError("hankel takes vectors; got a scalar")
+        raise ValueError("hankel takes vectors; got a scalar\n  pass ct.numpy.atleast_1d(c)")
     m, n = capacity(column, -1), capacity(row, -1)
     batch = cnp.broadcast_shapes(column.shape[:-1], row.shape[:-1])
     dtype = cnp.result_type(column, row)
@@ -234,7 +238,8 @@ def leslie(f: Any, s: Any) -> Array:
     n = capacity(first, -1)
     if n < 2 or capacity(below, -1) != n - 1:
         raise ValueError(
-            f"leslie takes f with at least two elements and s with one less; got {first.shape} and {below.shape}"
+            f"leslie takes f with at least two elements and s with one less; got {first.shape} and {below.shape}\n"
+            f"  pass s[:{max(n - 1, 0)}], or more elements of f"
         )
     dtype = cnp.result_type(first, below)
     if ragged.last_ragged(first, below):
@@ -249,7 +254,10 @@ def leslie(f: Any, s: Any) -> Array:
 def _inexact_vectors(a: Any, least: int, name: str) -> Array:
     x = _vectors(_core.promote([a], inexact=True)[0])
     if capacity(x, -1) < least:
-        raise ValueError(f"{name} needs at least {least} elements; got shape {x.shape}")
+        raise ValueError(
+            f"{name} needs at least {least} elements; got shape {x.shape}\n"
+            f"  pass a vector of the coefficients, {least} or more"
+        )
     return x
 
 
@@ -390,11 +398,16 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     columns = bound_of(n)
     x = _core.array(a)
     if columns <= 0:
-        raise ValueError(f"convolution_matrix: n must be positive; got {n}")
+        raise ValueError(
+            f"convolution_matrix: n must be positive; got {n}\n"
+            "  pass the length of the vector that the matrix is multiplied with"
+        )
     if x.ndim == 0 or capacity(x, -1) == 0:
-        raise ValueError(f"convolution_matrix takes vectors with elements; got shape {x.shape}")
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"convolution_matrix: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+        raise ValueError(
+            f"convolution_matrix takes vectors with elements; got shape {x.shape}\n"
+            "  pass ct.numpy.atleast_1d(a), of one element or more"
+        )
+    check_word("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     if is_dimension(n) or ragged.last_ragged(x):
         return ragged.ragged_convolution_matrix(x, cnp.asarray(n, "int32"), columns, mode)
     m = capacity(x, -1)

@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
@@ -82,7 +83,9 @@ def eigh(
     if eigvals is not None:
         raise NotImplementedError("eigh: a choice of eigenvalues is not supported\n  slice the results")
     if type not in (1, 2, 3):
-        raise ValueError(f"eigh: type must be 1, 2 or 3; got {type}")
+        raise ValueError(
+            f"eigh: type must be 1, 2 or 3; got {type}\n  pass 1 for a v = w b v, 2 for a b v = w v, 3 for b a v = w v"
+        )
     check_square(a, "eigh")
     matrix = symmetrized(a)
     if b is not None:
@@ -154,15 +157,20 @@ def eigh_tridiagonal(
     del tol, key
     main, beside = _core.array(d), _core.array(e)
     if main.dtype != beside.dtype:
-        raise TypeError(f"eigh_tridiagonal: the diagonals must have equal dtypes; got {main.dtype} and {beside.dtype}")
+        raise TypeError(
+            f"eigh_tridiagonal: the diagonals must have equal dtypes; got {main.dtype} and {beside.dtype}\n"
+            f"  convert one of them: e.astype('{main.dtype}')"
+        )
     if select == "v":
         raise NotImplementedError("eigh_tridiagonal: select='v' is not supported\n  select the results by their values")
-    if select not in ("a", "i"):
-        raise ValueError(f"eigh_tridiagonal: select must be 'a' or 'i'; got {select!r}")
+    check_word("eigh_tridiagonal", "select", select, ("a", "i"))
     subset = slice(None)
     if select == "i":
         if select_range is None or select_range[0] > select_range[1]:
-            raise ValueError(f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}")
+            raise ValueError(
+                f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}\n"
+                "  pass the first and the last: select_range=(0, 1)"
+            )
         subset = slice(int(select_range[0]), int(select_range[1]) + 1)
     _core.check_sizes([main, beside], [0, 0])
     n = capacity(main, -1)
@@ -265,8 +273,7 @@ def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
     Array([[1., 2.],
            [3., 2.]], dtype=float32)
     """
-    if output not in ("real", "complex"):
-        raise ValueError(f"schur: output must be 'real' or 'complex'; got {output!r}")
+    check_word("schur", "output", output, ("real", "complex"))
     matrix = _core.promote([a], inexact=True)[0]
     check_square(matrix, "schur")
     t, z = lax_linalg.schur(to_complex(matrix) if output == "complex" else matrix)
@@ -308,7 +315,10 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     check_square(t, "rsf2csf")
     check_square(z, "rsf2csf")
     if capacity(t, -1) != capacity(z, -1):
-        raise ValueError(f"rsf2csf: T and Z must be matrices of one size; got {t.shape} and {z.shape}")
+        raise ValueError(
+            f"rsf2csf: T and Z must be matrices of one size; got {t.shape} and {z.shape}\n"
+            "  pass the two results of schur(a, output='real')"
+        )
     t, z = one_batch((t, 2), (z, 2))
     n = capacity(t, -1)
     size, last = axis_size(t, t.ndim - 1), t.ndim - 1
@@ -422,10 +432,8 @@ def polar(
     """
     del eps, max_iterations
     check_matrix(a, "polar")
-    if side not in ("right", "left"):
-        raise ValueError(f"polar: side must be 'right' or 'left'; got {side!r}")
-    if method not in ("qdwh", "svd"):
-        raise ValueError(f"polar: method must be 'qdwh' or 'svd'; got {method!r}")
+    check_word("polar", "side", side, ("right", "left"))
+    check_word("polar", "method", method, ("qdwh", "svd"))
     u = _unitary_factor(a)
     p = cnp.matmul(adjoint(u), a) if side == "right" else cnp.matmul(a, adjoint(u))
     return u, symmetrized(p)

@@ -10,6 +10,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacity, index_along
 from cotangent._ops.matrices import adjoint, check_square, matrices, one_batch
@@ -138,7 +139,10 @@ def _as_columns(a: Array, b: Array, name: str) -> tuple[Array, bool]:
     vector = b.ndim == 1
     right = b[:, None] if vector else b
     if right.ndim < 2 or capacity(right, -2) != capacity(a, -1):
-        raise LinAlgError(f"{name}: a matrix of shape {a.shape} does not fit a right-hand side of shape {b.shape}")
+        raise LinAlgError(
+            f"{name}: a matrix of shape {a.shape} does not fit a right-hand side of shape {b.shape}\n"
+            f"  b must have {capacity(a, -1)} rows: ({capacity(a, -1)},) or ({capacity(a, -1)}, k); transpose it if they are its columns"
+        )
     _core.check_sizes([a, right], [a.ndim - 1, right.ndim - 2])
     return right, vector
 
@@ -256,7 +260,10 @@ def solve_triangular(
     del overwrite_b, debug, check_finite
     names = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
     if trans not in names:
-        raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C'; got {trans!r}")
+        raise ValueError(
+            f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C'; got {trans!r}\n"
+            "  pass 'T' to solve with the transpose, 'C' with its conjugate"
+        )
     kind = names[trans]
     return _triangular(a, b, lower, kind > 0, kind == 2, unit_diagonal, "solve_triangular")
 
@@ -391,8 +398,7 @@ def solve(
     Array([1., 2.], dtype=float32)
     """
     del overwrite_a, overwrite_b, debug, check_finite
-    if assume_a not in ("gen", "sym", "her", "pos"):
-        raise ValueError(f"solve: assume_a must be 'gen', 'sym', 'her' or 'pos'; got {assume_a!r}")
+    check_word("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return cnp_linalg.solve(a, b)
     check_square(a, "solve")

@@ -12,6 +12,7 @@ from typing import Any
 from cotangent import _core, lax, tree_util
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.flatten_util import ravel_pytree
@@ -33,9 +34,15 @@ def _function(operator: Any, name: str) -> Callable[[Any], Any]:
         return operator  # type: ignore[no-any-return]
     shape = getattr(operator, "shape", None)
     if shape is None or not hasattr(operator, "__matmul__"):
-        raise TypeError(f"{name}: a linear operator must be a function or a matrix; got {type(operator).__name__}")
+        raise TypeError(
+            f"{name}: a linear operator must be a function or a matrix; got {type(operator).__name__}\n"
+            "  pass a matrix, or a function such as lambda x: A @ x"
+        )
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ShapeError(f"{name}: the operator must be a square matrix; it has shape {tuple(shape)}")
+        raise ShapeError(
+            f"{name}: the operator must be a square matrix; it has shape {tuple(shape)}\n"
+            "  solve the normal equations: pass A.T @ A and A.T @ b"
+        )
     return lambda x: operator @ x
 
 
@@ -60,12 +67,14 @@ def _solve(
         x0 = tree_util.tree_map(cnp.zeros_like, b)
     if tree_util.tree_structure(x0) != tree_util.tree_structure(b):
         raise ValueError(
-            f"{name}: x0 and b must have the same structure; got {tree_util.tree_structure(x0)} and {tree_util.tree_structure(b)}"
+            f"{name}: x0 and b must have the same structure; got {tree_util.tree_structure(x0)} and {tree_util.tree_structure(b)}\n"
+            "  leave x0 out to begin with zeros, or nest it as b"
         )
     for start, leaf in zip(tree_util.tree_leaves(x0), tree_util.tree_leaves(b), strict=True):
         if cnp.shape(start) != cnp.shape(leaf):
             raise ShapeError(
-                f"{name}: x0 and b must have the same shapes; got {cnp.shape(start)} and {cnp.shape(leaf)}"
+                f"{name}: x0 and b must have the same shapes; got {cnp.shape(start)} and {cnp.shape(leaf)}\n"
+                "  leave x0 out to begin with zeros, or reshape it"
             )
     side, unravel = ravel_pytree(b)
     first = ravel_pytree(x0)[0].astype(side.dtype)
@@ -353,8 +362,7 @@ def gmres(
     >>> ct.scipy.sparse.linalg.gmres(A, ct.numpy.array([1.0, 2.0]))[0].round(3)
     Array([0.1, 0.6], dtype=float32)
     """
-    if solve_method not in ("batched", "incremental"):
-        raise ValueError(f"gmres: solve_method must be 'batched' or 'incremental'; got {solve_method!r}")
+    check_word("gmres", "solve_method", solve_method, ("batched", "incremental"))
     return _solve("gmres", _gmres(restart), A, b, x0, tol, atol, maxiter, M, symmetric=False)
 
 

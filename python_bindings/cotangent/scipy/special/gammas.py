@@ -140,7 +140,9 @@ def factorial(n: Any, exact: bool = False) -> Array:
     Array([  1.       ,   5.9999995, 119.99999  ], dtype=float32)
     """
     if exact:
-        raise NotImplementedError("factorial: exact=True is not supported; use math.factorial")
+        raise NotImplementedError(
+            "factorial: exact=True is not supported\n  use math.factorial for an int, or leave it out"
+        )
     (n,) = floats("factorial", n)
     result: Array = cnp.where(n < 0, 0.0, gamma(cnp.where(n < 0, 0.0, n) + 1))
     return result
@@ -257,7 +259,7 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
     Array([ 1., 10.,  0.], dtype=float32)
     """
     if exact:
-        raise NotImplementedError("comb: exact=True is not supported; use math.comb")
+        raise NotImplementedError("comb: exact=True is not supported\n  use math.comb for ints, or leave it out")
     n, k = floats("comb", N, k)
     if n.dtype.itemsize == 2:
         wide = comb(_core.convert(n, "float32"), _core.convert(k, "float32"), repetition=repetition)

@@ -56,16 +56,24 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         (self.dataset,) = _core.promote([cnp.atleast_2d(dataset)], inexact=True)
         if cnp.issubdtype(self.dataset.dtype, cnp.complexfloating):
-            raise NotImplementedError("gaussian_kde: complex points are not supported")
+            raise NotImplementedError(
+                "gaussian_kde: complex points are not supported\n"
+                "  stack the parts as two coordinates: ct.numpy.stack([x.real, x.imag])"
+            )
         if bound_size(self.dataset) < 2:
-            raise ValueError("gaussian_kde: the dataset must have more than one element")
+            raise ValueError(
+                "gaussian_kde: the dataset must have more than one element\n  pass (points,) or (coordinates, points)"
+            )
         self.d, self.n = self.dataset.shape
         if weights is None:
             self.weights = cnp.full(self.n, 1.0, self.dataset.dtype) / cnp.asarray(self.n, self.dataset.dtype)
         else:
             given = cnp.asarray(weights).astype(self.dataset.dtype)
             if given.shape != (self.n,):
-                raise ValueError(f"gaussian_kde: weights must have shape {(self.n,)}; got {given.shape}")
+                raise ValueError(
+                    f"gaussian_kde: weights must have shape {(self.n,)}; got {given.shape}\n"
+                    "  pass one weight for each point: the last axis of the dataset"
+                )
             self.weights = given / cnp.sum(given)
         self.neff = 1 / cnp.sum(self.weights**2)
         if bw_method is None or bw_method == "scott":
@@ -76,7 +84,8 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
             self.factor = bw_method(self)
         elif isinstance(bw_method, str):
             raise ValueError(
-                f"gaussian_kde: unknown bw_method {bw_method!r}; use 'scott', 'silverman', a number or a function"
+                f"gaussian_kde: unknown bw_method {bw_method!r}; use 'scott', 'silverman', a number or a function\n"
+                "  pass bw_method='scott', which is the default"
             )
         else:
             self.factor = cnp.asarray(bw_method)
@@ -92,7 +101,10 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
             if points.shape[0] == 1 and points.shape[1] == self.d:
                 points = points.reshape(self.d, 1)
             else:
-                raise ValueError(f"gaussian_kde: points have {points.shape[0]} coordinates, the dataset {self.d}")
+                raise ValueError(
+                    f"gaussian_kde: points have {points.shape[0]} coordinates, the dataset {self.d}\n"
+                    f"  pass points of shape ({self.d}, n): the coordinates are the first axis"
+                )
         difference = self.dataset[:, :, None] - points[:, None, :]
         energy = 0.5 * cnp.einsum("inm,ij,jnm->nm", difference, self.inv_cov, difference)
         scale = 0.5 * self.d * math.log(2 * math.pi) + 0.5 * cnp.linalg.slogdet(self.covariance)[1]
@@ -192,7 +204,10 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         Array(0.5915, dtype=float32)
         """
         if self.d != 1:
-            raise ValueError("gaussian_kde.integrate_box_1d: only for points of one coordinate")
+            raise ValueError(
+                "gaussian_kde.integrate_box_1d: only for points of one coordinate\n"
+                "  average the points of kde.resample(key, (n,)) that are inside"
+            )
         deviation = cnp.sqrt(self.covariance[0, 0])
         ends = [ndtr((cnp.asarray(end) - self.dataset[0]) / deviation) for end in (low, high)]
         return cnp.sum(self.weights * (ends[1] - ends[0]))
@@ -222,7 +237,10 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         Array(0.2396, dtype=float32)
         """
         if other.d != self.d:
-            raise ValueError("gaussian_kde.integrate_kde: the estimates have different numbers of coordinates")
+            raise ValueError(
+                "gaussian_kde.integrate_kde: the estimates have different numbers of coordinates\n"
+                "  take the same rows of both datasets"
+            )
         total = self.covariance + other.covariance
         difference = self.dataset.T[:, None, :] - other.dataset.T[None, :, :]
         density = multivariate_normal.pdf(difference, cnp.zeros(self.d, self.dataset.dtype), total)
@@ -275,7 +293,10 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         NotImplementedError
             Always; only one coordinate is supported, by `integrate_box_1d`.
         """
-        raise NotImplementedError("gaussian_kde.integrate_box is not supported; see integrate_box_1d")
+        raise NotImplementedError(
+            "gaussian_kde.integrate_box is not supported\n  use integrate_box_1d for one coordinate; for more, average "
+            "the points of kde.resample(key, (n,)) that are inside"
+        )
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
         """Not available: the estimate is immutable.
@@ -290,7 +311,7 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         NotImplementedError
             Always; make another estimate.
         """
-        raise NotImplementedError("gaussian_kde is immutable; make another one with bw_method")
+        raise NotImplementedError("gaussian_kde is immutable\n  make another one: gaussian_kde(dataset, bw_method=...)")
 
 
 def _flatten_kde(kde: gaussian_kde) -> tuple[tuple[Any, ...], Any]:

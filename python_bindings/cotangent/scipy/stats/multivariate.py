@@ -7,7 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._core import Array
 from cotangent._ops.sizes import axis_size
 from cotangent.lax.linalg import cholesky, triangular_solve
@@ -26,6 +26,7 @@ __all__ = [
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
+@leaving_methods
 class _Multinomial:
     """Counts of n draws among categories with probabilities p, along the last axis."""
 
@@ -107,6 +108,7 @@ def _fewer(x: Array, y: Array) -> int | None:
     return None
 
 
+@leaving_methods
 class _Dirichlet:
     """Points of the simplex, along the first axis, with concentrations alpha."""
 
@@ -145,10 +147,16 @@ class _Dirichlet:
         x = cnp.asarray(x)
         x, alpha = x.astype(cnp.result_type(x, alpha, 1.0)), alpha.astype(cnp.result_type(x, alpha, 1.0))
         if alpha.ndim != 1:
-            raise ValueError(f"dirichlet.logpdf: alpha must have one axis; got shape {alpha.shape}")
+            raise ValueError(
+                f"dirichlet.logpdf: alpha must have one axis; got shape {alpha.shape}\n"
+                "  map over several: ct.vmap(dirichlet.logpdf, in_axes=(None, 0))(x, alpha)"
+            )
         fewer = _fewer(x, alpha)
         if fewer not in (0, 1):
-            raise ValueError(f"dirichlet.logpdf: x has {x.shape[0]} coordinates for {alpha.shape[0]} concentrations")
+            raise ValueError(
+                f"dirichlet.logpdf: x has {x.shape[0]} coordinates for {alpha.shape[0]} concentrations\n"
+                f"  pass x of shape ({alpha.shape[0]}, ...): the coordinates are the first axis; the last of them may be left out"
+            )
         if fewer:
             x = cnp.concatenate([x, 1 - cnp.sum(x, axis=0, keepdims=True)])
         on_simplex = cnp.all(x > 0, axis=0) & (cnp.abs(cnp.sum(x, axis=0) - 1) < 1e-6)
@@ -193,6 +201,7 @@ class _Dirichlet:
 dirichlet = _Dirichlet()
 
 
+@leaving_methods
 class _MultivariateNormal:
     """Normal vectors along the last axis."""
 
@@ -235,7 +244,10 @@ class _MultivariateNormal:
         Array(-1.8607, dtype=float32)
         """
         if allow_singular is not None:
-            raise NotImplementedError("multivariate_normal: allow_singular is not supported")
+            raise NotImplementedError(
+                "multivariate_normal: allow_singular is not supported\n"
+                "  leave it out, and add a little to the diagonal of cov: cov + 1e-6 * ct.numpy.eye(n)"
+            )
         dtype = cnp.result_type(x, mean, cov, 1.0)
         x, mean, cov = (cnp.asarray(value).astype(dtype) for value in (x, mean, cov))
         if mean.ndim == 0:
@@ -245,7 +257,10 @@ class _MultivariateNormal:
         if cov.ndim == 0:
             cov = cov * cnp.eye(n, dtype=dtype)
         if cov.ndim < 2 or cov.shape[-2:] != (n, n):
-            raise ValueError(f"multivariate_normal.logpdf: cov has shape {cov.shape} for vectors of {n}")
+            raise ValueError(
+                f"multivariate_normal.logpdf: cov has shape {cov.shape} for vectors of {n}\n"
+                f"  pass cov of shape (..., {n}, {n}): ct.numpy.diag makes one of variances"
+            )
         lower = cholesky(cov)
         centred = x - mean
         batch = cnp.broadcast_shapes(centred.shape[:-1], lower.shape[:-2])

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.sizes import as_dtype, bound_size, element_count, normalize_axis
 from cotangent._transforms.batching import vmap
@@ -28,10 +29,11 @@ class ModeResult(NamedTuple):
 
 
 def _nan_policy(name: str, nan_policy: str) -> None:
-    if nan_policy not in ("propagate", "omit", "raise"):
-        raise ValueError(f"{name}: nan_policy must be 'propagate', 'omit' or 'raise'; got {nan_policy!r}")
+    check_word(name, "nan_policy", nan_policy, ("propagate", "omit", "raise"))
     if nan_policy == "raise":
-        raise NotImplementedError(f"{name}: nan_policy='raise' depends on values; check them before the call")
+        raise NotImplementedError(
+            f"{name}: nan_policy='raise' depends on values\n  check them before the call: ct.numpy.isnan(a).any(), or ct.checkify"
+        )
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
@@ -65,7 +67,9 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     """
     _nan_policy("mode", nan_policy)
     if nan_policy == "omit":
-        raise NotImplementedError("mode: nan_policy='omit' is not supported")
+        raise NotImplementedError(
+            "mode: nan_policy='omit' is not supported\n  leave the NaNs out first: a[~ct.numpy.isnan(a)]"
+        )
     a = cnp.asarray(a)
     rank = a.ndim
     if axis is None:
@@ -123,9 +127,15 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     """
     _nan_policy("rankdata", nan_policy)
     if nan_policy == "omit":
-        raise NotImplementedError("rankdata: nan_policy='omit' is not supported")
+        raise NotImplementedError(
+            "rankdata: nan_policy='omit' is not supported\n  leave the NaNs out first: a[~ct.numpy.isnan(a)]"
+        )
     if method not in ("average", "min", "max", "dense", "ordinal"):
-        raise ValueError(f"rankdata: unknown method {method!r}; choose average, min, max, dense or ordinal")
+        methods = ("average", "min", "max", "dense", "ordinal")
+        raise ValueError(
+            f"rankdata: unknown method {method!r}; choose average, min, max, dense or ordinal{suggestion(method, methods)}\n"
+            "  pass method='average', which is the default"
+        )
     a = cnp.asarray(a)
     if axis is None:
         return _ranks(a.reshape(-1), method)
