@@ -110,14 +110,18 @@ def _execute(statement: Statement, namespace: dict[str, Any]) -> None:
     tree = ast.parse(statement.source, "program")
     last = tree.body[-1] if tree.body else None
     value = ast.Expression(tree.body.pop().value) if isinstance(last, ast.Expr) else None  # type: ignore[attr-defined]
-    exec(compile(tree, "program", "exec"), namespace)
-    if value is not None and (result := eval(compile(value, "program", "eval"), namespace)) is not None:
+    exec(compile(tree, "program", "exec", dont_inherit=True), namespace)
+    if value is None:
+        return
+    result = eval(compile(value, "program", "eval", dont_inherit=True), namespace)
+    if result is not None:
         print(repr(result))
 
 
 def run(begin: list[Statement], program: Program) -> None:
-    """Runs a program in a namespace and a folder of its own; its statements then hold what came out."""
-    namespace: dict[str, Any] = {"__name__": "program"}
+    """Runs a program in a module and a folder of its own; its statements then hold what came out."""
+    sys.modules["program"] = types.ModuleType("program")  # where its classes are
+    namespace = vars(sys.modules["program"])
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for statement in begin:
             _execute(statement, namespace)

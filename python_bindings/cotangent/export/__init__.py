@@ -326,7 +326,10 @@ def _load_program(file: Path) -> Loaded:
             "  export the function again\n"
             "  see docs/errors.md#corrupt-file"
         )
-    graph, constants = _core.load_program(data)
+    try:
+        graph, constants = _core.load_program(data)
+    except CorruptFileError as error:
+        raise CorruptFileError(f"{file}: {error}") from None
     count = len(graph.in_avals) - len(constants)
     _, in_tree = flatten_arguments(((0.0,) * count, {}), file.stem)
     _, out_tree = flatten_arguments([0.0] * len(graph.out_avals) if len(graph.out_avals) != 1 else 0.0, file.stem)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import suggestion
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.staging import without_static
 from cotangent.export._layout import children_by_name, key_text, unique
+
+__all__ = ["Function", "function"]
 
 
 @dataclass(frozen=True)
@@ -247,8 +249,10 @@ def _results(tree: PyTreeDef, given: str | Sequence[str] | None, name: str) -> t
         return (Part(given[0], tree, 0, tree.num_leaves),)
     count = len(tree.children())
     if len(given) != count or len(set(given)) != count:
-        remedy = f"pass {count} names" if count > 1 else "pass one name, results='y' say"
-        raise ValueError(f"export of {name}: results={given!r} must name each of its {count} results once\n  {remedy}")
+        remedy = f"pass {count} names that differ" if count > 1 else "pass one name, results='y' say"
+        raise ValueError(
+            f"export of {name}: results={given!r} must name each of its {max(count, 1)} results once\n  {remedy}"
+        )
     return _parts(tree, given, flat=True)
 
 
@@ -280,3 +284,6 @@ def _check_in_place(made: Function, donated: Sequence[str]) -> None:
                     f"a result: only equal arrays can have one place\n"
                     f"  return it with the argument's shape and dtype, as by .astype({_core.dtype_name(before[1])!r}), or leave {name!r} out of donate"
                 )
+
+
+check_arguments(globals())

@@ -9,7 +9,7 @@ from platform import machine
 from typing import NoReturn
 
 from cotangent import _core
-from cotangent._base.arguments import suggestion
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent.export._c_source import c_source
 from cotangent.export._cmake import cmake_text, cmake_version_text, pkg_config_text
 from cotangent.export._cpp import cpp_header
@@ -23,6 +23,8 @@ from cotangent.export._rust import rust_module
 from cotangent.export._saved import library_file
 from cotangent.export._signature import Signature, interface, program_hash, sign, signature_number
 from cotangent.export._write import write_files
+
+__all__ = ["Exported"]
 
 _OF_BUILDS = ("cmake", "pc")
 # For other languages: what writes them, and the code that they are beside.
@@ -378,6 +380,7 @@ class Exported:
         write_files(path, contents)
         return path
 
+    @_core.leaving
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"{self!r} cannot be pickled\n  save it, and load the folder elsewhere: cotangent.export.load(made.save(folder))"
@@ -388,8 +391,6 @@ class Exported:
 
 
 def _target(name: str) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"target={name!r} must be a text\n  pass one of {', '.join(map(repr, _core.library_targets()))}")
     if name.partition(":")[0] == "cuda":
         raise ValueError(
             f"target={name!r} is one for GPUs, whose libraries have one function\n"
@@ -426,7 +427,7 @@ def make(
         )
     if not isinstance(functions, Mapping):
         raise TypeError(
-            f"export of {name}: functions must be a dict of names and what export.function makes; got {functions!r}\n"
+            f"export of {name}: functions must be a dict of names and what export.function makes; got a {type(functions).__name__}\n"
             "  pass {'f': export.function(f, *specs)}"
         )
     for key, function in functions.items():
@@ -436,7 +437,8 @@ def make(
             )
         if not isinstance(function, Function):
             raise TypeError(
-                f"export of {name}: {key!r} must be what export.function makes of a function and its arguments; got a {type(function).__name__}\n"
+                f"export of {name}: {key!r} must be what export.function makes of a function and its arguments; got "
+                f"{'a function' if callable(function) else f'a {type(function).__name__}'}\n"
                 f"  pass {{{key!r}: export.function(f, *specs)}}"
             )
     if not functions:
@@ -483,3 +485,6 @@ def make(
     signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
     chosen = _target(default_target() if target is None else target)
     return Exported(library, functions, signatures, chosen, checks, numerics)
+
+
+check_arguments(globals())

@@ -90,11 +90,10 @@ class Loaded:
         return next(iter(self._functions.values()))(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of a copy that has nothing yet, say
-            raise AttributeError(name)
+        functions = self.__dict__.get("_functions", {})  # a copy that is being made has nothing yet
         raise AttributeError(
-            f"{self._name} has no function {name!r}{suggestion(name, self._functions)}\n"
-            f"  its functions: {', '.join(self._functions)}"
+            f"{self.__dict__.get('_name', 'a saved library')} has no function {name!r}{suggestion(name, functions)}\n"
+            f"  its functions: {', '.join(functions)}"
         )
 
     def __dir__(self) -> list[str]:
