@@ -116,7 +116,8 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no saved functions"):
         ct.export.load(tmp_path / "nowhere")
     with pytest.raises(
-        ValueError, match=r"files='exe' is no kind of file\n  the kinds: h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl"
+        ValueError,
+        match=r"files='exe' is no kind of file\n  the kinds: h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl",
     ):
         ct.export.compile(loss, PARAMS, X).save(tmp_path, files=("h", "exe"))
     with pytest.raises(ValueError, match="verify='some' is neither"):

@@ -118,6 +118,11 @@ def _execute(statement: Statement, namespace: dict[str, Any]) -> None:
         print(repr(result))
 
 
+def _steady(text: str) -> str:
+    """A text without what differs between runs: addresses, and the folder."""
+    return _ADDRESS.sub("0x…", text.replace(f"{Path.cwd()}/", ""))
+
+
 def run(begin: list[Statement], program: Program) -> None:
     """Runs a program in a module and a folder of its own; its statements then hold what came out."""
     sys.modules["program"] = types.ModuleType("program")  # where its classes are
@@ -133,10 +138,10 @@ def run(begin: list[Statement], program: Program) -> None:
                     _execute(statement, namespace)
                 except Exception as error:
                     statement.error = type(error).__name__
-                    statement.message = _ADDRESS.sub("0x…", str(error))
+                    statement.message = _steady(str(error))
                     statement.frames = list(frames_of(error.__traceback__))
             statement.sites = list(_core.note_error_sites(False))
-            statement.printed = _ADDRESS.sub("0x…", output.getvalue())
+            statement.printed = _steady(output.getvalue())
             if statement.error:
                 # An empty line would end the program.
                 statement.printed += f"{statement.error}: {statement.message}\n"

@@ -155,8 +155,7 @@ def function(
         captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called)
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(
-            f"export of {name}: it closes over traced arrays\n"
-            "  export outside of jit and other transforms"
+            f"export of {name}: it closes over traced arrays\n  export outside of jit and other transforms"
         )
     arguments = _parts(in_tree, names, flat=False)
     outputs = _results(captured.structure, results, name)

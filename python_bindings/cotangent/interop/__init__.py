@@ -15,6 +15,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from cotangent._base.arguments import suggestion
+from cotangent._base.capture import leaving
+
 if TYPE_CHECKING:
     from cotangent.interop import checkpoints as checkpoints
     from cotangent.interop import data as data
@@ -26,10 +29,13 @@ if TYPE_CHECKING:
 _MODULES = ("checkpoints", "data", "einops", "onnx", "safetensors", "torch")
 
 
+@leaving
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"cotangent.interop.{name}")
-    raise AttributeError(f"module 'cotangent.interop' has no attribute {name!r}")
+    raise AttributeError(
+        f"module 'cotangent.interop' has no attribute {name!r}{suggestion(name, _MODULES)}\n  its modules: {', '.join(_MODULES)}"
+    )
 
 
 def __dir__() -> list[str]:

@@ -502,7 +502,9 @@ def epsilon(
             "  pass accountant='pld' for the tight bound, or 'rdp' for the fast one"
         )
     if steps < 0:
-        raise ValueError(f"{text}: steps must not be negative; got {steps}\n  pass how many batches were seen, from 0 on")
+        raise ValueError(
+            f"{text}: steps must not be negative; got {steps}\n  pass how many batches were seen, from 0 on"
+        )
     if steps == 0 or probability == 0 or noise == math.inf:
         return 0.0
     if noise == 0:
