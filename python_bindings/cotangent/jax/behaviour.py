@@ -93,7 +93,9 @@ def _compile(own: Callable[..., Any]) -> Callable[..., Any]:
     def compile(x: Any, compiler_options: Any = None, **_: Any) -> Any:  # noqa: A001 (JAX's name)
         for name in compiler_options or ():
             if not name.startswith("xla_"):  # those are another compiler's
-                raise JaxRuntimeError(f"INVALID_ARGUMENT: No such compile option: {name!r}")
+                raise JaxRuntimeError(
+                    f"INVALID_ARGUMENT: No such compile option: {name!r}\n  leave it out, or name one of XLA's: xla_…"
+                )
         return own(x)
 
     return compile

@@ -69,7 +69,10 @@ class Config:
         except ValueError:
             if name.removeprefix("jax_") in _UNUSED:
                 return _UNUSED[name.removeprefix("jax_")]
-            raise AttributeError(f"jax.config has no option {name!r} here, and the program has not set it") from None
+            raise AttributeError(
+                f"jax.config has no option {name!r} here, and the program has not set it\n"
+                f"  set it first: jax.config.update({name!r}, value)"
+            ) from None
 
     @property
     def x64_enabled(self) -> bool:

@@ -50,7 +50,8 @@ class ReferenceAsArrayError(TypeError):
 
     def __init__(self, ref: Ref) -> None:
         super().__init__(
-            f"a reference {ref.aval!r} is used where an array is needed\n  read it with ref[...], or pass the reference to a function"
+            f"a reference {ref.aval!r} is used where an array is needed\n"
+            "  read it with ref[...], or pass the reference to a function"
         )
         _frames.refusal = self
 
@@ -204,7 +205,10 @@ class Ref:
     def _current(self) -> Any:
         """The array. A function that is captured reads what enclosing ones have written."""
         if self._frozen:
-            raise ValueError("the reference was frozen, and cannot be read or written any more")
+            raise ValueError(
+                "the reference was frozen, and cannot be read or written any more\n"
+                "  make another of the array that freeze has returned: jax.new_ref(array)"
+            )
         for frame in reversed(_frames.stack[self._depth :]):
             if id(self) in frame.values:
                 return frame.values[id(self)]

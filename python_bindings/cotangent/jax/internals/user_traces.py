@@ -358,7 +358,8 @@ def _of_unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _refusal(name: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise ConcretizationError(
-            f"{name} of {self!r}: a traced value, of {type(self._trace).__name__}, has no value yet"
+            f"{name} of {self!r}: a traced value, of {type(self._trace).__name__}, has no value yet\n"
+            "  compute with functions of jnp, which the trace sees"
         )
 
     return refuse
