@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._base.arguments import leaving_methods
 from cotangent.jax.internals.avals import shaped, typeof
 
 __all__ = [
@@ -59,6 +60,7 @@ class StoreException(Exception):  # noqa: N818 (JAX's name)
     """A value is asked for that is not there yet, or given where one is."""
 
 
+@leaving_methods
 class Store:
     """A place for a value."""
 

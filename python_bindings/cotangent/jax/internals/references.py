@@ -13,6 +13,7 @@ from typing import Any
 
 import cotangent as ct
 from cotangent import _core
+from cotangent._base.arguments import leaving_methods
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray
 
 __all__ = [
@@ -144,6 +145,7 @@ class AbstractRef(AbstractValue):
         return hash(self.inner_aval)
 
 
+@leaving_methods
 class Ref:
     """A mutable reference to an array, made by `new_ref`."""
 
@@ -276,6 +278,7 @@ class _Indexer:
         return RefView(self._ref, index)
 
 
+@leaving_methods
 class RefView:
     """A reference to the elements at an index of another: reads and writes are those of the other.
 

@@ -214,6 +214,7 @@ def pmap(
         return jit(vmap(run, in_axes=axes, out_axes=out_axes, axis_name=axis_name))
 
     @wraps(fun)
+    @api_boundary
     def run(*args: Any, **kwargs: Any) -> Any:
         fixed = {position % len(args) for position in static}
         dynamic = [arg for position, arg in enumerate(args) if position not in fixed]

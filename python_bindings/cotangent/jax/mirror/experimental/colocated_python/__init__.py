@@ -8,6 +8,7 @@ from typing import Any
 
 import cotangent as ct
 from cotangent import tree_util
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent.jax.internals.meshes import Mesh
 
@@ -45,6 +46,7 @@ def _check(what: str, expected: Any, given: Any) -> None:
             )
 
 
+@leaving_methods
 class _Colocated:
     """A function that is called beside the devices of its arguments."""
 
@@ -103,6 +105,7 @@ def colocated_python(fun: Callable[..., Any]) -> _Colocated:
 def colocated_python_class(cls: type[Any]) -> type[Any]:
     """A class whose object is made beside the devices of the arguments of the first method that is called."""
 
+    @leaving_methods
     class Wrapped:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self._made: Any = None
