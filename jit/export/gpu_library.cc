@@ -58,7 +58,7 @@ absl::StatusOr<std::string> gpu_architecture(std::string_view target) {
     return architecture;
   }
   return absl::InvalidArgumentError(
-      concat("'", target, "' is no target; choose 'cuda', for all GPUs from compute capability 8.0 on, or one like ",
+      concat("'", target, "' is no target\n  choose 'cuda', for all GPUs from compute capability 8.0 on, or one like ",
              "'cuda:sm_90', for those from 9.0 on"));
 }
 

@@ -149,7 +149,8 @@ class Writer {
       throw Error(ErrorKind::kUnsupported,
                   concat("a loop", around(work_of(plan_, step.body)),
                          " goes on by a condition that the GPU computes: the library would have to wait for it"))
-          .hint("give the loop a number of iterations that is known (fori_loop, scan), or export for a processor");
+          .hint("give the loop a number of iterations that is known (fori_loop, scan), or export for a processor")
+          .see("export-without-a-form");
     }
     word(cuda::exported::kRepeat);
     word(step.count);
@@ -164,7 +165,8 @@ class Writer {
     throw Error(ErrorKind::kUnsupported,
                 concat("a branch", around(work),
                        " is chosen by an index that the GPU computes: the library would have to wait for it"))
-        .hint("compute both branches and select (where), or export for a processor");
+        .hint("compute both branches and select (where), or export for a processor")
+        .see("export-without-a-form");
   }
   void write(const HostStep& step) const {
     throw Error(ErrorKind::kUnsupported,

@@ -82,7 +82,7 @@ absl::StatusOr<LibraryTarget> library_target(std::string_view name, bool portabl
     }
   }
   return absl::InvalidArgumentError(concat("there is no tested code generation for the target '", name,
-                                           "'; choose one of: ", join(library_target_names(), ", ")));
+                                           "'\n  choose one of: ", join(library_target_names(), ", ")));
 }
 
 absl::StatusOr<unsigned> pointer_bits(const LibraryTarget& target) {

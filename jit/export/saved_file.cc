@@ -37,7 +37,9 @@ T read(const char* bytes) {
 uint64_t checksum(std::string_view bytes) { return hash_bytes(bytes); }
 
 [[noreturn]] void corrupt(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::kCorruptFile, concat(path, " is not a valid saved file: ", what)).hint("export it again");
+  throw Error(ErrorKind::kCorruptFile, concat(path, " is not a valid saved file: ", what))
+      .hint("export it again")
+      .see("corrupt-file");
 }
 
 bool is_zero(std::string_view bytes) {
@@ -116,7 +118,8 @@ std::shared_ptr<const SavedFile> SavedFile::open(const std::string& path) {
   if (version > kSavedFileVersion) {
     throw Error(ErrorKind::kCorruptFile, concat(path, " was saved by a newer cotangent, as version ", version,
                                                 " of the format; this one ", "reads up to ", kSavedFileVersion))
-        .hint("upgrade cotangent");
+        .hint("upgrade cotangent")
+        .see("corrupt-file");
   }
   if (version != kSavedFileVersion) corrupt(path, concat("there is no version ", version, " of the format"));
   const auto count = read<uint32_t>(all.data() + 12);

@@ -86,13 +86,11 @@ def reached_by_programs() -> dict[tuple[str, int], bool]:
     """The places that the programs of tests/errors reach, and whether the message there says what to do."""
     reached: dict[tuple[str, int], bool] = {}
     for path in transcripts.files():
-        begin, programs = transcripts.programs(path)
-        for program in programs:
-            transcripts.run(begin, program)
+        for program in transcripts.ran(path):
             for statement in program.statements:
                 for file, line in statement.sites:
                     place = (in_repository(file), line)
-                    reached[place] = reached.get(place, False) or bool(statement.error and statement.remedy)
+                    reached[place] = reached.get(place, False) or bool(statement.remedy)
     return reached
 
 

@@ -10,6 +10,9 @@ A file is Markdown. Its first block of code is what every program begins with; e
 
 What a statement prints and its value follow it, or the class and whole message of what it raises. ``CT_UPDATE_ERRORS=1`` writes what comes out into
 the file, to be read before it is committed. `problems` says what else must hold of a program.
+
+Each program runs in an empty folder. Those of a file whose first block installs the hook for JAX run in a process of their own, where it stays
+installed: ``python tests/transcripts.py FILE RESULT`` is that process.
 """
 
 from __future__ import annotations
@@ -18,7 +21,11 @@ import ast
 import contextlib
 import dataclasses
 import io
+import json
 import re
+import subprocess
+import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "errors"
 PACKAGE = str(Path(ct.__file__).parent)
 _BLOCK = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_HOOK = "cotangent.jax.install()"
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 
 
@@ -41,13 +49,10 @@ class Statement:
     source: str
     expected: str
     printed: str = ""
-    error: BaseException | None = None
-    sites: frozenset[tuple[str, int]] = frozenset()
-
-    @property
-    def message(self) -> str:
-        """The whole message, without what differs between runs."""
-        return _ADDRESS.sub("0x…", str(self.error))
+    error: str = ""  # the class of what it raised
+    message: str = ""  # the whole one, without what differs between runs
+    frames: list[str] = dataclasses.field(default_factory=list)  # the files of the traceback
+    sites: list[tuple[str, int]] = dataclasses.field(default_factory=list)
 
     @property
     def remedy(self) -> str:
@@ -106,31 +111,67 @@ def _execute(statement: Statement, namespace: dict[str, Any]) -> None:
     last = tree.body[-1] if tree.body else None
     value = ast.Expression(tree.body.pop().value) if isinstance(last, ast.Expr) else None  # type: ignore[attr-defined]
     exec(compile(tree, "program", "exec", dont_inherit=True), namespace)
-    if (
-        value is not None
-        and (result := eval(compile(value, "program", "eval", dont_inherit=True), namespace)) is not None
-    ):
+    if value is None:
+        return
+    result = eval(compile(value, "program", "eval", dont_inherit=True), namespace)
+    if result is not None:
         print(repr(result))
 
 
+def _steady(text: str) -> str:
+    """A text without what differs between runs: addresses, and the folder."""
+    return _ADDRESS.sub("0x…", text.replace(f"{Path.cwd()}/", ""))
+
+
 def run(begin: list[Statement], program: Program) -> None:
-    """Runs a program in a namespace of its own; its statements then hold what came out."""
-    namespace: dict[str, Any] = {"__name__": "program"}
-    for statement in begin:
-        _execute(statement, namespace)
-    for statement in program.statements:
-        output = io.StringIO()
-        _core.note_error_sites(True)
-        with contextlib.redirect_stdout(output):
-            try:
-                _execute(statement, namespace)
-            except Exception as error:
-                statement.error = error
-        statement.sites = frozenset(_core.note_error_sites(False))
-        statement.printed = _ADDRESS.sub("0x…", output.getvalue())
-        if statement.error is not None:
-            # An empty line would end the program.
-            statement.printed += f"{type(statement.error).__name__}: {statement.message}\n"
+    """Runs a program in a module and a folder of its own; its statements then hold what came out."""
+    sys.modules["program"] = types.ModuleType("program")  # where its classes are
+    namespace = vars(sys.modules["program"])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for statement in begin:
+            _execute(statement, namespace)
+        for statement in program.statements:
+            output = io.StringIO()
+            _core.note_error_sites(True)
+            with contextlib.redirect_stdout(output):
+                try:
+                    _execute(statement, namespace)
+                except Exception as error:
+                    statement.error = type(error).__name__
+                    statement.message = _steady(str(error))
+                    statement.frames = list(frames_of(error.__traceback__))
+            statement.sites = list(_core.note_error_sites(False))
+            statement.printed = _steady(output.getvalue())
+            if statement.error:
+                # An empty line would end the program.
+                statement.printed += f"{statement.error}: {statement.message}\n"
+
+
+def ran(path: Path) -> list[Program]:
+    """The programs of a file, which have run."""
+    begin, made = programs(path)
+    if not any(_HOOK in statement.source for statement in begin):
+        for program in made:
+            run(begin, program)
+        return made
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as result:
+        command = [sys.executable, __file__, str(path), result.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        for program, statements in zip(made, json.load(result), strict=True):
+            program.statements = [Statement(**statement) for statement in statements]
+            for statement in program.statements:
+                statement.sites = [(file, line) for file, line in statement.sites]
+    return made
+
+
+def main(path: str, result: str) -> None:
+    """Runs the programs of a file in this process, and writes what came out."""
+    begin, made = programs(Path(path))
+    for program in made:
+        run(begin, program)
+    statements = [[dataclasses.asdict(statement) for statement in program.statements] for program in made]
+    Path(result).write_text(json.dumps(statements))
 
 
 def frames_of(traceback: types.TracebackType | None) -> Iterator[str]:
@@ -146,12 +187,12 @@ def problems(program: Program, anchors: set[str]) -> list[str]:
     for number, statement in enumerate(program.statements):
         if statement.printed != statement.expected:
             found.append(f">>> {statement.source}\nprinted\n{statement.printed}and not\n{statement.expected}")
-        if statement.error is None:
+        if not statement.error:
             continue
-        own = [file for file in frames_of(statement.error.__traceback__) if file.startswith(PACKAGE)]
+        own = [file for file in statement.frames if file.startswith(PACKAGE)]
         if own:
             found.append(f">>> {statement.source}\nthe traceback shows frames of the package: {own}")
-        if statement.remedy and all(later.error is not None for later in program.statements[number + 1 :]):
+        if statement.remedy and all(later.error for later in program.statements[number + 1 :]):
             found.append(f">>> {statement.source}\nnothing after it does what the message says to do")
         unknown = set(re.findall(r"see docs/errors\.md#([\w-]+)", statement.message)) - anchors
         if unknown:
@@ -175,3 +216,7 @@ def update(path: Path, ran: list[Program]) -> None:
 def files() -> list[Path]:
     """The files of programs that fail."""
     return sorted(FOLDER.glob("*.md"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

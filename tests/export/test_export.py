@@ -116,14 +116,15 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no saved functions"):
         ct.export.load(tmp_path / "nowhere")
     with pytest.raises(
-        ValueError, match=r"files='exe' is none of h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl"
+        ValueError,
+        match=r"files='exe' is no kind of file\n  the kinds: h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl",
     ):
         ct.export.compile(loss, PARAMS, X).save(tmp_path, files=("h", "exe"))
     with pytest.raises(ValueError, match="verify='some' is neither"):
         ct.export.load(tmp_path, verify="some")
     exported(tmp_path)
     ct.export.compile(lambda x: x, X, name="other").save(tmp_path)
-    with pytest.raises(ValueError, match=r"holds several libraries: \['other', 'step'\]\n  pass name="):
+    with pytest.raises(ValueError, match=r"holds several libraries: \['other', 'step'\]\n  pass one of them as name="):
         ct.export.load(tmp_path)
 
 
@@ -175,7 +176,7 @@ def test_several_functions_share_structures(tmp_path: Path) -> None:
     assert repr(loaded) == "<mlp: init, step, predict>"
     with pytest.raises(TypeError, match="mlp has several functions: init, step, predict"):
         loaded(key)
-    with pytest.raises(AttributeError, match="mlp has no function 'train'; it has init, step, predict"):
+    with pytest.raises(AttributeError, match="mlp has no function 'train'\n  its functions: init, step, predict"):
         loaded.train
     first, wanted = loaded.init(key)["params"], init(key)["params"]
     np.testing.assert_allclose(first["w"], wanted["w"], rtol=1e-6)

@@ -495,6 +495,7 @@ def test_the_snippets_of_the_docs(tmp_path: Path) -> None:
 def test_for_other_targets() -> None:
     made = ct.export.compile(lambda x: x, cnp.ones(3), name="demo")
     with pytest.raises(
-        ValueError, match=r"there is no file 'py' for cortex-m7; there are h, c, a, ctir, cmake, pc, hpp, rs$"
+        ValueError,
+        match=r"there is no file 'py' for cortex-m7\n  those that there are: h, c, a, ctir, cmake, pc, hpp, rs$",
     ):
         made.save("nowhere", target="cortex-m7", files=("h", "py"))

@@ -80,7 +80,8 @@ def test_cmake_finds_a_version_below_a_prefix(asked: str, found: bool, tmp_path:
 def test_a_version_is_numbers(tmp_path: Path) -> None:
     made = ct.export.compile(lambda x: x, cnp.ones(3), name="demo")
     with pytest.raises(
-        ValueError, match=r"save: version='v1' is not one to four numbers with points between them, '1\.2\.0' say"
+        ValueError,
+        match=r"save: version='v1' is not one to four numbers with points between them\n  write version='1\.2\.0', say",
     ):
         made.save(tmp_path, version="v1")
 
@@ -98,6 +99,7 @@ def test_pkg_config_finds_a_moved_library(tmp_path: Path) -> None:
 def test_unknown_kinds_list_all(tmp_path: Path) -> None:
     made = ct.export.compile(lambda x: x, cnp.ones(3), name="demo")
     with pytest.raises(
-        ValueError, match="files='hs' is none of h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl"
+        ValueError,
+        match="files='hs' is no kind of file\n  the kinds: h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl",
     ):
         made.save(tmp_path, files=("hs",))

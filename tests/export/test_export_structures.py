@@ -197,7 +197,7 @@ def test_results_are_named() -> None:
 
 def test_donated_arguments_need_a_result_of_their_own() -> None:
     x, y = cnp.zeros(3), cnp.zeros(4)
-    with pytest.raises(ValueError, match="donate='z' is no argument; it has x, y"):
+    with pytest.raises(ValueError, match="donate='z' is no argument\n  its arguments: x, y"):
         ct.export.function(lambda x, y: {"x": x}, x, y, donate="z")
     with pytest.raises(ValueError, match=r"no result is called 'y'.*; the results are x\n  name them by results="):
         ct.export.function(lambda x, y: {"x": x}, x, y, donate=("x", "y"))

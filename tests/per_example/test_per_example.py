@@ -576,7 +576,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
             KEY, [1.0, 2.0], [W, W], X
         ),
         ct.errors.ShapeError,
-        "clip_norm must be one scalar; got a tree with 2",
+        "clip_norm must be one scalar; got a tree of 2",
     ),
     "probability": (
         lambda: pe.poisson_batch(KEY, size=3, probability=1.5, bound=3),

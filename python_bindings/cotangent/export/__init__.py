@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import flatten_arguments
 from cotangent._core import SavedFile
 from cotangent._transforms.staging import jit
@@ -210,11 +210,15 @@ def load(path: str | Path, name: str | None = None, *, native: bool | None = Non
     [1.0, 1.0, 1.0]
     """
     if verify not in ("structure", "all"):
-        raise ValueError(f"load: verify={verify!r} is neither 'structure' nor 'all'")
+        raise ValueError(
+            f"load: verify={verify!r} is neither 'structure' nor 'all'{suggestion(verify, ('structure', 'all'))}\n"
+            "  pass verify='all' to compare the saved arrays with their checksum, too, or leave verify out"
+        )
     file = _find(Path(path), name)
     if file.suffix in (".so", ".a", ".h", ".c", ".wasm", ".o"):
         raise ValueError(
-            f"load: {file} has no programs in it; give the folder of the library, or its file {file.stem.removeprefix('lib')}.ctir"
+            f"load: {file} has no programs in it\n"
+            f"  give the folder of the library, or its file {file.stem.removeprefix('lib')}.ctir"
         )
     with file.open("rb") as opened:
         begins = opened.read(16)
@@ -228,7 +232,8 @@ def load(path: str | Path, name: str | None = None, *, native: bool | None = Non
     runs_native = native is True or (native is None and Path(path).is_dir() and shared.exists())
     if native is True and not shared.exists():
         raise ValueError(
-            f"load: there is no {shared.name} beside {file}, whose code could be run; it was saved for {description['target']}"
+            f"load: there is no {shared.name} beside {file}, whose code could be run; it was saved for {description['target']}\n"
+            "  leave out native=True, and the programs are compiled here, or save the library with its 'so' beside"
         )
     if runs_native:
         runs_native = _use_library(shared, file, saved, description, functions, must=native is True)
@@ -253,9 +258,15 @@ def _find(path: Path, name: str | None) -> Path:
         return path
     files = [path / f"{name}.ctir"] if name else sorted(path.glob("*.ctir"))
     if not files or not files[0].exists():
-        raise FileNotFoundError(f"no saved functions in {path}: expected {name or '*'}.ctir")
+        there = [file.stem for file in sorted(path.glob("*.ctir"))]
+        remedy = f"pass one of those that are there as name=: {', '.join(map(repr, there))}"
+        raise FileNotFoundError(
+            f"no saved functions in {path}: expected {name or '*'}.ctir\n"
+            f"  {remedy if there else 'give the folder that Exported.save has returned'}"
+        )
     if len(files) > 1:
-        raise ValueError(f"{path} holds several libraries: {[file.stem for file in files]}\n  pass name=")
+        names = [file.stem for file in files]
+        raise ValueError(f"{path} holds several libraries: {names}\n  pass one of them as name=, name={names[0]!r} say")
     return files[0]
 
 
@@ -277,15 +288,15 @@ def _use_library(
         opened = _core.open_library(str(shared.resolve()), description["library"])
         same_text = opened.description.encode() == saved.section("library")
         if not same_text or f"0x{opened.signature:016x}" != description["signature"]:
-            raise ValueError(f"load: {shared} is another library than {file} describes")
+            raise ValueError(f"it is another library than {file} describes")
         if opened.check() != 0:
-            raise ValueError(
-                f"load: this processor lacks what the code in {shared} needs; it was made for {description['target']}"
-            )
+            raise ValueError(f"this processor lacks what its code needs; it was made for {description['target']}")
         run_native(opened, description, functions)
     except (OSError, ValueError) as error:
         if must:
-            raise ValueError(f"load: {shared} cannot be used: {error}") from None
+            raise ValueError(
+                f"load: {shared} cannot be used: {error}\n  leave out native=True, and the programs are compiled here"
+            ) from None
         return False
     return True
 
@@ -312,9 +323,13 @@ def _load_program(file: Path) -> Loaded:
     if data[8:12] == b"\x01\0\0\0" and file.with_suffix(".constants.npz").exists():
         raise CorruptFileError(
             f"{file} was saved by a version that kept arrays in a second file, which may belong to another program\n"
-            "  export the function again"
+            "  export the function again\n"
+            "  see docs/errors.md#corrupt-file"
         )
-    graph, constants = _core.load_program(data)
+    try:
+        graph, constants = _core.load_program(data)
+    except CorruptFileError as error:
+        raise CorruptFileError(f"{file}: {error}") from None
     count = len(graph.in_avals) - len(constants)
     _, in_tree = flatten_arguments(((0.0,) * count, {}), file.stem)
     _, out_tree = flatten_arguments([0.0] * len(graph.out_avals) if len(graph.out_avals) != 1 else 0.0, file.stem)

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cotangent import _core
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.staging import without_static
 from cotangent.export._layout import children_by_name, key_text, unique
+
+__all__ = ["Function", "function"]
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,9 @@ def function(
     with _core.KeepLengths():  # what is loaded may be masked
         captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called)
     if any(_core.is_traced(x) for x in captured.closure):
-        raise ValueError(f"export of {name}: it closes over traced arrays; export outside of jit and other transforms")
+        raise ValueError(
+            f"export of {name}: it closes over traced arrays\n  export outside of jit and other transforms"
+        )
     arguments = _parts(in_tree, names, flat=False)
     outputs = _results(captured.structure, results, name)
     made = Function(
@@ -172,7 +177,10 @@ def function(
 def _names(given: Any, option: str, what: str) -> list[str]:
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"export.function: {option} takes names of {what}; got {given!r}")
+        raise TypeError(
+            f"export.function: {option} takes names of {what}; got {given!r}\n"
+            f"  pass one name, or a list of names: {option}=['params']"
+        )
     return list(names)
 
 
@@ -240,7 +248,10 @@ def _results(tree: PyTreeDef, given: str | Sequence[str] | None, name: str) -> t
         return (Part(given[0], tree, 0, tree.num_leaves),)
     count = len(tree.children())
     if len(given) != count or len(set(given)) != count:
-        raise ValueError(f"export of {name}: results={given!r} must name each of its {count} results once")
+        remedy = f"pass {count} names that differ" if count > 1 else "pass one name, results='y' say"
+        raise ValueError(
+            f"export of {name}: results={given!r} must name each of its {max(count, 1)} results once\n  {remedy}"
+        )
     return _parts(tree, given, flat=True)
 
 
@@ -250,23 +261,28 @@ def _check_in_place(made: Function, donated: Sequence[str]) -> None:
     for name in donated:
         if name not in arguments:
             raise ValueError(
-                f"export of {made.name}: donate={name!r} is no argument; it has {', '.join(arguments) or 'none'}"
+                f"export of {made.name}: donate={name!r} is no argument{suggestion(name, arguments)}\n"
+                f"  its arguments: {', '.join(arguments) or 'none'}"
             )
         if name not in results:
             raise ValueError(
                 f"export of {made.name}: no result is called {name!r}, so that nothing can take the argument's place; the results are "
-                f"{', '.join(results)}\n  name them by results=, or return a dict"
+                f"{', '.join(results)}\n  name them by results=, or return a dict with the key {name!r}"
             )
         argument, result = arguments[name], results[name]
         if argument.tree != result.tree:
             raise ValueError(
                 f"export of {made.name}: the argument {name!r} is {argument.tree}, the result {result.tree}: only equal structures can "
-                "have one place"
+                f"have one place\n  return {name!r} with the structure of the argument, or leave it out of donate"
             )
         for path, i, o in zip(argument.tree.paths(), argument.leaves, result.leaves, strict=True):
             before, after = made.in_avals[i], made.out_avals[o]
             if before != after:
                 raise ValueError(
                     f"export of {made.name}: {name}{path} is {before[1]}{list(before[0])} as an argument and {after[1]}{list(after[0])} as "
-                    "a result: only equal arrays can have one place"
+                    f"a result: only equal arrays can have one place\n"
+                    f"  return it with the argument's shape and dtype, as by .astype({_core.dtype_name(before[1])!r}), or leave {name!r} out of donate"
                 )
+
+
+check_arguments(globals())

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from cotangent import _core
+from cotangent._base.arguments import check_arguments
 from cotangent.export._function import Function
 from cotangent.export._layout import identifier, key_text
 from cotangent.export._write import write_files
+
+__all__ = ["ExportedForGpu"]
 
 
 class ExportedForGpu:
@@ -105,3 +108,6 @@ def _word(path: str) -> str:
     words = [word for word in path.replace("]", "").replace("'", "").replace(".", "[").split("[") if word]
     name = "_".join(words)
     return name if name.isidentifier() else identifier(key_text(f".{name}"), "x")
+
+
+check_arguments(globals())

@@ -9,6 +9,7 @@ from platform import machine
 from typing import NoReturn
 
 from cotangent import _core
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent.export._c_source import c_source
 from cotangent.export._cmake import cmake_text, cmake_version_text, pkg_config_text
 from cotangent.export._cpp import cpp_header
@@ -22,6 +23,8 @@ from cotangent.export._rust import rust_module
 from cotangent.export._saved import library_file
 from cotangent.export._signature import Signature, interface, program_hash, sign, signature_number
 from cotangent.export._write import write_files
+
+__all__ = ["Exported"]
 
 _OF_BUILDS = ("cmake", "pc")
 # For other languages: what writes them, and the code that they are beside.
@@ -164,7 +167,8 @@ class Exported:
             for path, size in sizes.items():
                 if size >= 1 << most:
                     raise ValueError(
-                        f"export of {signature.symbol} for {target}: {path} takes {size} bytes, and arrays have less than 2**{most} there"
+                        f"export of {signature.symbol} for {target}: {path} takes {size} bytes, and arrays have less than 2**{most} there\n"
+                        "  make it smaller, or export for a target with larger memory"
                     )
 
     def _facts(self, target: str) -> Facts:
@@ -324,7 +328,9 @@ class Exported:
         files = (files,) if isinstance(files, str) else files
         unknown = [kind for kind in files or () if kind not in _FILES]
         if unknown:
-            raise ValueError(f"save: files={unknown[0]!r} is none of {', '.join(_FILES)}")
+            raise ValueError(
+                f"save: files={unknown[0]!r} is no kind of file{suggestion(unknown[0], _FILES)}\n  the kinds: {', '.join(_FILES)}"
+            )
         chosen = _target(self.target if target is None else target)
         possible = ("h", "c", *_core.library_code_files(chosen), "ctir")
         if files is None:
@@ -333,10 +339,12 @@ class Exported:
         possible += tuple(kind for kind, (_, code) in _BINDINGS.items() if code in possible)
         missing = [kind for kind in files if kind not in possible]
         if missing:
-            raise ValueError(f"save: there is no file {missing[0]!r} for {chosen}; there are {', '.join(possible)}")
+            raise ValueError(
+                f"save: there is no file {missing[0]!r} for {chosen}\n  those that there are: {', '.join(possible)}"
+            )
         if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
             raise ValueError(
-                f"save: version={version!r} is not one to four numbers with points between them, '1.2.0' say"
+                f"save: version={version!r} is not one to four numbers with points between them\n  write version='1.2.0', say"
             )
         path = Path(directory)
         described = self.describe(target=chosen)
@@ -372,18 +380,22 @@ class Exported:
         write_files(path, contents)
         return path
 
+    @_core.leaving
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} cannot be pickled: save it, and load the folder elsewhere (cotangent.export.load)")
+        raise TypeError(
+            f"{self!r} cannot be pickled\n  save it, and load the folder elsewhere: cotangent.export.load(made.save(folder))"
+        )
 
     def __repr__(self) -> str:
         return f"<C library {self.name} for {self.target}: {', '.join(self.functions)}>"
 
 
 def _target(name: str) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"target={name!r} must be a text: one of {', '.join(_core.library_targets())}")
     if name.partition(":")[0] == "cuda":
-        raise ValueError(f"target={name!r} is one of export.compile, which makes a library of one function for GPUs")
+        raise ValueError(
+            f"target={name!r} is one for GPUs, whose libraries have one function\n"
+            f"  make it with export.compile(f, *specs, target={name!r})"
+        )
     _core.library_code_files(name)
     return name
 
@@ -405,30 +417,43 @@ def make(
     _core.check_export_name(name)
     if name in _SYSTEM_LIBRARIES:
         raise ValueError(
-            f"export: {name!r} cannot name a library: lib{name} is one of the system, whose place it would take"
+            f"export: {name!r} cannot name a library: lib{name} is one of the system, whose place it would take\n"
+            f"  use name='{name}_program', say\n  see docs/errors.md#export-name"
         )
     if numerics not in ("fast", "portable"):
-        raise ValueError(f"export of {name}: numerics={numerics!r} is neither 'fast' nor 'portable'")
+        raise ValueError(
+            f"export of {name}: numerics={numerics!r} is neither 'fast' nor 'portable'{suggestion(numerics, ('fast', 'portable'))}\n"
+            "  pass numerics='portable' for the same bits on all targets, or leave numerics out"
+        )
     if not isinstance(functions, Mapping):
         raise TypeError(
-            f"export of {name}: functions must be a dict of names and what export.function makes; got {functions!r}"
+            f"export of {name}: functions must be a dict of names and what export.function makes; got a {type(functions).__name__}\n"
+            "  pass {'f': export.function(f, *specs)}"
         )
     for key, function in functions.items():
         if not isinstance(key, str):
-            raise TypeError(f"export of {name}: the name of a function must be a string; got {key!r}")
+            raise TypeError(
+                f"export of {name}: the name of a function must be a string; got {key!r}\n  name it {f'f{key}'!r}, say"
+            )
         if not isinstance(function, Function):
             raise TypeError(
-                f"export of {name}: {key!r} must be what export.function makes of a function and its arguments; got a {type(function).__name__}"
+                f"export of {name}: {key!r} must be what export.function makes of a function and its arguments; got "
+                f"{'a function' if callable(function) else f'a {type(function).__name__}'}\n"
+                f"  pass {{{key!r}: export.function(f, *specs)}}"
             )
     if not functions:
-        raise ValueError(f"export of {name}: a library has at least one function")
+        raise ValueError(
+            f"export of {name}: a library has at least one function\n  pass {{'f': export.function(f, *specs)}}"
+        )
     if name.lower() == "ct" or name.lower().startswith("ct_"):
         raise ValueError(
-            f"export: {name!r} cannot name a library: what begins with ct_ is of all libraries, and of C source"
+            f"export: {name!r} cannot name a library: what begins with ct_ is of all libraries, and of C source\n"
+            f"  use name='my_{name}', say\n  see docs/errors.md#export-name"
         )
     if name in _HEADERS:
         raise ValueError(
-            f"export: {name!r} cannot name a library: {name}.h is a header of C, whose place it would take"
+            f"export: {name!r} cannot name a library: {name}.h is a header of C, whose place it would take\n"
+            f"  use name='{name}_program', say\n  see docs/errors.md#export-name"
         )
     library = Library(name)
     symbols = {key: symbol_of(key) for key in functions}
@@ -437,21 +462,29 @@ def make(
         _core.check_export_name(symbol)
         for made in (symbol, f"{symbol}_leaves", f"{symbol}_entry"):
             if made in taken:
-                raise ValueError(f"export of {name}: {key!r} would define {made}, which the library has already")
+                raise ValueError(
+                    f"export of {name}: {key!r} would define {made}, which the library has already\n  name it '{key}_function', say"
+                )
             taken.add(made)
     macros: dict[str, str] = {f"{name}_SIGNATURE".upper(): "SIGNATURE"}
     for key, symbol in symbols.items():
         macro = workspace_name(symbol)
         if macro in macros or macro in taken:
             raise ValueError(
-                f"export of {name}: {key!r} would define the macro {macro}, which {macros.get(macro, 'a function')!r} has: macros are in capitals"
+                f"export of {name}: {key!r} would define the macro {macro}, which {macros.get(macro, 'a function')!r} has: macros are in capitals\n"
+                f"  name it '{key}_function', say"
             )
         macros[macro] = key
     for key, symbol in symbols.items():
         of_another = re.fullmatch(r"(.*)_(entry_\d+|program|program_\d+)", symbol)
         if of_another is not None and of_another[1] in symbols.values():
-            raise ValueError(f"export of {name}: {key!r} would define {symbol}, which the library has already")
+            raise ValueError(
+                f"export of {name}: {key!r} would define {symbol}, which the library has already\n  name it '{key}_function', say"
+            )
     library.names |= taken | {f"{symbol}_program" for symbol in symbols.values()}
     signatures = [sign(library, key, symbols[key], function) for key, function in functions.items()]
     chosen = _target(default_target() if target is None else target)
     return Exported(library, functions, signatures, chosen, checks, numerics)
+
+
+check_arguments(globals())

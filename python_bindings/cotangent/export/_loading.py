@@ -12,11 +12,13 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import leaving_methods
+from cotangent._base.arguments import leaving_methods, suggestion
 from cotangent._base.capture import aval_of, flatten_arguments
 from cotangent._core import Array, Graph, OpenLibrary, PyTreeDef, SavedFile
 from cotangent.errors import CorruptFileError, ShapeError
 from cotangent.export._saved import MissingClassError, tree_from_json
+
+_AGAIN = "\n  export it again\n  see docs/errors.md#corrupt-file"
 
 
 @leaving_methods
@@ -81,13 +83,18 @@ class Loaded:
         [2.0, 4.0]
         """
         if len(self._functions) != 1:
-            raise TypeError(f"{self._name} has several functions: {', '.join(self._functions)}; call one of these")
+            raise TypeError(
+                f"{self._name} has several functions: {', '.join(self._functions)}\n"
+                f"  call one of these: {self._name}.{next(iter(self._functions), '…')}(…)"
+            )
         return next(iter(self._functions.values()))(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of a copy that has nothing yet, say
-            raise AttributeError(name)
-        raise AttributeError(f"{self._name} has no function {name!r}; it has {', '.join(self._functions)}")
+        functions = self.__dict__.get("_functions", {})  # a copy that is being made has nothing yet
+        raise AttributeError(
+            f"{self.__dict__.get('_name', 'a saved library')} has no function {name!r}{suggestion(name, functions)}\n"
+            f"  its functions: {', '.join(functions)}"
+        )
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._functions})
@@ -139,12 +146,12 @@ class SavedFunction:
         # As the function has them: those that were given by name when it was exported may have been anywhere.
         self.order = [str(name) for name in saved["order"]]
         if sorted(self.order) != sorted(name for name, _ in self.arguments):
-            raise CorruptFileError(f"the saved function {self.name} has other arguments in another order")
+            raise CorruptFileError(f"the saved function {self.name} has other arguments in another order{_AGAIN}")
         self.__doc__ = f"{self.name}({', '.join(name for name, _ in self.arguments)}), a saved function."
         self.positional = len(self.in_tree.children()[0].children())
         counts = (self.in_tree.num_leaves, self.out_tree.num_leaves)
         if counts != (len(graph.in_avals) - len(constants), len(graph.out_avals)):
-            raise CorruptFileError(f"the saved function {self.name} has a program for other arguments")
+            raise CorruptFileError(f"the saved function {self.name} has a program for other arguments{_AGAIN}")
         self._describe()
         self.bounds = [(index, bound) for index, bound in _core.length_inputs(graph) if index < counts[0]]
 
@@ -169,18 +176,26 @@ class SavedFunction:
         names = [name for name, _ in self.arguments]
         unknown = [name for name in kwargs if name not in names]
         if unknown:
-            raise TypeError(f"{self.name} has no argument {unknown[0]!r}; it takes {', '.join(names) or 'none'}")
+            raise TypeError(
+                f"{self.name} has no argument {unknown[0]!r}{suggestion(unknown[0], names)}\n"
+                f"  its arguments: {', '.join(names) or 'none'}"
+            )
         if len(args) > len(names):
-            raise TypeError(f"{self.name} takes {len(names)} arguments ({', '.join(names)}), called with {len(args)}")
+            raise TypeError(
+                f"{self.name} takes {len(names)} argument{'s' * (len(names) != 1)}, called with {len(args)}\n"
+                f"  call {self.name}({', '.join(names)})"
+            )
         given = dict(zip(self.order, args, strict=False))
         twice = [name for name in given if name in kwargs]
         if twice:
-            raise TypeError(f"{self.name} was given {twice[0]!r} by position and by name")
+            raise TypeError(
+                f"{self.name} was given {twice[0]!r} by position and by name\n  call {self.name}({', '.join(self.order)})"
+            )
         given.update(kwargs)
         missing = [name for name in names if name not in given]
         if missing:
             raise TypeError(
-                f"{self.name} was called without {', '.join(map(repr, missing))}; it takes {', '.join(names)}"
+                f"{self.name} was called without {', '.join(map(repr, missing))}\n  call {self.name}({', '.join(self.order)})"
             )
         return tuple(given[name] for name in names[: self.positional]), {
             name: given[name] for name in names[self.positional :]
@@ -201,19 +216,30 @@ class SavedFunction:
         given = self.bound(args, kwargs)
         leaves, tree = flatten_arguments(given, self.name)
         if tree != self.in_tree:
-            same = "\n  the static data of a class among them differ" if str(tree) == str(self.in_tree) else ""
-            raise TypeError(f"{self.name} was exported for arguments {self.in_tree}, called with {tree}{same}")
+            same = ": the static data of a class among them differ" if str(tree) == str(self.in_tree) else ""
+            raise TypeError(
+                f"{self.name} was exported for arguments {self.in_tree}, called with {tree}{same}\n"
+                f"  pass what it was exported for: {self.name}{self.shown}"
+            )
         operands = []
         for index, (leaf, (shape, dtype, weak)) in enumerate(zip(leaves, self.graph.in_avals, strict=False)):
             given_shape, given_dtype, given_weak = aval_of(leaf)
             if tuple(given_shape) != tuple(shape) or (given_dtype != dtype and not given_weak):
                 raise TypeError(
-                    f"{self.name}: {self.path(index)} is {dtype}{list(shape)}, called with {given_dtype}{list(given_shape)}"
+                    f"{self.name}: {self.path(index)} is {dtype}{list(shape)}, called with {given_dtype}{list(given_shape)}\n"
+                    + (
+                        f"  convert it with .astype({_core.dtype_name(dtype)!r})"
+                        if tuple(given_shape) == tuple(shape)
+                        else f"  pass an array of shape {tuple(shape)}, or export the function for {tuple(given_shape)}, too"
+                    )
                 )
             # A number without a dtype of its own takes the array's, unless it would be cut off.
             if _core.promote_types([(given_dtype, given_weak), (dtype, False)])[0] != dtype:
                 kind = _core.dtype_kind(given_dtype)
-                raise TypeError(f"{self.name}: {self.path(index)} is {dtype}, called with a {kind} number")
+                raise TypeError(
+                    f"{self.name}: {self.path(index)} is {dtype}, called with a {kind} number\n"
+                    f"  say what becomes of it: numpy.asarray(x).astype({_core.dtype_name(dtype)!r})"
+                )
             operands.append(leaf if given_dtype == dtype and given_weak == weak else _core.convert(leaf, dtype))
         for index, bound in self.bounds:
             self.check_length(operands[index], index, bound)
@@ -224,7 +250,11 @@ class SavedFunction:
             return
         values = _core.to_numpy(length)
         if values.size and (values.min() < 0 or values.max() > bound):
-            raise ShapeError(f"{self.name}: {self.path(index)} is a length of {values.tolist()}, outside 0 … {bound}")
+            raise ShapeError(
+                f"{self.name}: {self.path(index)} is a length of {values.tolist()}, outside 0 … {bound}\n"
+                f"  pass a length from 0 to {bound}, or export the function with a larger bound\n"
+                "  see docs/errors.md#length-out-of-range"
+            )
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Becomes a part of what is captured: that of `jit` around it, at least."""
@@ -237,7 +267,7 @@ def _json(section: bytes, path: Path) -> Any:
     try:
         return json.loads(section)
     except ValueError as error:
-        raise CorruptFileError(f"{path} is not a valid saved file: {error}") from None
+        raise CorruptFileError(f"{path} is not a valid saved file: {error}{_AGAIN}") from None
 
 
 def read_functions(file: SavedFile, path: Path) -> tuple[dict[str, Any], list[SavedFunction]]:
@@ -258,11 +288,13 @@ def read_functions(file: SavedFile, path: Path) -> tuple[dict[str, Any], list[Sa
             functions.append(SavedFunction(saved, graph, constants))
         names = [function["name"] for function in description["functions"]]
         if names != [function.name for function in functions]:
-            raise CorruptFileError(f"{path} is not a valid saved file: it describes other functions than it holds")
+            raise CorruptFileError(
+                f"{path} is not a valid saved file: it describes other functions than it holds{_AGAIN}"
+            )
     except (MissingClassError, CorruptFileError):
         raise
     except (KeyError, ValueError, AttributeError, IndexError, TypeError) as error:
-        raise CorruptFileError(f"{path} is not a valid saved file: {error!r}") from None
+        raise CorruptFileError(f"{path} is not a valid saved file: {error!r}{_AGAIN}") from None
     return description, functions
 
 

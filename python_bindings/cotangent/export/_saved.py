@@ -68,7 +68,8 @@ def _is_record(type_: type) -> bool:
 
 def _other_class(name: str) -> MissingClassError:
     return MissingClassError(
-        f"the saved function has a {name} among its static data, and that of this process is another class"
+        f"the saved function has a {name} among its static data, and that of this process is another class\n"
+        "  load it where the class is as it was, or export it again"
     )
 
 
@@ -105,7 +106,8 @@ def _function(name: str) -> Any:
     function = _found(name) if name.partition(":")[0].partition(".")[0] == "cotangent" else None
     if not callable(function) or not _is_ours(function):
         raise MissingClassError(
-            f"the saved function has {name} among its static data, which this version does not have"
+            f"the saved function has {name} among its static data, which this version does not have\n"
+            "  load it with the version that saved it, or export it again"
         )
     return function
 
@@ -195,7 +197,8 @@ def tree_from_json(rows: Sequence[Any]) -> PyTreeDef:
         for kind, arity, name, keys, *fields in rows:
             if isinstance(keys, dict) and "lost" in keys:
                 raise MissingClassError(
-                    f"the saved function has {name} among its arguments, whose static data could not be saved: {keys['lost']}"
+                    f"the saved function has {name} among its arguments, whose static data could not be saved: {keys['lost']}\n"
+                    "  export a function whose static data are numbers, strings, enums, tuples, dicts or frozen dataclasses"
                 )
             type_ = None if name is None else _class(name)
             if type_ is not None and fields and fields[0] != _fields(type_):
@@ -207,7 +210,10 @@ def tree_from_json(rows: Sequence[Any]) -> PyTreeDef:
         tree = PyTreeDef.__new__(PyTreeDef)
         tree.__setstate__((nodes,))
     except (ValueError, KeyError, AttributeError, OverflowError) as error:
-        raise CorruptFileError(f"the structure of the arguments of a saved function is damaged: {error}") from None
+        raise CorruptFileError(
+            f"the structure of the arguments of a saved function is damaged: {error}\n"
+            "  export it again\n  see docs/errors.md#corrupt-file"
+        ) from None
     return tree
 
 

@@ -58,7 +58,10 @@ class Checkpoints:
 
     def __init__(self, folder: str | os.PathLike[str], *, keep: int | None = None) -> None:
         if keep is not None and (not isinstance(keep, int) or keep < 1):
-            raise ValueError(f"Checkpoints: keep is the number of steps that stay, at least 1; got {keep}")
+            raise ValueError(
+                f"Checkpoints: keep is the number of steps that stay, at least 1; got {keep}\n"
+                "  pass keep=1 for the newest alone, or leave keep out: then all stay"
+            )
         self._folder = Path(folder).absolute()
         self._keep = keep
         self._writer: ThreadPoolExecutor | None = None
@@ -117,7 +120,9 @@ class Checkpoints:
         'step-00000010.safetensors'
         """
         if step < 0:
-            raise ValueError(f"Checkpoints: steps are counted from 0; got {step}")
+            raise ValueError(
+                f"Checkpoints: steps are counted from 0; got {step}\n  pass 0 or more; the newest one is checkpoints.latest"
+            )
         return self._folder / f"step-{step:08d}.safetensors"
 
     def save(
@@ -226,15 +231,21 @@ class Checkpoints:
         wanted = self.latest if step is None else step
         if wanted is None or wanted not in steps:
             there = ", ".join(map(str, steps[-5:])) or "none"
+            remedy = (
+                f"leave step out for the newest, {steps[-1]}"
+                if steps
+                else "save one first, or start where latest is None"
+            )
             raise FileNotFoundError(
-                f"Checkpoints.restore: {self._folder} has no step{'' if wanted is None else f' {wanted}'}; there: {there}"
+                f"Checkpoints.restore: {self._folder} has no step{'' if wanted is None else f' {wanted}'}; there: {there}\n  {remedy}"
             )
         try:
             return safetensors.load(self.path(wanted), like)
         except CorruptFileError as error:
             before = max((other for other in steps if other < wanted), default=None)
             remedy = "there is no earlier step" if before is None else f"the step before it: restore(step={before})"
-            raise CorruptFileError(f"{error}\n  {remedy}") from None
+            wrong = str(error).partition("\n")[0]
+            raise CorruptFileError(f"{wrong}\n  {remedy}\n  see docs/errors.md#corrupt-file") from None
 
     def _write(self, place: Path, tensors: dict[str, Any], others: dict[str, str], metadata: dict[str, str]) -> None:
         safetensors.write(place, tensors, others, metadata)

@@ -53,13 +53,16 @@ def collate(examples: Sequence[Any], *, bound: int | None = None, buckets: Seque
     ([[1.0, 1.0], [1.0, 1.0, 1.0]], [0, 1], ['a', 'b'])
     """
     if not len(examples):
-        raise ValueError("interop.data.collate: there are no examples")
+        raise ValueError(
+            "interop.data.collate: there are no examples\n  give at least one: the shapes of a batch are those of its examples"
+        )
     rows = [_core.tree_flatten(example, None) for example in examples]
     structure = rows[0][1]
     for number, (_, other) in enumerate(rows):
         if other != structure:
             raise ValueError(
-                f"interop.data.collate: example 0 has the structure {structure}, example {number} has {other}"
+                f"interop.data.collate: example 0 has the structure {structure}, example {number} has {other}\n"
+                "  give all examples the same keys, and lists of one length; arrays may differ in their sizes"
             )
     return structure.unflatten(
         [_together(list(leaves), bound, buckets) for leaves in zip(*(row[0] for row in rows), strict=True)]
@@ -129,7 +132,9 @@ def batches(
     [[0, 1], [2, 3], [4]]
     """
     if size < 1:
-        raise ValueError(f"interop.data.batches: size={size}; a batch has at least one example")
+        raise ValueError(
+            f"interop.data.batches: size={size}; a batch has at least one example\n  pass size=1 for single examples"
+        )
 
     def made() -> Iterator[Any]:
         source = iter(examples)

@@ -192,7 +192,8 @@ def load(path: str | os.PathLike[str], like: Any = None) -> Any:
         arrays = {name: _restored(entry, others.get(name)) for name, entry in entries.items()}
     except (library.SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptFileError(
-            f"interop.safetensors.load: {path} is damaged, or no file of safetensors: {error}"
+            f"interop.safetensors.load: {path} is damaged, or no file of safetensors: {error}\n"
+            "  save it again\n  see docs/errors.md#corrupt-file"
         ) from None
     if like is None:
         return arrays
@@ -200,13 +201,16 @@ def load(path: str | os.PathLike[str], like: Any = None) -> Any:
     if named.keys() != arrays.keys():
         missing = ", ".join(sorted(named.keys() - arrays.keys())[:5]) or "none"
         unknown = ", ".join(sorted(arrays.keys() - named.keys())[:5]) or "none"
-        raise ValueError(f"interop.safetensors.load: {path} has other arrays: missing {missing}; unknown {unknown}")
+        raise ValueError(
+            f"interop.safetensors.load: {path} has other arrays: missing {missing}; unknown {unknown}\n"
+            "  give the structure that was saved as like, or leave it out: the result is then a dict by these names"
+        )
     for name, leaf in named.items():
         expected, found = _core.array(leaf), arrays[name]
         if (expected.shape, expected.dtype) != (found.shape, found.dtype):
             raise ValueError(
                 f"interop.safetensors.load: {name} is {found.dtype}{list(found.shape)} in {path}, and {expected.dtype}{list(expected.shape)}"
-                " was expected"
+                f" was expected\n  give what was saved as like, or load without it and convert: load(path)[{name!r}]"
             )
     return structure.unflatten([arrays[name] for name in named])
 

@@ -250,7 +250,9 @@ def _tensor_types(tree: Any) -> Any:
     leaves, structure = _core.tree_flatten(tree, None)
     for leaf in leaves:
         if not isinstance(leaf, torch.Tensor):
-            raise TypeError(f"a function of torch must return tensors; got a {type(leaf).__name__}")
+            raise TypeError(
+                f"a function of torch must return tensors; got a {type(leaf).__name__}\n  return torch.as_tensor(result)"
+            )
     return structure.unflatten([ShapeDtypeStruct(tuple(x.shape), str(x.dtype).partition(".")[2]) for x in leaves])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from cotangent._base.arguments import check_arguments
 from cotangent.jax import finder
 from cotangent.jax.names import JAX_VERSION
 
@@ -102,3 +103,6 @@ def installed() -> Iterator[None]:
     finally:
         if not already:
             finder.uninstall()
+
+
+check_arguments(globals())

@@ -6,6 +6,7 @@ an operator have 32. Traced arrays have the attributes by which libraries tell c
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -93,7 +94,9 @@ def _compile(own: Callable[..., Any]) -> Callable[..., Any]:
     def compile(x: Any, compiler_options: Any = None, **_: Any) -> Any:  # noqa: A001 (JAX's name)
         for name in compiler_options or ():
             if not name.startswith("xla_"):  # those are another compiler's
-                raise JaxRuntimeError(f"INVALID_ARGUMENT: No such compile option: {name!r}")
+                raise JaxRuntimeError(
+                    f"INVALID_ARGUMENT: No such compile option: {name!r}\n  leave it out, or name one of XLA's: xla_…"
+                )
         return own(x)
 
     return compile
@@ -145,18 +148,18 @@ def start() -> None:
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _custom.wrap("__call__", lambda own: api_boundary(unless_traced(own)))
-    _structures.wrap("flatten_up_to", checked_flatten_up_to)
+    _structures.wrap("flatten_up_to", lambda own: _core.leaving(checked_flatten_up_to(own)))
     _structures.set("__repr__", structure_text)
     for name in CONVERSIONS:
         _traced.set(name, converting(name, getattr(Traced, name)))
-    _lowered.wrap("compile", _compile)
+    _lowered.wrap("compile", lambda own: _core.leaving(_compile(own)))
     _convolution.set("conv_general_dilated", SHOWN["conv_general_dilated"])  # which the other convolutions call
     _array.wrap("astype", _astype)
     _core.set_assignment_hook(_refuse)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS), (_device, DEVICE_MEMBERS)):
         for name, member in members.items():
-            owner.set(name, member)
+            owner.set(name, _core.leaving(member) if isinstance(member, types.FunctionType) else member)
     for owner in (_array, _traced):
         owner.wrap("__array_ufunc__", _ufunc)
         for name in _OPERATORS:

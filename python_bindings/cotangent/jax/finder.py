@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cotangent import _core
+from cotangent._base.arguments import leaving_methods, suggestion
 from cotangent._base.device import Device
 from cotangent._core import Array, JitFunction
 from cotangent.jax import behaviour
@@ -29,6 +31,7 @@ __all__ = ["install", "is_installed", "uninstall"]
 
 _NOT_HERE = object()  # a name may well stand for None
 _MIRROR = "cotangent.jax.mirror"
+_HERE = str(Path(__file__).parent)
 # Classes of JAX's extension module, by which libraries dispatch.
 _JAXLIB = {
     "ArrayImpl": Array,
@@ -88,14 +91,35 @@ class StandIn(types.ModuleType):
             self.__version__ = JAX_VERSION
             self.__version_info__ = _VERSION_INFO
 
+    @_core.leaving
     def __getattr__(self, name: str) -> Any:
-        value = resolve(self, name)
+        value = _leaving(resolve(self, name))
         # Kept, so that later uses cost what an attribute of a module costs. What the user sets is kept where it is set.
         setattr(self, name, value)
         return value
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*vars(self), *self.__all__})
+
+
+_known: dict[Any, Any] = {}  # functions and classes by which errors leave
+
+
+def _leaving(found: Any) -> Any:
+    """What programs call as JAX's, out of which errors come without the frames of this package."""
+    if isinstance(found, type):
+        for kind in found.__mro__:
+            if kind.__module__.startswith("cotangent.jax.") and kind not in _known:
+                _known[kind] = leaving_methods(kind)
+        return found
+    if not isinstance(found, types.FunctionType) or not found.__code__.co_filename.startswith(_HERE):
+        return found
+    if found not in _known:
+        _known[found] = _core.leaving(found)
+        home = vars(sys.modules[found.__module__])  # where pickles look for it
+        if home.get(found.__name__) is found:
+            home[found.__name__] = _known[found]
+    return _known[found]
 
 
 def resolve(module: StandIn, name: str) -> Any:
@@ -123,7 +147,7 @@ def resolve(module: StandIn, name: str) -> Any:
     if public != module.__name__ and public in MODULES and (name not in known or name in NAMES[public]):
         return getattr(importlib.import_module(public), name)
     if name not in known:
-        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}{suggestion(name, known)}")
     found = getattr(target, name, _NOT_HERE) if target is not None else _NOT_HERE
     if found is _NOT_HERE or isinstance(found, types.ModuleType):
         return missing(path)

@@ -6,6 +6,8 @@ import functools
 import typing
 from typing import Any, NoReturn
 
+from cotangent._base.arguments import leaving_methods
+
 __all__ = ["MissingNameError", "missing"]
 
 
@@ -13,6 +15,7 @@ class MissingNameError(NotImplementedError):
     """A program uses something of JAX's that has no counterpart here."""
 
 
+@leaving_methods
 class _Missing(type):
     """The type of the stand-ins: classes, so that they can be bases and stand in annotations and `isinstance`."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cotangent import config as own
+from cotangent._base.arguments import leaving_methods
 from cotangent.random import sequences
 
 __all__ = ["Config", "config", "enable_x64", "scoped", "threefry_partitionable"]
@@ -38,6 +39,23 @@ _UNUSED: dict[str, Any] = {
 _READ_ONCE = ("threefry_partitionable",)
 
 
+def _read(held: dict[str, Any], name: str) -> Any:
+    if name == "jax_threefry_partitionable":
+        return not sequences.chosen()
+    if name in held:
+        return held[name]
+    try:
+        return own.read(name)
+    except ValueError:
+        if name.removeprefix("jax_") in _UNUSED:
+            return _UNUSED[name.removeprefix("jax_")]
+        raise AttributeError(
+            f"jax.config has no option {name!r} here, and the program has not set it\n"
+            f"  set it first: jax.config.update({name!r}, value)"
+        ) from None
+
+
+@leaving_methods
 class Config:
     """The object ``jax.config``."""
 
@@ -60,16 +78,7 @@ class Config:
 
     def read(self, name: str) -> Any:
         """The value of an option."""
-        if name == "jax_threefry_partitionable":
-            return not sequences.chosen()
-        if name in self._held:
-            return self._held[name]
-        try:
-            return own.read(name)
-        except ValueError:
-            if name.removeprefix("jax_") in _UNUSED:
-                return _UNUSED[name.removeprefix("jax_")]
-            raise AttributeError(f"jax.config has no option {name!r} here, and the program has not set it") from None
+        return _read(self._held, name)
 
     @property
     def x64_enabled(self) -> bool:
@@ -90,7 +99,7 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self.read(name)
+        return _read(self._held, name)
 
 
 config = Config()

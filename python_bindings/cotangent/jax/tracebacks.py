@@ -11,6 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+from cotangent import _core
 from cotangent.jax import settings, wording
 
 __all__ = ["UnfilteredStackTrace", "api_boundary", "include_frame", "register_exclusion"]
@@ -89,6 +90,7 @@ def leave() -> None:
     error = sys.exception() if sys.version_info >= (3, 11) else sys.exc_info()[1]
     assert error is not None
     wording.add_phrase(error)
+    _core.shorten_traceback(error)
     mode = settings.config.read("jax_traceback_filtering")
     if mode != "off":
         _filter(error, "quiet_remove_frames" if mode == "auto" else mode)

@@ -5,6 +5,7 @@ Start at `Caller`; `reduced` in batches.py is how most functions use one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from cotangent import _core, random
 from cotangent import numpy as cnp
-from cotangent._base.capture import check_callable, function_name, wraps
+from cotangent._base.capture import check_callable, function_name, leaving, wraps
 from cotangent._core import Array
 from cotangent._transforms.chunks import checked_chunk_size
 from cotangent._transforms.staging import jit
@@ -77,7 +78,7 @@ class Caller:
     def named(self, function: Function) -> Function:
         """What this package's function returns, under a name that Python's errors about its arguments begin with."""
         function.__name__ = function.__qualname__ = self.text
-        return function
+        return functools.wraps(function)(leaving(function))
 
     def _check_loss(self, found: Any) -> None:
         """One real floating number."""
@@ -115,7 +116,9 @@ class Caller:
         """Parameters are floating arrays, at least one."""
         entries = tree_flatten_with_path(params)[0]
         if not entries:
-            raise ValueError(f"{self.text}: {called} has no arrays")
+            raise ValueError(
+                f"{self.text}: {called} has no arrays\n  give what gradients are of as {called}: an array, or a tree of arrays"
+            )
         for path, leaf in entries:
             dtype = self._array_like(leaf, f"{called}{keystr(path)}").dtype
             if _core.dtype_kind(dtype) != "float":
@@ -136,7 +139,8 @@ class Caller:
             x, like = cnp.asarray(self._array_like(x, f"{called}{keystr(path)}")), cnp.asarray(like)
             if x.shape != like.shape:
                 raise MismatchError(
-                    f"{self.text}: {called}{keystr(path)} has shape {x.shape}, params{keystr(path)} {like.shape}"
+                    f"{self.text}: {called}{keystr(path)} has shape {x.shape}, params{keystr(path)} {like.shape}\n"
+                    f"  the arguments are ({called}, params, *batch), and {called} is a tree like params"
                 )
             if x.dtype != like.dtype and not x.weak_type:
                 raise MismatchError(
@@ -175,7 +179,10 @@ class Caller:
         first = next(iter(sizes.values()))
         if any(size != first for size in sizes.values()):
             listing = ", ".join(f"{path}: {size}" for path, size in sizes.items())
-            raise ShapeError(f"{self.text}: the arrays of {called} have different numbers of examples ({listing})")
+            raise ShapeError(
+                f"{self.text}: the arrays of {called} have different numbers of examples ({listing})\n"
+                "  close over what is the same for all examples; every array here has the examples along its first axis"
+            )
         return first
 
     def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
@@ -186,16 +193,22 @@ class Caller:
             and not hasattr(x, "__array__")
         ):
             raise TypeError(
-                f"{self.text}: {called} must be an array ({count},), one number for each of the {of}; got {_described(x)}"
+                f"{self.text}: {called} must be an array ({count},), one number for each of the {of}; got {_described(x)}\n"
+                "  pass an array or a list of numbers"
             )
         try:
             array = cnp.asarray(x)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{self.text}: {called}: {error}") from None
         if array.ndim != 1 or (array.shape != (count,) and not isinstance(count, str)):
-            raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
+            raise ShapeError(
+                f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)\n"
+                f"  pass one number for each of the {of}; ct.numpy.full({count}, x) has the same for all"
+            )
         if _core.dtype_kind(array.dtype) == "complex":
-            raise DTypeError(f"{self.text}: {called} has dtype {array.dtype}; it must be real")
+            raise DTypeError(
+                f"{self.text}: {called} has dtype {array.dtype}; it must be real\n  take the real part, {called}.real"
+            )
         return array
 
 
@@ -236,7 +249,9 @@ def is_real(x: Any) -> bool:
     return _core.is_python_scalar(x) and not isinstance(x, complex)
 
 
-def checked_scalar(x: Any, called: str, text: str, valid: Callable[[Any], Any], requirement: str) -> Any:
+def checked_scalar(
+    x: Any, called: str, text: str, valid: Callable[[Any], Any], requirement: str, typical: float
+) -> Any:
     """A number that an option of a function is, a Python float where it is known.
 
     Of a traced one only the program knows the value: it is NaN where it is not valid, and so is what is made of it.
@@ -245,13 +260,15 @@ def checked_scalar(x: Any, called: str, text: str, valid: Callable[[Any], Any], 
         text: how errors begin.
         valid: whether a value is allowed, for numbers and arrays.
         requirement: the same in words, after "must be".
+        typical: a value that is allowed.
     """
+    remedy = f"\n  pass {called}={typical}, say"
     if not is_real(x):
-        raise TypeError(f"{text}: {called} must be a number, {requirement}; got {x!r}")
+        raise TypeError(f"{text}: {called} must be a number, {requirement}; got {x!r}{remedy}")
     if cnp.shape(x) != ():
-        raise ShapeError(f"{text}: {called} must be one number, {requirement}; it has shape {cnp.shape(x)}")
+        raise ShapeError(f"{text}: {called} must be one number, {requirement}; it has shape {cnp.shape(x)}{remedy}")
     if _core.is_traced(x):
         return cnp.where(valid(x), x, cnp.nan)
     if not valid(x):
-        raise ValueError(f"{text}: {called} must be {requirement}; got {x}")
+        raise ValueError(f"{text}: {called} must be {requirement}; got {x}{remedy}")
     return float(x)

@@ -109,7 +109,10 @@ class Clipping:
         self.caller = caller
         leaves = tree_leaves(clip_norm)
         if not leaves:
-            raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {clip_norm!r}")
+            raise TypeError(
+                f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {clip_norm!r}\n"
+                "  pass clip_norm=1.0, say, or one number for each part of params"
+            )
         if per_leaf and (len(leaves) != 1 or self.structure.num_nodes != 1):
             raise ValueError(
                 f"{caller.text}: per_leaf=True shares out one clip_norm; got a tree of them\n  leave out per_leaf, or give a number"
@@ -175,12 +178,20 @@ class Clipping:
 
 def _checked_bound(bound: Any, caller: Caller) -> Any:
     if not is_real(bound):
-        raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {bound!r}")
+        raise TypeError(
+            f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {bound!r}\n"
+            "  pass clip_norm=1.0, say, or one number for each part of params"
+        )
     array = bound if isinstance(bound, Array) else np.asarray(bound, np.float64)
     if array.shape != ():
-        raise ShapeError(f"{caller.text}: clip_norm must be a scalar, or a tree of scalars; it has shape {array.shape}")
+        raise ShapeError(
+            f"{caller.text}: clip_norm must be a scalar, or a tree of scalars; it has shape {array.shape}\n"
+            "  pass one number, or a tree of numbers with the first levels of params"
+        )
     if not _core.is_traced(array) and not array > 0:
-        raise ValueError(f"{caller.text}: clip_norm must be positive; got {bound}")
+        raise ValueError(
+            f"{caller.text}: clip_norm must be positive; got {bound}\n  pass clip_norm=1.0, say, or math.inf for no clipping"
+        )
     return array if isinstance(array, Array) else array[()]
 
 

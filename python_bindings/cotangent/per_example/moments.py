@@ -353,7 +353,8 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
         size = caller.size(batch, by_name)
         if isinstance(size, int) and size < 2:
             raise ValueError(
-                f"{caller.text}: noise is a difference between examples; the batch has {size}, and needs 2"
+                f"{caller.text}: noise is a difference between examples; the batch has {size}, and needs 2\n"
+                "  give a batch of at least two examples"
             )
 
         result: NoiseScale = reduced(caller, part, finish, params, batch, by_name)

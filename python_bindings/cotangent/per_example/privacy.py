@@ -16,7 +16,7 @@ from typing import Any
 
 from cotangent import _core, random
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import Array
 from cotangent.checkify import check
 from cotangent.errors import ShapeError
@@ -137,17 +137,17 @@ def _private_gradient(
 
 def _checked_noise(x: Any, called: str, caller: Caller) -> Any:
     """A standard deviation, or a multiple of one."""
-    return checked_scalar(x, called, caller.text, lambda x: (x >= 0) & (x < math.inf), "finite and not negative")
+    return checked_scalar(x, called, caller.text, lambda x: (x >= 0) & (x < math.inf), "finite and not negative", 1.0)
 
 
 def _checked_rate(x: Any, called: str, caller: Caller) -> Any:
-    return checked_scalar(x, called, caller.text, lambda x: abs(x) < math.inf, "finite")
+    return checked_scalar(x, called, caller.text, lambda x: abs(x) < math.inf, "finite", 0.2)
 
 
 def _checked_size(expected_batch_size: Any, caller: Caller) -> Any:
     called = "expected_batch_size"
     return checked_scalar(
-        expected_batch_size, called, caller.text, lambda x: (x > 0) & (x < math.inf), "finite and positive"
+        expected_batch_size, called, caller.text, lambda x: (x > 0) & (x < math.inf), "finite and positive", 256
     )
 
 
@@ -240,7 +240,7 @@ def adaptive_private_gradient(
     caller = Caller("adaptive_private_gradient", loss, chunk_size, has_aux)
     noise_multiplier = _checked_noise(noise_multiplier, "noise_multiplier", caller)
     expected_batch_size = _checked_size(expected_batch_size, caller)
-    quantile = checked_scalar(quantile, "quantile", caller.text, lambda x: (x >= 0) & (x <= 1), "between 0 and 1")
+    quantile = checked_scalar(quantile, "quantile", caller.text, lambda x: (x >= 0) & (x <= 1), "between 0 and 1", 0.5)
     clip_learning_rate = _checked_rate(clip_learning_rate, "clip_learning_rate", caller)
     given = expected_batch_size / 20 if count_noise is None else count_noise
     count_deviation = _checked_noise(given, "count_noise", caller)
@@ -256,7 +256,10 @@ def adaptive_private_gradient(
         loss = caller.loss(function)
         clipping = Clipping(clip_norm, False, caller)
         if clipping.structure.num_nodes != 1:
-            raise ShapeError(f"{caller.text}: clip_norm must be one scalar; got a tree with {len(clipping.bounds)}")
+            raise ShapeError(
+                f"{caller.text}: clip_norm must be one scalar; got a tree of {len(clipping.bounds)}\n"
+                "  pass one number; private_gradient takes one for each part of params"
+            )
         clipping.check_noise(gradient_multiplier)
 
         def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
@@ -393,7 +396,7 @@ def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tup
     """
     text = "per_example.poisson_batch"
     check_key(key, text, "key, *, size, probability, bound")
-    checked = checked_scalar(probability, "probability", text, lambda p: (p >= 0) & (p <= 1), "between 0 and 1")
+    checked = checked_scalar(probability, "probability", text, lambda p: (p >= 0) & (p <= 1), "between 0 and 1", 0.01)
     if _core.is_traced(probability):
         check(
             checked == checked,  # NaN where it was not valid
@@ -402,7 +405,10 @@ def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tup
         )
     size, bound = operator.index(size), operator.index(bound)
     if size < 0 or bound < 0:
-        raise ValueError(f"per_example.poisson_batch: size and bound must not be negative; got {size} and {bound}")
+        raise ValueError(
+            f"per_example.poisson_batch: size and bound must not be negative; got {size} and {bound}\n"
+            "  pass the number of examples as size, and the space of a batch as bound"
+        )
 
     # In float64: probabilities are multiples of 2**-53, not of 2**-24.
     joined = random.uniform(key, (size,), "float64") < checked
@@ -477,20 +483,28 @@ def epsilon(
     """
     text = "per_example.epsilon"
 
-    def known(x: Any, name: str, valid: Callable[[Any], Any], requirement: str) -> float:
+    def known(x: Any, name: str, valid: Callable[[Any], Any], requirement: str, typical: float) -> float:
         if _core.is_traced(x):
             raise TypeError(
                 f"{text}: {name} is traced, and the accountant needs its value\n  call epsilon outside of jit, vmap and grad"
             )
-        return float(checked_scalar(x, name, text, valid, requirement))
+        return float(checked_scalar(x, name, text, valid, requirement, typical))
 
-    probability = known(sampling_probability, "sampling_probability", lambda p: (p >= 0) & (p <= 1), "between 0 and 1")
-    noise = known(noise_multiplier, "noise_multiplier", lambda z: z >= 0, "at least 0")
-    delta = known(delta, "delta", lambda d: (d >= 0) & (d <= 1), "between 0 and 1")
+    def is_probability(p: Any) -> Any:
+        return (p >= 0) & (p <= 1)
+
+    probability = known(sampling_probability, "sampling_probability", is_probability, "between 0 and 1", 0.01)
+    noise = known(noise_multiplier, "noise_multiplier", lambda z: z >= 0, "at least 0", 1.0)
+    delta = known(delta, "delta", is_probability, "between 0 and 1", 1e-5)
     if accountant not in _ACCOUNTANTS:
-        raise ValueError(f"{text}: accountant must be one of {_ACCOUNTANTS}; got {accountant!r}")
+        raise ValueError(
+            f"{text}: accountant must be one of {_ACCOUNTANTS}; got {accountant!r}{suggestion(accountant, _ACCOUNTANTS)}\n"
+            "  pass accountant='pld' for the tight bound, or 'rdp' for the fast one"
+        )
     if steps < 0:
-        raise ValueError(f"{text}: steps must not be negative; got {steps}")
+        raise ValueError(
+            f"{text}: steps must not be negative; got {steps}\n  pass how many batches were seen, from 0 on"
+        )
     if steps == 0 or probability == 0 or noise == math.inf:
         return 0.0
     if noise == 0:

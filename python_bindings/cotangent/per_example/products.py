@@ -313,7 +313,10 @@ def _output_shape(function: Function, params: Tree, batch: Any, caller: Caller) 
         )
     found = entries[0][1]
     if _core.dtype_kind(found.dtype) != "float":
-        raise DTypeError(f"{caller.text}: it returned {found.dtype}; gradients are of real floating outputs")
+        raise DTypeError(
+            f"{caller.text}: it returned {found.dtype}; gradients are of real floating outputs\n"
+            "  convert them with .astype, or take the real part"
+        )
     return tuple(found.shape[1:])
 
 
@@ -374,7 +377,8 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
         for called, batch in (("train", train), ("test", test)):
             if not isinstance(batch, tuple):
                 raise TypeError(
-                    f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}"
+                    f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}\n"
+                    f"  pass ({called},)"
                 )
         caller.check_params(checkpoints, "checkpoints")
         if len(train) != len(test):

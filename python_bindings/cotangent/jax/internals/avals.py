@@ -245,27 +245,41 @@ class Trace:
 
     def stage_value(self, val: Any) -> Any:
         """A known value as one of this trace."""
-        raise NotImplementedError("must override")
+        raise NotImplementedError(
+            f"{type(self)} must override stage_value\n  define stage_value(self, val) in the class"
+        )
 
     def process_primitive(self, primitive: Any, tracers: Any, params: Any, /) -> Any:
         """The result of an operation, or a list of them where it has several."""
-        raise NotImplementedError("must override")
+        raise NotImplementedError(
+            f"{type(self)} must override process_primitive\n"
+            "  define process_primitive(self, primitive, tracers, params) in the class"
+        )
 
     def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Any, /) -> Any:
         """The results of a function that a primitive calls."""
-        raise NotImplementedError(f"{type(self)} must override process_call to handle call-like primitives")
+        raise NotImplementedError(
+            f"{type(self)} must override process_call to handle call-like primitives\n"
+            "  define process_call(self, call_primitive, f, tracers, params) in the class"
+        )
 
     def process_custom_jvp_call(
         self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: bool
     ) -> Any:
         """The results of a function that brings its derivative."""
-        raise NotImplementedError(f"{type(self)} must override process_custom_jvp_call to handle custom_jvp primitives")
+        raise NotImplementedError(
+            f"{type(self)} must override process_custom_jvp_call to handle custom_jvp primitives\n"
+            "  define process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros) in the class"
+        )
 
     def process_custom_vjp_call(
         self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, *, out_trees: Any, symbolic_zeros: bool
     ) -> Any:
         """The results of a function that brings its reverse derivative."""
-        raise NotImplementedError(f"{type(self)} must override process_custom_vjp_call to handle custom_vjp primitives")
+        raise NotImplementedError(
+            f"{type(self)} must override process_custom_vjp_call to handle custom_vjp primitives\n"
+            "  define process_custom_vjp_call(self, primitive, fun, fwd, bwd, tracers, *, out_trees, symbolic_zeros) in the class"
+        )
 
     def __repr__(self) -> str:
         return type(self).__name__
@@ -338,7 +352,10 @@ def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterato
     """
     is_own = trace is not None and not trace.is_live_capture
     if trace is not None and not is_own and trace is not live_trace():
-        raise NotImplementedError("a capture cannot be made the live one again while another is")
+        raise NotImplementedError(
+            "a capture cannot be made the live one again while another is\n"
+            "  compute with its values inside of the function that is being captured"
+        )
     with _as_current(trace if is_own else None):
         yield
 

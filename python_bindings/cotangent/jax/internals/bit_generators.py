@@ -122,11 +122,15 @@ def rng_bit_generator(
     kept = np.dtype(narrow(dtype))
     sizes = tuple(operator.index(size) for size in shape)
     if kept not in (np.uint8, np.uint16, np.uint32, np.uint64):
-        raise TypeError(f"rng_bit_generator: unsupported dtype {kept}")
+        raise TypeError(
+            f"rng_bit_generator: unsupported dtype {kept}\n"
+            "  pass dtype=jnp.uint32, or another unsigned one of 8 to 64 bits"
+        )
     state = _core.array(narrow(key))
     if (state.shape, str(state.dtype)) not in (((4,), "uint32"), ((2,), "uint64")):
         raise TypeError(
-            f"rng_bit_generator: the key must be uint32[4] or uint64[2]; got {state.dtype}{list(state.shape)}"
+            f"rng_bit_generator: the key must be uint32[4] or uint64[2]; got {state.dtype}{list(state.shape)}\n"
+            "  make one of two words with jnp.array([k0, k1, 0, 0], jnp.uint32)"
         )
     which = RandomAlgorithm(int(algorithm))
 

@@ -36,5 +36,8 @@ def placement_of(target: Any) -> Any:
         return target
     order = getattr(target.layout, "major_to_minor", None)
     if order is not None and tuple(order) != tuple(range(len(order))):
-        raise NotImplementedError(f"an array with the layout {order}: elements lie in the order of the axes here")
+        raise NotImplementedError(
+            f"an array with the layout {order}: elements lie in the order of the axes here\n"
+            "  pass no layout, and transpose the array where the order of its axes is to be another"
+        )
     return target.sharding

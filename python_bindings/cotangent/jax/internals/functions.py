@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._base.arguments import leaving_methods
 from cotangent.jax.internals.avals import shaped, typeof
 
 __all__ = [
@@ -59,6 +60,7 @@ class StoreException(Exception):  # noqa: N818 (JAX's name)
     """A value is asked for that is not there yet, or given where one is."""
 
 
+@leaving_methods
 class Store:
     """A place for a value."""
 
@@ -68,7 +70,7 @@ class Store:
     def store(self, val: Any) -> None:
         """Puts it there, once."""
         if self._held:
-            raise StoreException("Store occupied")
+            raise StoreException("Store occupied\n  replace(value) puts another in its place")
         self._held.append(val)
 
     def replace(self, val: Any) -> None:
@@ -78,7 +80,7 @@ class Store:
     def get(self) -> Any:
         """The value."""
         if not self._held:
-            raise StoreException("Store empty")
+            raise StoreException("Store empty\n  store(value) first")
         return self._held[0]
 
     val = property(get)
@@ -152,7 +154,7 @@ def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[
     for aux in (aux1, aux2):
         with contextlib.suppress(StoreException):
             return aux is aux1, aux()
-    raise StoreException("neither store occupied")
+    raise StoreException("neither store occupied\n  call the function that one of them belongs to first")
 
 
 def debug_info(*_: Any, **__: Any) -> None:

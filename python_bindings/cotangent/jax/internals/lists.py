@@ -61,7 +61,10 @@ def split_list(args: Sequence[Any], ns: Sequence[int]) -> list[list[Any]]:
 def split_list_checked(args: Sequence[Any], ns: Sequence[int]) -> list[list[Any]]:
     """Consecutive parts of these lengths, which are all there is."""
     if sum(ns) != len(args):
-        raise ValueError(f"parts of {list(ns)} items are asked for, of {len(args)}")
+        raise ValueError(
+            f"parts of {list(ns)} items are asked for, of {len(args)}\n"
+            "  give lengths that add up to the number of items; split_list keeps the rest"
+        )
     return split_list(args, ns)[:-1]
 
 
@@ -74,7 +77,10 @@ def partition_list(bs: Sequence[bool], l: Sequence[Any]) -> tuple[list[Any], lis
 def merge_lists(bs: Sequence[bool], l0: Sequence[Any], l1: Sequence[Any]) -> list[Any]:
     """What `partition_list` took apart: the next of the first list for each false value, of the second for each true one."""
     if len(l1) != sum(map(bool, bs)) or len(l0) + len(l1) != len(bs):
-        raise ValueError(f"{len(l0)} and {len(l1)} items do not fit {list(bs)}")
+        raise ValueError(
+            f"{len(l0)} and {len(l1)} items do not fit {list(bs)}\n"
+            "  give one bool for each item: False for those of the first list, True for those of the second"
+        )
     given = iter(l0), iter(l1)
     return [next(given[bool(chosen)]) for chosen in bs]
 

@@ -99,7 +99,8 @@ class Mesh(AbstractMesh):
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if self.devices.size > 1:
             raise ValueError(
-                f"Mesh: a grid of {self.devices.size} devices; an array is on one device here, so pass a grid of one"
+                f"Mesh: a grid of {self.devices.size} devices; an array is on one device here\n"
+                "  pass a grid of one: np.array(jax.devices()[:1])"
             )
         if not names:
             super().__init__((), ())
@@ -168,7 +169,10 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
     count = int(np.prod(axis_shapes, dtype=np.int64))
     given = list(devices) if devices is not None else ct.devices()[:1]
     if count != 1:
-        raise ValueError(f"make_mesh: {tuple(axis_shapes)} asks for {count} devices; there is 1, where every array is")
+        raise ValueError(
+            f"make_mesh: {tuple(axis_shapes)} asks for {count} devices; there is 1, where every array is\n"
+            "  make a mesh of sizes 1: jax.make_mesh((1,), ('x',))"
+        )
     return Mesh(np.array(given, dtype=object).reshape(tuple(axis_shapes)), axis_names, axis_types)
 
 

@@ -147,11 +147,16 @@ class Primitive:
 
     def impl(self, *args: Any, **params: Any) -> Any:
         """Its results for known values."""
-        raise NotImplementedError(f"Evaluation rule for '{self.name}' not implemented")
+        raise NotImplementedError(
+            f"Evaluation rule for '{self.name}' not implemented\n  register one with {self.name}_p.def_impl(function)"
+        )
 
     def abstract_eval(self, *avals: Any, **params: Any) -> Any:
         """The type of its results, and its effects."""
-        raise NotImplementedError(f"Abstract evaluation for '{self.name}' not implemented")
+        raise NotImplementedError(
+            f"Abstract evaluation for '{self.name}' not implemented\n"
+            f"  register one with {self.name}_p.def_abstract_eval(function)"
+        )
 
     def _is_computed(self) -> bool:
         return "impl" in vars(self) or type(self).impl is not Primitive.impl
@@ -214,7 +219,7 @@ class Primitive:
     def _refuse(self, what: str, registry: str) -> Rule:
         def rule(*args: Any, **params: Any) -> Any:
             raise NotImplementedError(
-                f"{what} rule for '{self.name}' not implemented: nothing is registered in {registry}"
+                f"{what} rule for '{self.name}' not implemented\n  register one: {registry}[{self.name}_p] = rule"
             )
 
         return rule
@@ -233,7 +238,8 @@ class Primitive:
                 unwritten = error
         if not self._is_computed():
             raise NotImplementedError(
-                f"'{self.name}' has no rule that computes it here: def_impl, or mlir.register_lowering with mlir.lower_fun"
+                f"'{self.name}' has no rule that computes it here\n"
+                f"  register one with {self.name}_p.def_impl(function), or mlir.register_lowering({self.name}_p, mlir.lower_fun(function))"
             ) from unwritten
         return self._results(self.impl(*operands, **_params.values))
 

@@ -99,7 +99,9 @@ class Memory:
 def _memory(device: Device, kind: str = "device") -> Memory:
     """The memory of a kind, of which there is one."""
     if kind != "device":
-        raise ValueError(f"{device} has memory of the kind 'device', and none of {kind!r}")
+        raise ValueError(
+            f"{device} has memory of the kind 'device', and none of {kind!r}\n  leave the kind out, or pass 'device'"
+        )
     return Memory(device)
 
 
@@ -163,6 +165,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any, ar
     """
     if len(arrays) != 1:
         raise ValueError(
-            f"make_array_from_single_device_arrays: {len(arrays)} parts; there is one device, and so one part"
+            f"make_array_from_single_device_arrays: {len(arrays)} parts; there is one device, and so one part\n"
+            "  pass the whole array as the one part"
         )
     return arrays[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 import cotangent as ct
 from cotangent import _core
+from cotangent._base.arguments import leaving_methods
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray
 
 __all__ = [
@@ -50,7 +51,8 @@ class ReferenceAsArrayError(TypeError):
 
     def __init__(self, ref: Ref) -> None:
         super().__init__(
-            f"a reference {ref.aval!r} is used where an array is needed\n  read it with ref[...], or pass the reference to a function"
+            f"a reference {ref.aval!r} is used where an array is needed\n"
+            "  read it with ref[...], or pass the reference to a function"
         )
         _frames.refusal = self
 
@@ -143,6 +145,7 @@ class AbstractRef(AbstractValue):
         return hash(self.inner_aval)
 
 
+@leaving_methods
 class Ref:
     """A mutable reference to an array, made by `new_ref`."""
 
@@ -204,7 +207,10 @@ class Ref:
     def _current(self) -> Any:
         """The array. A function that is captured reads what enclosing ones have written."""
         if self._frozen:
-            raise ValueError("the reference was frozen, and cannot be read or written any more")
+            raise ValueError(
+                "the reference was frozen, and cannot be read or written any more\n"
+                "  make another of the array that freeze has returned: jax.new_ref(array)"
+            )
         for frame in reversed(_frames.stack[self._depth :]):
             if id(self) in frame.values:
                 return frame.values[id(self)]
@@ -272,6 +278,7 @@ class _Indexer:
         return RefView(self._ref, index)
 
 
+@leaving_methods
 class RefView:
     """A reference to the elements at an index of another: reads and writes are those of the other.
 

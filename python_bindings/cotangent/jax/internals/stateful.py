@@ -299,7 +299,10 @@ def _mapped_references(args: tuple[Any, ...], in_axes: Any) -> tuple[Any, list[t
         if axis is None:
             return _Held(leaf)
         if not isinstance(axis, int):
-            raise NotImplementedError("vmap: a reference in an argument whose axes are given leaf by leaf")
+            raise NotImplementedError(
+                "vmap: a reference in an argument whose axes are given leaf by leaf\n"
+                "  pass the reference as an argument of its own, with one axis"
+            )
         mapped.append((leaf, axis))
         return _Slot(len(mapped) - 1)
 
@@ -404,7 +407,8 @@ class _StatefulJit:
                 return leaf
             if any(leaf is other for other in given):
                 raise ValueError(
-                    f"only one reference to a mutable array may be passed as an argument to a function; got {leaf.aval!r} twice"
+                    f"only one reference to a mutable array may be passed as an argument to a function; got {leaf.aval!r} twice\n"
+                    "  pass it once, and use it twice inside"
                 )
             given.append(leaf)
             return _Slot(len(given) - 1)

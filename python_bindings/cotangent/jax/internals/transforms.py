@@ -163,7 +163,8 @@ def _narrow_leaf(leaf: Any) -> Any:
         return leaf
     if leaf.weak_type and leaf.dtype in ("int64", "uint64"):
         raise OverflowError(
-            "an argument is a Python int that does not fit int32\n  pass an array of a dtype that holds it, or set jax_enable_x64"
+            "an argument is a Python int that does not fit int32\n"
+            "  pass an array of a dtype that holds it, or set jax_enable_x64"
         )
     return narrow_tree(leaf)
 
@@ -213,6 +214,7 @@ def pmap(
         return jit(vmap(run, in_axes=axes, out_axes=out_axes, axis_name=axis_name))
 
     @wraps(fun)
+    @api_boundary
     def run(*args: Any, **kwargs: Any) -> Any:
         fixed = {position % len(args) for position in static}
         dynamic = [arg for position, arg in enumerate(args) if position not in fixed]
@@ -229,7 +231,10 @@ def pmap(
             for leaf in tree_util.tree_leaves(arg) if isinstance(axis, int) else ():
                 if np.shape(leaf)[axis] != 1:
                     size = np.shape(leaf)[axis]
-                    raise ValueError(f"pmap: an axis of size {size} is mapped over devices, of which there is 1")
+                    raise ValueError(
+                        f"pmap: an axis of size {size} is mapped over devices, of which there is 1\n"
+                        "  map over it with jax.vmap, or give the axis the size 1"
+                    )
         values = tuple(args[position] for position in sorted(fixed))
         return mapped(values, len(args), axes)(*dynamic, **kwargs)
 

@@ -229,7 +229,7 @@ def checked_flatten_up_to(own: Callable[[PyTreeDef, Any], list[Any]]) -> Callabl
             return own(structure, tree)
         except ValueError as error:
             wrong = mismatch(structure, tree)
-            if wrong is None:
+            if wrong is None or wrong in str(error):
                 raise
             raise ValueError(f"{error}\n  {wrong}") from None
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import wraps
 from cotangent._core import Array, JitFunction, Traced
 from cotangent.errors import ConcretizationError
@@ -211,6 +212,7 @@ class _TracerType(type):
         return _is_instance(cls, instance) or (cls is Tracer and isinstance(instance, Traced))
 
 
+@leaving_methods
 class _At:
     """``x.at`` of a tracer."""
 
@@ -358,7 +360,8 @@ def _of_unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _refusal(name: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise ConcretizationError(
-            f"{name} of {self!r}: a traced value, of {type(self._trace).__name__}, has no value yet"
+            f"{name} of {self!r}: a traced value, of {type(self._trace).__name__}, has no value yet\n"
+            "  compute with functions of jnp, which the trace sees"
         )
 
     return refuse

@@ -171,7 +171,10 @@ def debug_key_reuse(new_val: bool = True) -> _no_check:
         NotImplementedError: it is to be forbidden.
     """
     if new_val:
-        raise NotImplementedError("jax.debug_key_reuse(True): whether a random key is used twice is not checked")
+        raise NotImplementedError(
+            "jax.debug_key_reuse(True): whether a random key is used twice is not checked\n"
+            "  pass False, or leave it out"
+        )
     return _no_check()
 
 

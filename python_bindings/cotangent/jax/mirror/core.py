@@ -171,7 +171,10 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for var in eqn.invars:
             if not isinstance(var, Literal) and var not in defined:
-                raise ValueError(f"{var!r} is used in {eqn!r} and not defined before it")
+                raise ValueError(
+                    f"{var!r} is used in {eqn!r} and not defined before it\n"
+                    "  put the equation that defines it in front of this one"
+                )
         defined.update(eqn.outvars)
 
 

@@ -20,10 +20,14 @@ def initialize(
     """
     if num_processes not in (None, 1):
         raise ValueError(
-            f"jax.distributed.initialize: {num_processes} processes; arrays are on one device of one process here"
+            f"jax.distributed.initialize: {num_processes} processes; arrays are on one device of one process here\n"
+            "  pass num_processes=1, or leave it out"
         )
     if _initialized:
-        raise RuntimeError("distributed.initialize should only be called once.")
+        raise RuntimeError(
+            "distributed.initialize should only be called once.\n"
+            "  call jax.distributed.shutdown() before, or ask jax.distributed.is_initialized()"
+        )
     _initialized.append(True)
 
 

@@ -169,14 +169,16 @@ class Coordinates:
             pairs = zip(sizes[:n_batch], self.shape[:n_batch], strict=True) if len(sizes) >= n_batch else [(0, 1)]
             if any(size not in (1, whole) for size, whole in pairs):
                 raise ValueError(
-                    f"{name} batch dimensions not compatible for {name} of shape {sizes}, shape={self.shape}"
+                    f"{name} batch dimensions not compatible for {name} of shape {sizes}, shape={self.shape}\n"
+                    f"  give it the batches of the shape, {self.shape[:n_batch]}, or ones"
                 )
         if n_batch + n_sparse > len(self.shape) or self.data.shape[n_batch:] != (
             nse,
             *self.shape[n_batch + n_sparse :],
         ):
             raise ValueError(
-                f"Invalid data of shape {self.data.shape} for nse={nse}, n_batch={n_batch}, shape={self.shape}"
+                f"Invalid data of shape {self.data.shape} for nse={nse}, n_batch={n_batch}, shape={self.shape}\n"
+                "  give data (nse, *dense) and indices (nse, n_sparse), both behind the batches"
             )
 
     @property

@@ -102,13 +102,17 @@ def transpose(mat: C, permutation: Sequence[int]) -> C:
     """
     order = [operator.index(axis) for axis in permutation]
     if sorted(order) != list(range(mat.ndim)):
-        raise ValueError(f"transpose: {tuple(order)} is not an order of {mat.ndim} axes")
+        raise ValueError(
+            f"transpose: {tuple(order)} is not an order of {mat.ndim} axes\n"
+            f"  pass each axis from 0 to {mat.ndim - 1} once"
+        )
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     batches, sparse, dense = order[:first], order[first:last], order[last:]
     if sorted(batches) != list(range(first)) or sorted(dense) != list(range(last, mat.ndim)):
         kind = "batch" if sorted(batches) != list(range(first)) else "dense"
         raise NotImplementedError(
-            f"transpose permutation cannot permute {kind} axes with non-{kind} axes; got {tuple(order)}"
+            f"transpose permutation cannot permute {kind} axes with non-{kind} axes; got {tuple(order)}\n"
+            "  choose another layout first: x.update_layout(n_batch=0, n_dense=0)"
         )
     columns = [axis - first for axis in sparse]
     indices = cnp.transpose(mat.indices, (*batches, first, first + 1))
@@ -178,7 +182,7 @@ def _sparse_to_batch(mat: C) -> C:
 def _complain(mat: Coordinates, name: str, old: int, new: int, on_inefficient: str | None) -> None:
     message = f"For matrix of shape {mat.shape}, increasing {name} from {old} to {new} results in inefficient storage."
     if on_inefficient == "error":
-        raise SparseEfficiencyError(f"{message} To disable this error, set on_inefficient to 'warn' or None.")
+        raise SparseEfficiencyError(f"{message}\n  To disable this error, set on_inefficient to 'warn' or None.")
     if on_inefficient == "warn":
         warnings.warn(f"{message} To disable this warning, set on_inefficient to None.", SparseEfficiencyWarning, 3)
 
@@ -194,13 +198,23 @@ def update_layout(
     batches = mat.n_batch if n_batch is None else operator.index(n_batch)
     dense = mat.n_dense if n_dense is None else operator.index(n_dense)
     if on_inefficient not in ("error", "warn", None):
-        raise ValueError(f"on_inefficient={on_inefficient!r}; expected one of ['error', 'warn', None].")
+        raise ValueError(
+            f"on_inefficient={on_inefficient!r}; expected one of ['error', 'warn', None].\n"
+            "  pass on_inefficient='warn' for a warning, None for nothing"
+        )
     if batches < 0:
-        raise ValueError(f"n_batch must be non-negative; got {batches}")
+        raise ValueError(
+            f"n_batch must be non-negative; got {batches}\n  pass n_batch=0, or leave it out to keep what it is"
+        )
     if dense < 0:
-        raise ValueError(f"n_dense must be non-negative; got {dense}")
+        raise ValueError(
+            f"n_dense must be non-negative; got {dense}\n  pass n_dense=0, or leave it out to keep what it is"
+        )
     if batches + dense > mat.ndim:
-        raise ValueError(f"sum of n_batch={batches} and n_dense={dense} cannot be larger than mat.ndim={mat.ndim}.")
+        raise ValueError(
+            f"sum of n_batch={batches} and n_dense={dense} cannot be larger than mat.ndim={mat.ndim}.\n"
+            f"  pass numbers whose sum is at most {mat.ndim}"
+        )
     if dense > mat.n_dense and any(size > 1 for size in mat.shape[mat.ndim - dense : mat.ndim - mat.n_dense]):
         _complain(mat, "n_dense", mat.n_dense, dense, on_inefficient)
     if batches > mat.n_batch and any(size > 1 for size in mat.shape[mat.n_batch : batches]):

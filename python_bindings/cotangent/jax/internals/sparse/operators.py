@@ -53,11 +53,17 @@ def add(x: Any, y: Any) -> Any:
     x, y = _promoted(x, y)
     if isinstance(x, Coordinates) and isinstance(y, Coordinates):
         if x.shape != y.shape:
-            raise NotImplementedError("Addition between sparse matrices of different shapes.")
+            raise NotImplementedError(
+                "Addition between sparse matrices of different shapes.\n"
+                "  give both one shape, by slices or bcoo_broadcast_in_dim"
+            )
         if x.indices is y.indices:
             return x.with_data(x.data + y.data)
         if x.n_batch != y.n_batch or x.n_dense != y.n_dense:
-            raise NotImplementedError("Addition between sparse matrices with different batch/dense dimensions.")
+            raise NotImplementedError(
+                f"Addition between sparse matrices with different batch/dense dimensions.\n"
+                f"  give both one layout: y.update_layout(n_batch={x.n_batch}, n_dense={x.n_dense})"
+            )
         x, y = x.full_batches(), y.full_batches()
         data = cnp.concatenate([x.data, y.data], axis=x.n_batch)
         return x.of(data, cnp.concatenate([x.indices, y.indices], axis=x.n_batch), x.shape)
@@ -65,7 +71,7 @@ def add(x: Any, y: Any) -> Any:
     if dense.shape != np.broadcast_shapes(sparse.shape, dense.shape):
         raise NotImplementedError(
             "Addition between a sparse array X and a dense array Y is not implemented when the output shape is larger "
-            "than Y.shape, because the result would be dense; use X.todense() if that is wanted."
+            "than Y.shape, because the result would be dense.\n  make it dense where that is wanted: X.todense() + Y"
         )
     return todense(sparse) + dense
 
@@ -73,7 +79,7 @@ def add(x: Any, y: Any) -> Any:
 def subtract(x: Any, y: Any) -> Any:
     """The difference of two sparse arrays."""
     if not (isinstance(x, Coordinates) and isinstance(y, Coordinates)):
-        raise NotImplementedError("Subtraction between sparse and dense array.")
+        raise NotImplementedError("Subtraction between sparse and dense array.\n  make it dense: x.todense() - y")
     x, y = _promoted(x, y)
     if x.indices is y.indices and x.shape == y.shape:
         return x.with_data(x.data - y.data)
@@ -97,8 +103,8 @@ def divide(x: Any, y: Any) -> Any:
     """The quotient of a sparse array and a dense one."""
     if isinstance(y, Coordinates):
         raise NotImplementedError(
-            "Division by a sparse array is not implemented because it would result in dense output; "
-            "use sparse.todense() if that is wanted."
+            "Division by a sparse array is not implemented because it would result in dense output.\n"
+            "  make it dense where that is wanted: x / y.todense()"
         )
     x, y = _promoted(x, y)
     if not np.issubdtype(x.data.dtype, np.inexact):
@@ -107,18 +113,23 @@ def divide(x: Any, y: Any) -> Any:
     return x.with_data(multiply_dense(x, 1 / y))
 
 
+_INTEGERS = (
+    "sparse rule for pow is not implemented.\n  raise it to a positive int: x**2, or make it dense: x.todense() ** y"
+)
+
+
 def power(x: Any, y: Any) -> Any:
     """A sparse array to the power of a positive int."""
     try:
         exponent = operator.index(y)
     except TypeError:
-        raise NotImplementedError("sparse rule for pow is not implemented.") from None
+        raise NotImplementedError(_INTEGERS) from None
     if isinstance(y, Coordinates):
-        raise NotImplementedError("sparse rule for pow is not implemented.")
+        raise NotImplementedError(_INTEGERS)
     if exponent <= 0:
         raise NotImplementedError(
             f"sparse rule for integer_pow with non-positive exponent {exponent} is not implemented because it would "
-            "result in dense output; use sparse.todense() if that is wanted."
+            "result in dense output.\n  make it dense where that is wanted: x.todense() ** n"
         )
     return unary(lambda data: data**exponent, "integer_pow", x)
 
@@ -130,19 +141,26 @@ def _numbers(lhs: Any, rhs: Any) -> Any:
     return ((lhs.ndim - 1,), (max(rhs.ndim - 2, 0),)), (batch, batch)
 
 
+_BATCHES_DIFFER = (
+    "matmul of sparse arrays with different batch dimensions\n"
+    "  give both the same ones, as broadcast_in_dim does, or make one of them dense: y.todense()"
+)
+
+
 def matmul(lhs: Any, rhs: Any) -> Any:
     """The product as `numpy.matmul` has it: sparse of two sparse arrays, else dense."""
     lhs, rhs = _promoted(lhs, rhs)
     if not lhs.ndim or not rhs.ndim:
         raise ValueError(
-            f"matmul input operands must have at least 1 dimension, got shapes {lhs.shape} and {rhs.shape}"
+            f"matmul input operands must have at least 1 dimension, got shapes {lhs.shape} and {rhs.shape}\n"
+            "  multiply by a scalar with *"
         )
     if not (isinstance(lhs, Coordinates) and isinstance(rhs, Coordinates)):
         return cnp.matmul(todense(lhs), todense(rhs))
     if lhs.ndim > 2 and rhs.ndim > 2 and lhs.shape[:-2] != rhs.shape[:-2]:
-        raise NotImplementedError("matmul of sparse arrays with different batch dimensions")
+        raise NotImplementedError(_BATCHES_DIFFER)
     if rhs.ndim > 2 > lhs.ndim or (lhs.ndim == 2 and rhs.ndim > 2):
-        raise NotImplementedError("matmul of sparse arrays with different batch dimensions")
+        raise NotImplementedError(_BATCHES_DIFFER)
     return dot_general(lhs, rhs, _numbers(lhs, rhs))
 
 
@@ -159,7 +177,10 @@ def take(mat: Coordinates, index: Any) -> Any:
         np.ndim(i) if getattr(i, "dtype", None) == bool else 1 for i in items if i is not None and i is not Ellipsis
     )
     if used > mat.ndim:
-        raise IndexError(f"too many indices: array is {mat.ndim}-dimensional, but {used} were indexed")
+        raise IndexError(
+            f"too many indices: array is {mat.ndim}-dimensional, but {used} were indexed\n"
+            f"  index at most {mat.ndim} axes, or add axes with None"
+        )
     if Ellipsis not in [item if item is Ellipsis else None for item in items]:
         items = (*items, Ellipsis)
     where = next(i for i, item in enumerate(items) if item is Ellipsis)

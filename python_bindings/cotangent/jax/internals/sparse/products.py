@@ -50,10 +50,13 @@ def _of_two(lhs: C, rhs: C, dimension_numbers: Any, preferred_element_type: Any)
         tuple(tuple(operator.index(a) for a in side) for side in pair) for pair in dimension_numbers
     )
     if lhs.n_dense or rhs.n_dense:
-        raise NotImplementedError("bcoo_spdot_general with dense dimensions.")
+        raise NotImplementedError(
+            "bcoo_spdot_general with dense dimensions.\n  make them sparse: x.update_layout(n_dense=0)"
+        )
     if any(axis >= lhs.n_batch for axis in lhs_batch) or any(axis >= rhs.n_batch for axis in rhs_batch):
         raise NotImplementedError(
-            "bcoo_spdot_general: batch_dims must correspond to batch dimensions of the sparse representation."
+            f"bcoo_spdot_general: batch_dims must correspond to batch dimensions of the sparse representation.\n"
+            f"  store them as batches: x.update_layout(n_batch={len(lhs_batch)})"
         )
     sides = []
     for mat, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch)):
@@ -69,7 +72,8 @@ def _of_two(lhs: C, rhs: C, dimension_numbers: Any, preferred_element_type: Any)
     ):
         if a.shape[i] != b.shape[j]:
             raise TypeError(
-                f"dot_general requires contracting dimensions to have the same shape, got {a.shape[i]} and {b.shape[j]}."
+                f"dot_general requires contracting dimensions to have the same shape, got {a.shape[i]} and {b.shape[j]}.\n"
+                "  transpose an operand, or contract other axes"
             )
     dtype = preferred_element_type or np.promote_types(left.data.dtype, right.data.dtype)
     sizes = [left.sparse_shape[c] for c in left_rest] + [right.sparse_shape[c] for c in right_rest]
@@ -119,7 +123,7 @@ def multiply_dense(mat: Coordinates, other: Any) -> Any:
     if np.broadcast_shapes(other.shape, mat.shape) != mat.shape:
         raise NotImplementedError(
             "multiplication between sparse and dense is only implemented for cases where the output shape matches "
-            f"the sparse matrix shape. Got shape={mat.shape}, v.shape={other.shape}"
+            f"the sparse matrix shape. Got shape={mat.shape}, v.shape={other.shape}\n  make it dense: x.todense() * v"
         )
     return mat.data * extracted(mat.indices, cnp.broadcast_to(other, mat.shape))
 
@@ -133,10 +137,14 @@ def multiply_sparse(lhs: C, rhs: C) -> C:
     """
     if lhs.ndim != rhs.ndim:
         raise TypeError(
-            f"bcoo_multiply_sparse: arrays must have same number of dimensions, got {lhs.shape}, {rhs.shape}"
+            f"bcoo_multiply_sparse: arrays must have same number of dimensions, got {lhs.shape}, {rhs.shape}\n"
+            "  give them axes of size 1 with x[None]"
         )
     if lhs.n_dense != rhs.n_dense:
-        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing numbers of dense dimensions")
+        raise NotImplementedError(
+            f"bcoo_multiply_sparse: arrays with differing numbers of dense dimensions\n"
+            f"  give both one layout: y.update_layout(n_dense={lhs.n_dense})"
+        )
     shape = np.broadcast_shapes(lhs.shape, rhs.shape)
     if shape != lhs.shape and shape == rhs.shape:
         lhs, rhs = rhs, lhs
@@ -184,9 +192,15 @@ def convolution(make: Any, lhs: Any, rhs: Any, window_strides: Sequence[int], pa
     ones = tuple(options.pop(name, None) for name in ("lhs_dilation", "rhs_dilation"))
     groups = [options.pop(name, 1) for name in ("feature_group_count", "batch_group_count")]
     if any(any(step != 1 for step in steps) for steps in (window_strides, *(o for o in ones if o is not None))):
-        raise NotImplementedError("bcoo convolution with strides or dilations other than 1.")
+        raise NotImplementedError(
+            "bcoo convolution with strides or dilations other than 1.\n"
+            "  leave them out, or make the operand dense: x.todense()"
+        )
     if lhs.ndim != 3 or lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1) or groups != [1, 1]:
-        raise NotImplementedError("bcoo convolution with leading dimensions other than (1, 1)")
+        raise NotImplementedError(
+            "bcoo convolution with leading dimensions other than (1, 1)\n"
+            "  map over the others with jax.vmap, or make the operand dense: x.todense()"
+        )
     if isinstance(padding, str):
         low, high = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], window_strides, padding)[0]
     else:

@@ -24,7 +24,10 @@ def _axes(mat: Coordinates, axes: Sequence[int]) -> tuple[int, ...]:
     for axis in axes:
         number = operator.index(axis)
         if not -mat.ndim <= number < mat.ndim:
-            raise ValueError(f"axis {number} is out of bounds for array of dimension {mat.ndim}")
+            raise ValueError(
+                f"axis {number} is out of bounds for array of dimension {mat.ndim}\n"
+                f"  pass an axis from {-mat.ndim} to {mat.ndim - 1}"
+            )
         out.append(number % mat.ndim)
     return tuple(out)
 
@@ -51,7 +54,8 @@ def squeeze(mat: C, dimensions: Sequence[int]) -> C:
     if any(mat.shape[axis] != 1 for axis in axes):
         raise ValueError(
             "cannot select an axis to squeeze out which has size not equal to one, "
-            f"got shape={mat.shape} and dimensions={axes}"
+            f"got shape={mat.shape} and dimensions={axes}\n"
+            f"  pass axes of size 1: {tuple(axis for axis, size in enumerate(mat.shape) if size == 1)}"
         )
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     batches = tuple(axis for axis in axes if axis < first)
@@ -116,11 +120,17 @@ def slice_(mat: C, starts: Sequence[int], limits: Sequence[int], strides: Sequen
     begin, end = [operator.index(i) for i in starts], [operator.index(i) for i in limits]
     step = [1] * mat.ndim if strides is None else [operator.index(i) for i in strides]
     if not len(begin) == len(end) == len(step) == mat.ndim:
-        raise ValueError(f"slice: starts {begin}, limits {end} and strides {step} must be of the {mat.ndim} axes")
+        raise ValueError(
+            f"slice: starts {begin}, limits {end} and strides {step} must be of the {mat.ndim} axes\n"
+            f"  give one number for each of the {mat.ndim} axes"
+        )
     if any(not 0 <= i <= j <= size for i, j, size in zip(begin, end, mat.shape, strict=True)):
-        raise ValueError(f"slice: starts {begin} and limits {end} are out of bounds of the shape {mat.shape}")
+        raise ValueError(
+            f"slice: starts {begin} and limits {end} are out of bounds of the shape {mat.shape}\n"
+            "  give 0 <= start <= limit <= size for each axis"
+        )
     if any(s <= 0 for s in step):
-        raise ValueError(f"slice: strides must be positive; got {step}")
+        raise ValueError(f"slice: strides must be positive; got {step}\n  reverse axes with lax.rev")
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     parts = [slice(i, j, s) for i, j, s in zip(begin, end, step, strict=True)]
     sizes = [len(range(i, j, s)) for i, j, s in zip(begin, end, step, strict=True)]
@@ -143,10 +153,16 @@ def slice_(mat: C, starts: Sequence[int], limits: Sequence[int], strides: Sequen
 def dynamic_slice(mat: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
     """The part of the array of these sizes that begins at values of arrays, moved inside of it."""
     if not len(starts) == len(sizes) == mat.ndim:
-        raise ValueError(f"dynamic_slice: starts and sizes {tuple(sizes)} must be of the {mat.ndim} axes")
+        raise ValueError(
+            f"dynamic_slice: starts and sizes {tuple(sizes)} must be of the {mat.ndim} axes\n"
+            f"  give one start and one size for each of the {mat.ndim} axes"
+        )
     wanted = [operator.index(size) for size in sizes]
     if any(not 0 <= size <= whole for size, whole in zip(wanted, mat.shape, strict=True)):
-        raise TypeError(f"slice_sizes must be less than or equal to operand shape, got {tuple(wanted)} for {mat.shape}")
+        raise TypeError(
+            f"slice_sizes must be less than or equal to operand shape, got {tuple(wanted)} for {mat.shape}\n"
+            f"  ask for at most {mat.shape}"
+        )
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     most = [whole - size for whole, size in zip(mat.shape, wanted, strict=True)]
     begin = []
@@ -212,15 +228,22 @@ def reshape(mat: C, new_sizes: Sequence[int], dimensions: Sequence[int] | None =
         mat = transpose(mat, dimensions)
     first = mat.n_batch
     if mat.data.shape[:first] != mat.shape[:first] or mat.indices.shape[:first] != mat.shape[:first]:
-        raise NotImplementedError("reshape of arrays with broadcasted batch dimensions.")
+        raise NotImplementedError(
+            "reshape of arrays with broadcasted batch dimensions.\n"
+            "  store them in full: x = x.update_layout(n_batch=0), then reshape"
+        )
     if math.prod(sizes) != math.prod(mat.shape):
-        raise TypeError(f"reshape total size must be unchanged, got new_sizes {tuple(sizes)} for shape {mat.shape}")
+        raise TypeError(
+            f"reshape total size must be unchanged, got new_sizes {tuple(sizes)} for shape {mat.shape}\n"
+            f"  give sizes whose product is {math.prod(mat.shape)}"
+        )
     batch, sparse = math.prod(mat.shape[:first]), math.prod(mat.sparse_shape)
     running = [int(n) for n in np.cumprod(sizes, dtype=np.int64)]
     for what, size, count in (("batch and sparse", batch, batch), ("sparse and dense", sparse, batch * sparse)):
         if size != 1 and count not in running:
             raise ValueError(
-                f"bcoo_reshape: new shape cannot mix {what} dimensions; got {mat.shape} and {tuple(sizes)}"
+                f"bcoo_reshape: new shape cannot mix {what} dimensions; got {mat.shape} and {tuple(sizes)}\n"
+                "  choose another layout first: x.update_layout(n_batch=0, n_dense=0)"
             )
     i, j = (int(np.searchsorted(running, count, side="right")) for count in (batch, batch * sparse))
     if not mat.n_dense:
@@ -256,21 +279,34 @@ def broadcast_in_dim(mat: C, shape: Sequence[int], dimensions: Sequence[int]) ->
     sizes, dims = tuple(shape), [operator.index(axis) for axis in dimensions]
     if len(dims) != mat.ndim:
         raise ValueError(
-            f"broadcast_in_dim: shape={mat.shape} and broadcast_dimensions={tuple(dims)} must have the same length"
+            f"broadcast_in_dim: shape={mat.shape} and broadcast_dimensions={tuple(dims)} must have the same length\n"
+            f"  give one new axis for each of the {mat.ndim} axes"
         )
     if any(size not in (1, sizes[axis]) for size, axis in zip(mat.shape, dims, strict=True)):
-        raise TypeError(f"broadcast_in_dim: {mat.shape} does not broadcast to {sizes} by its axes {tuple(dims)}")
+        raise TypeError(
+            f"broadcast_in_dim: {mat.shape} does not broadcast to {sizes} by its axes {tuple(dims)}\n"
+            "  axes must keep their sizes, or have size 1"
+        )
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     batches, sparse, dense = dims[:first], dims[first:last], dims[last:]
     if max(batches, default=-1) > min(sparse + dense, default=len(sizes)):
-        raise ValueError("Cannot mix batch and sparse dimensions during broadcast_in_dim")
+        raise ValueError(
+            "Cannot mix batch and sparse dimensions during broadcast_in_dim\n"
+            "  keep the batches in front: x.update_layout(n_batch=0) has none"
+        )
     if max(sparse, default=-1) > min(dense, default=len(sizes)):
-        raise ValueError("Cannot mix sparse and dense dimensions during broadcast_in_dim")
+        raise ValueError(
+            "Cannot mix sparse and dense dimensions during broadcast_in_dim\n"
+            "  keep the dense axes last: x.update_layout(n_dense=0) has none"
+        )
     n_batch = min(sparse + dense, default=len(sizes))
     n_dense = len(sizes) - min(dense) if dense else 0
     n_sparse = len(sizes) - n_batch - n_dense
     if math.prod(mat.sparse_shape) != math.prod(sizes[n_batch : n_batch + n_sparse]):
-        raise NotImplementedError("Adding sparse dimensions with lengths != 1")
+        raise NotImplementedError(
+            "Adding sparse dimensions with lengths != 1\n"
+            "  add axes in front of the sparse ones, which become batches, or make it dense: x.todense()"
+        )
     data, indices = mat.data, mat.indices
 
     def batch_sizes(array: Any) -> list[int]:
@@ -302,12 +338,21 @@ def concatenate(operands: Sequence[C], dimension: int) -> C:
     axis = operator.index(dimension)
     mats = list(operands)
     if not mats or not all(isinstance(mat, Coordinates) for mat in mats):
-        raise ValueError(f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands}")
+        raise ValueError(
+            f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands}\n"
+            "  pass a list of them"
+        )
     shapes = [mat.shape for mat in mats]
     if not 0 <= axis < mats[0].ndim or len({(*s[:axis], *s[axis + 1 :], len(s)) for s in shapes}) != 1:
-        raise TypeError(f"concatenate: shapes {shapes} must be equal but in axis {axis}")
+        raise TypeError(
+            f"concatenate: shapes {shapes} must be equal but in axis {axis}\n"
+            "  join along the axis in which they differ, or slice them to one size"
+        )
     if len({mat.n_dense for mat in mats}) > 1:
-        raise ValueError("bcoo_concatenate requires inputs to have matching nse dimensions.")
+        raise ValueError(
+            "bcoo_concatenate requires inputs to have matching nse dimensions.\n"
+            "  give all one layout: x.update_layout(n_dense=0)"
+        )
     batches = {mat.n_batch for mat in mats}
     if len(batches) > 1 and max(batches) == 1:
         # One of the operands got its first axis, of size 1, as a batch of its own.
@@ -317,7 +362,10 @@ def concatenate(operands: Sequence[C], dimension: int) -> C:
             mats = [update_layout(mat, n_batch=0) for mat in mats]
         batches = {mat.n_batch for mat in mats}
     if len(batches) > 1:
-        raise ValueError("bcoo_concatenate requires inputs to have matching batch dimensions.")
+        raise ValueError(
+            "bcoo_concatenate requires inputs to have matching batch dimensions.\n"
+            "  give all one layout: x.update_layout(n_batch=0)"
+        )
     n_batch, n_sparse = mats[0].n_batch, mats[0].n_sparse
     mats = [mat.full_batches() for mat in mats]
     shape = list(mats[0].shape)
@@ -328,7 +376,9 @@ def concatenate(operands: Sequence[C], dimension: int) -> C:
         data = cnp.concatenate([mat.data for mat in mats], axis=axis)
         return mats[0].of(data, cnp.concatenate([mat.indices for mat in mats], axis=axis), shape)
     if axis >= n_batch + n_sparse:
-        raise NotImplementedError("Concatenation along dense dimensions.")
+        raise NotImplementedError(
+            "Concatenation along dense dimensions.\n  make that axis sparse: x.update_layout(n_dense=0)"
+        )
     column, offset, rows, parts = axis - n_batch, 0, [], []
     sizes = shape[n_batch : n_batch + n_sparse]
     for mat in mats:

@@ -74,7 +74,10 @@ def optimizer(make: Callable[..., Any]) -> Callable[..., Optimizer]:
         def update_fn(step: Any, gradients: Any, state: OptimizerState) -> OptimizerState:
             leaves, structure = tree_util.tree_flatten(gradients)
             if structure != state.tree_def:
-                raise TypeError(f"the gradients have structure {structure}; the parameters have {state.tree_def}")
+                raise TypeError(
+                    f"the gradients have structure {structure}; the parameters have {state.tree_def}\n"
+                    "  pass the gradients by the parameters that opt_init was given"
+                )
             return _packed([update(step, g, s) for g, s in zip(leaves, _states(state), strict=True)], structure)
 
         def params_fn(state: OptimizerState) -> Any:
@@ -146,7 +149,10 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """The value of the interval between boundaries in which the step is."""
     limits, steps = cnp.array(boundaries), cnp.array(values)
     if not limits.ndim == steps.ndim == 1 or steps.shape[0] != limits.shape[0] + 1:
-        raise ValueError("piecewise_constant: boundaries and values are lists, and there is one value more")
+        raise ValueError(
+            "piecewise_constant: boundaries and values are lists, and there is one value more\n"
+            "  pass piecewise_constant([100], [0.1, 0.01]), say"
+        )
     return lambda i: steps[cnp.sum(i > limits)]
 
 

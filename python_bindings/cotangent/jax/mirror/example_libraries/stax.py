@@ -105,7 +105,9 @@ def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802 (JAX's nam
         if mode != "train":
             return inputs
         if kwargs.get("rng") is None:
-            raise ValueError("Dropout: where it trains, apply takes a random key: apply(params, inputs, rng=key)")
+            raise ValueError(
+                "Dropout: where it trains, apply takes a random key\n  call apply(params, inputs, rng=key)"
+            )
         return cnp.where(random.bernoulli(kwargs["rng"], rate, inputs.shape), inputs / rate, 0)
 
     return lambda rng, input_shape: (input_shape, ()), apply

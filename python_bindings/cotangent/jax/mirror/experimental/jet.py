@@ -52,7 +52,10 @@ def jet(
     """
     orders = {len(terms) for terms in series}
     if len(orders) != 1 or not len(primals) == len(series):
-        raise ValueError("jet: every primal needs as many terms as the others: series must be lists of one length")
+        raise ValueError(
+            "jet: every primal needs as many terms as the others\n"
+            "  give series of one length: ((1.0, 0.0),) for one primal up to order 2"
+        )
     order = orders.pop()
     factorials = [float(math.factorial(n)) for n in range(1, order + 1)]
     primals = [tree_util.tree_map(ct.numpy.asarray, primal) for primal in primals]

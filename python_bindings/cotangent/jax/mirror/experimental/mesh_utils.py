@@ -21,7 +21,10 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
     given = ct.devices()[:1] if devices is None else list(devices)
     count = int(np.prod(mesh_shape, dtype=np.int64))
     if count != len(given):
-        raise ValueError(f"Number of devices {len(given)} must equal the product of mesh_shape {tuple(mesh_shape)}")
+        raise ValueError(
+            f"Number of devices {len(given)} must equal the product of mesh_shape {tuple(mesh_shape)}\n"
+            "  pass a shape of ones, one for each axis"
+        )
     return np.array(given, dtype=object).reshape(tuple(mesh_shape))
 
 

@@ -40,9 +40,13 @@ class StatefulPRNG:
 
     def __post_init__(self) -> None:
         if getattr(self._base_key, "dtype", None) != KEY_DTYPE:
-            raise ValueError(f"Expected base_key to be a typed PRNG key; got {self._base_key}")
+            raise ValueError(
+                f"Expected base_key to be a typed PRNG key; got {self._base_key}\n  make one with jax.random.key(seed)"
+            )
         if not isinstance(self._counter, Ref):
-            raise ValueError(f"Expected counter to be a scalar integer ref; got {self._counter}")
+            raise ValueError(
+                f"Expected counter to be a scalar integer ref; got {self._counter}\n  make one with jax.new_ref(0)"
+            )
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
         """The key and the reference."""
@@ -59,7 +63,7 @@ class StatefulPRNG:
     def key(self, shape: Any = ()) -> Any:
         """A new key, or an array of them."""
         if self._base_key.shape:
-            raise ValueError("cannot operate on split stateful generator")
+            raise ValueError("cannot operate on split stateful generator\n  map over it with jax.vmap")
         count = self._counter[...]
         self._counter[...] = count + 1
         made = ct.random.fold_in(self._base_key, count)
@@ -107,5 +111,8 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     if seed is None:
         seed = secrets.randbits(31)
     elif np.ndim(seed):
-        raise ValueError(f"PRNG key seed must be a scalar; got {seed}")
+        raise ValueError(
+            f"PRNG key seed must be a scalar; got {seed}\n"
+            "  make one of one int, and split it: stateful_rng(seed).split(n)"
+        )
     return StatefulPRNG(ct.random.key(seed, impl=impl) if impl is not None else ct.random.key(seed), new_ref(0))

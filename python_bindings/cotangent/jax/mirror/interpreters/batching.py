@@ -59,7 +59,10 @@ def matchaxis(
         return broadcast(x, axis_data.size, destination or 0)
     if destination is None:
         if not sum_match:
-            raise ValueError(f"the axis {axis_data.name!r} of a batch was to be none")
+            raise ValueError(
+                f"the axis {axis_data.name!r} of a batch was to be none\n"
+                "  pass sum_match=True for the sum over the batch, or an axis"
+            )
         return x.sum(source)
     return cnp.moveaxis(x, source, destination)
 

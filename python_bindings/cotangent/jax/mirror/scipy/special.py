@@ -34,10 +34,15 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Any:
         An array of shape (m + 1, n + 1, k): zeros where the order is above the degree.
     """
     if m != n:
-        raise NotImplementedError("Computations for m!=n are not yet supported.")
+        raise NotImplementedError(
+            "Computations for m!=n are not yet supported.\n"
+            "  pass m=n, and take the first orders of the result: [:m + 1]"
+        )
     x = cnp.asarray(narrow(z))
     if x.ndim != 1:
-        raise ValueError(f"z must be a 1D array; got shape {x.shape}")
+        raise ValueError(
+            f"z must be a 1D array; got shape {x.shape}\n  pass z.ravel(), and reshape the last axis of the result"
+        )
     across = cnp.sqrt(1 - x * x)
     diagonal = cnp.full_like(x, math.sqrt(0.25 / math.pi) if is_normalized else 1.0)
     rows = []

@@ -8,6 +8,7 @@ from typing import Any
 
 import cotangent as ct
 from cotangent import tree_util
+from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent.jax.internals.meshes import Mesh
 
@@ -21,7 +22,10 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
 
 def _spec(x: Any) -> ShapeDtypeStruct:
     if not isinstance(x, ct.Array):
-        raise ValueError(f"colocated_python only supports jax.Array as input and output, but got {type(x)}.")
+        raise ValueError(
+            f"colocated_python only supports jax.Array as input and output, but got {type(x)}.\n"
+            "  convert it with jnp.asarray"
+        )
     return ShapeDtypeStruct(x.shape, x.dtype)
 
 
@@ -30,12 +34,19 @@ def _check(what: str, expected: Any, given: Any) -> None:
     leaves, structure = tree_util.tree_flatten(expected)
     found, its_structure = tree_util.tree_flatten(given)
     if structure != its_structure:
-        raise ValueError(f"{what} must have the structure {structure}; got {its_structure}")
+        raise ValueError(
+            f"{what} must have the structure {structure}; got {its_structure}\n"
+            "  call specialize with the types that they have"
+        )
     for spec, other in zip(leaves, found, strict=True):
         if (tuple(spec.shape), spec.dtype) != (tuple(other.shape), other.dtype):
-            raise ValueError(f"{what} must be {spec.dtype}{list(spec.shape)}; got {other.dtype}{list(other.shape)}")
+            raise ValueError(
+                f"{what} must be {spec.dtype}{list(spec.shape)}; got {other.dtype}{list(other.shape)}\n"
+                "  call specialize with the types that they have"
+            )
 
 
+@leaving_methods
 class _Colocated:
     """A function that is called beside the devices of its arguments."""
 
@@ -65,7 +76,7 @@ class _Colocated:
             ("devices", self._devices, devices),
         ):
             if before is not None and given is not None:
-                raise ValueError(f"{name} already specified")
+                raise ValueError(f"{name} already specified\n  specialize the function that has none yet")
         return _Colocated(
             self._fun,
             self._in_specs if in_specs is None else in_specs,
@@ -94,6 +105,7 @@ def colocated_python(fun: Callable[..., Any]) -> _Colocated:
 def colocated_python_class(cls: type[Any]) -> type[Any]:
     """A class whose object is made beside the devices of the arguments of the first method that is called."""
 
+    @leaving_methods
     class Wrapped:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             self._made: Any = None
@@ -102,7 +114,10 @@ def colocated_python_class(cls: type[Any]) -> type[Any]:
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or not callable(getattr(cls, name, None)):
-                raise AttributeError(f"{cls.__name__!r} has no method {name!r}")
+                raise AttributeError(
+                    f"{cls.__name__!r} has no method {name!r}\n"
+                    f"  its methods: {', '.join(word for word in dir(cls) if not word.startswith('_')) or 'none'}"
+                )
 
             def call(*args: Any, **kwargs: Any) -> Any:
                 if self._made is None:

@@ -76,7 +76,8 @@ class JAXSparse:
         if not 0 <= axis < n_batch:
             raise ValueError(
                 f"Cannot map in_axis={axis} for {type(self).__name__} array with n_batch={n_batch}. "
-                "in_axes for batched operations must correspond to a batch dimension."
+                f"in_axes for batched operations must correspond to a batch dimension.\n"
+                f"  store it with {axis + 1} batches: BCOO.fromdense(x, n_batch={axis + 1})"
             )
         return self._with_shape(self.shape[:axis] + self.shape[axis + 1 :])
 
@@ -86,7 +87,7 @@ class JAXSparse:
         if not 0 <= axis <= n_batch:
             raise ValueError(
                 f"{type(self).__name__}: cannot add out_axis={axis} for array with n_batch={n_batch}. "
-                "Batch axes must be a contiguous block of leading dimensions."
+                "Batch axes must be a contiguous block of leading dimensions.\n  pass out_axes=0"
             )
         return self._with_shape((*self.shape[:axis], self.data.shape[axis], *self.shape[axis:]))
 
@@ -99,7 +100,7 @@ class JAXSparse:
 
 def _refusal(name: str) -> Any:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{type(self)}.{name}")
+        raise NotImplementedError(f"{type(self)}.{name}\n  define {name} in the class")
 
     refuse.__name__ = name
     return refuse

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from cotangent._base.arguments import suggestion
 from cotangent.jax.mirror.experimental.sparse._base import JAXSparse
 from cotangent.jax.mirror.experimental.sparse.bcoo import BCOO
 from cotangent.jax.mirror.experimental.sparse.bcsr import BCSR
@@ -19,7 +20,10 @@ _FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, 
 
 def _format(name: str, names: Sequence[str]) -> Any:
     if name not in names:
-        raise ValueError(f"sparse_format={name!r} not recognized; must be one of {list(names)}")
+        raise ValueError(
+            f"sparse_format={name!r} not recognized{suggestion(name, names)}; must be one of {list(names)}\n"
+            "  leave sparse_format out for 'bcoo'"
+        )
     return _FORMATS[name]
 
 

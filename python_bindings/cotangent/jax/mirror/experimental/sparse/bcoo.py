@@ -49,8 +49,8 @@ __all__ = [
 def _densifying(name: str) -> Callable[..., Any]:
     def refuse(self: Any, other: Any) -> Any:
         raise NotImplementedError(
-            f"sparse rule for {name} is not implemented because it would result in dense output. "
-            "Use sparse.todense() if that is wanted."
+            f"sparse rule for {name} is not implemented because it would result in dense output.\n"
+            "  make it dense where that is wanted: x.todense()"
         )
 
     return refuse
@@ -79,7 +79,10 @@ class BCOO(Coordinates, JAXSparse):
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> Self:
         """A matrix of `scipy.sparse`."""
         if n_dense or n_batch:
-            raise NotImplementedError("BCOO.fromscipy with nonzero n_dense/n_batch")
+            raise NotImplementedError(
+                "BCOO.fromscipy with nonzero n_dense/n_batch\n"
+                "  leave them out, and choose them with update_layout afterwards"
+            )
         mat = mat.tocoo()
         indices = cnp.asarray(np.stack([mat.row, mat.col], axis=1).astype(index_dtype or np.int32))
         return cls((cnp.asarray(mat.data), indices), shape=mat.shape)
@@ -98,7 +101,10 @@ class BCOO(Coordinates, JAXSparse):
         sizes = tuple(shape)
         n_sparse = len(sizes) - n_dense - n_batch
         if min(n_sparse, n_dense, n_batch, nse) < 0:
-            raise ValueError(f"Invalid inputs: shape={sizes}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}")
+            raise ValueError(
+                f"Invalid inputs: shape={sizes}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}\n"
+                f"  n_batch + n_dense must be at most {len(sizes)}, and none of them negative"
+            )
         batches, sparse, dense = sizes[:n_batch], sizes[n_batch : n_batch + n_sparse], sizes[n_batch + n_sparse :]
         data = cnp.zeros((*batches, nse, *dense), dtype)
         indices = cnp.broadcast_to(cnp.array(sparse, index_dtype), (*batches, nse, n_sparse))
@@ -117,7 +123,10 @@ class BCOO(Coordinates, JAXSparse):
         n_dense: int = 0,
     ) -> Self:
         if n_batch < 0 or n_dense < 0 or n_batch + n_dense > 2:
-            raise ValueError(f"Invalid inputs: shape={(N, M)}, n_dense={n_dense}, n_batch={n_batch}")
+            raise ValueError(
+                f"Invalid inputs: shape={(N, M)}, n_dense={n_dense}, n_batch={n_batch}\n"
+                "  n_batch + n_dense must be at most 2, and none of them negative"
+            )
         count = min(N, M - k) if k > 0 else min(N + k, M)
         if count <= 0:
             return cls._empty((N, M), dtype=dtype, index_dtype=index_dtype, n_batch=n_batch, n_dense=n_dense)
@@ -222,7 +231,7 @@ class BCOO(Coordinates, JAXSparse):
 
 def _of(x: Any, function: str) -> BCOO:
     if not isinstance(x, BCOO):
-        raise TypeError(f"{function}: takes a BCOO array; got {type(x)}")
+        raise TypeError(f"{function}: takes a BCOO array; got {type(x)}\n  make one with BCOO.fromdense(x)")
     return x
 
 
@@ -241,10 +250,13 @@ def bcoo_todense(mat: BCOO) -> Any:
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
     """The parts of a dense array at the positions of a sparse one, which are there once each, or the first of them has it."""
     if not isinstance(sparr, BCOO):
-        raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got {type(sparr)}")
+        raise TypeError(
+            f"First argument to bcoo_extract should be a BCOO array. Got {type(sparr)}\n"
+            "  make one with BCOO.fromdense(x)"
+        )
     array = cnp.asarray(arr)
     if array.shape != sparr.shape:
-        raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} a.shape={array.shape}")
+        raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} a.shape={array.shape}\n  give arrays of one shape")
     unique = sparr.unique_indices if assume_unique is None else assume_unique
     return sparr.with_data(coordinates.extracted(sparr.indices, array, unique))
 

@@ -58,15 +58,27 @@ class BCSR(JAXSparse):
     def _check(self) -> None:
         n_batch, shape = self.n_batch, self.shape
         if n_batch + 2 + self.n_dense != len(shape) or self.n_dense < 0:
-            raise ValueError(f"BCSR array must have 2 sparse dimensions; got {len(shape) - n_batch - self.n_dense}")
+            raise ValueError(
+                f"BCSR array must have 2 sparse dimensions; got {len(shape) - n_batch - self.n_dense}\n"
+                "  give data (nse,), indices (nse,) and indptr (rows + 1,) for a shape (rows, columns)"
+            )
         for name in ("data", "indices", "indptr"):
             sizes = getattr(self, name).shape[:n_batch]
             if any(size not in (1, whole) for size, whole in zip(sizes, shape[:n_batch], strict=True)):
-                raise ValueError(f"{name} batch dimensions not compatible for {name} of shape {sizes}, shape={shape}")
+                raise ValueError(
+                    f"{name} batch dimensions not compatible for {name} of shape {sizes}, shape={shape}\n"
+                    f"  give it the batches of the shape, {shape[:n_batch]}, or ones"
+                )
         if self.indptr.shape[n_batch:] != (shape[n_batch] + 1,):
-            raise ValueError("indptr shape must match the matrix shape plus 1.")
+            raise ValueError(
+                f"indptr shape must match the matrix shape plus 1.\n"
+                f"  give one start for each row, and the end: {shape[n_batch] + 1} numbers"
+            )
         if self.data.shape[n_batch:] != (self.nse, *shape[n_batch + 2 :]):
-            raise ValueError(f"Invalid data of shape {self.data.shape} for nse={self.nse}, n_batch={n_batch}")
+            raise ValueError(
+                f"Invalid data of shape {self.data.shape} for nse={self.nse}, n_batch={n_batch}\n"
+                "  give as many data as indices"
+            )
 
     @property
     def _info(self) -> SparseInfo:
@@ -120,9 +132,15 @@ class BCSR(JAXSparse):
     ) -> Self:
         sizes = tuple(shape)
         if min(n_dense, n_batch, nse) < 0:
-            raise ValueError(f"Invalid inputs: shape={sizes}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}")
+            raise ValueError(
+                f"Invalid inputs: shape={sizes}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}\n"
+                "  none of n_dense, n_batch and nse may be negative: leave them out for a matrix"
+            )
         if len(sizes) - n_dense - n_batch != 2:
-            raise ValueError("BCSR sparse.empty: must have 2 sparse dimensions.")
+            raise ValueError(
+                f"BCSR sparse.empty: must have 2 sparse dimensions.\n"
+                f"  pass n_batch={max(len(sizes) - n_dense - 2, 0)} for the shape {sizes}"
+            )
         batches, (row, column) = sizes[:n_batch], sizes[n_batch : n_batch + 2]
         data = cnp.zeros((*batches, nse, *sizes[n_batch + 2 :]), dtype)
         indices = cnp.full((*batches, nse), column, index_dtype)
@@ -134,7 +152,10 @@ class BCSR(JAXSparse):
     ) -> Self:
         """The parts of a dense array that are not 0: so many that their number is known, or ``nse``."""
         if np.ndim(mat) - n_dense - n_batch != 2:
-            raise ValueError("bcsr_fromdense: must have 2 sparse dimensions.")
+            raise ValueError(
+                f"bcsr_fromdense: must have 2 sparse dimensions.\n"
+                f"  pass n_batch={max(np.ndim(mat) - n_dense - 2, 0)} for the shape {np.shape(mat)}"
+            )
         made = BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
         return cls.from_bcoo(made)
 
@@ -142,7 +163,10 @@ class BCSR(JAXSparse):
     def from_bcoo(cls, arr: BCOO) -> Self:
         """The same array, of a BCOO one."""
         if arr.n_sparse != 2:
-            raise NotImplementedError(f"BSCR.from_bcoo requires n_sparse=2; got arr.n_sparse={arr.n_sparse}")
+            raise NotImplementedError(
+                f"BSCR.from_bcoo requires n_sparse=2; got arr.n_sparse={arr.n_sparse}\n"
+                f"  choose n_batch with arr.update_layout(n_batch={max(arr.n_sparse - 2, 0)})"
+            )
         if not arr.indices_sorted:
             arr = arr.sort_indices()
         indices, indptr = rows.columns_and_starts(arr.indices, arr.sparse_shape, arr.indices.dtype)
@@ -153,9 +177,12 @@ class BCSR(JAXSparse):
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> Self:
         """A matrix of `scipy.sparse`."""
         if n_dense or n_batch:
-            raise NotImplementedError("BCSR from_scipy_sparse with nonzero n_dense/n_batch.")
+            raise NotImplementedError("BCSR from_scipy_sparse with nonzero n_dense/n_batch.\n  leave them out")
         if mat.ndim != 2:
-            raise ValueError(f"BCSR from_scipy_sparse requires 2D array; {mat.ndim}D is given.")
+            raise ValueError(
+                f"BCSR from_scipy_sparse requires 2D array; {mat.ndim}D is given.\n"
+                "  reshape it to a matrix of one row: mat.reshape(1, -1)"
+            )
         mat = mat.tocsr()
         places = [cnp.asarray(part.astype(index_dtype or np.int32)) for part in (mat.indices, mat.indptr)]
         return cls((cnp.asarray(mat.data), places[0], places[1]), shape=mat.shape)
@@ -174,7 +201,7 @@ class BCSR(JAXSparse):
 
     def transpose(self, *args: Any, **kwargs: Any) -> Any:
         """Not there, as in JAX."""
-        raise NotImplementedError("Transpose is not implemented.")
+        raise NotImplementedError("Transpose is not implemented.\n  transpose the BCOO form: x.to_bcoo().T")
 
     def __matmul__(self, other: Any) -> Any:
         return operators.matmul(self.to_bcoo(), other.to_bcoo() if isinstance(other, BCSR) else other)
@@ -225,7 +252,8 @@ def bcsr_dot_general(
     """The product of a BCSR array and a dense one that `lax.dot_general` has."""
     if isinstance(rhs, JAXSparse) or not isinstance(lhs, BCSR):
         raise NotImplementedError(
-            f"bcsr_dot_general currently implemented for BCSR lhs and dense rhs; got {type(lhs)} and {type(rhs)}."
+            f"bcsr_dot_general currently implemented for BCSR lhs and dense rhs; got {type(lhs)} and {type(rhs)}.\n"
+            "  make the right one dense: rhs.todense()"
         )
     return products.dot_general(lhs.to_bcoo(), rhs, dimension_numbers, preferred_element_type)
 

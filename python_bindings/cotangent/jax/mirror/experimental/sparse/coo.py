@@ -75,7 +75,9 @@ class COO(JAXSparse):
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Self:
         if len(tuple(shape)) != 2:
-            raise ValueError(f"COO must have ndim=2; got shape={tuple(shape)}")
+            raise ValueError(
+                f"COO must have ndim=2; got shape={tuple(shape)}\n  other shapes are for sparse_format='bcoo'"
+            )
         none = cnp.zeros(0, index_dtype)
         return cls((cnp.zeros(0, dtype), none, none), shape=shape, rows_sorted=True, cols_sorted=True)
 
@@ -101,7 +103,7 @@ class COO(JAXSparse):
     def transpose(self, axes: Sequence[int] | None = None) -> COO:
         """The transpose."""
         if axes is not None:
-            raise NotImplementedError("axes argument to transpose()")
+            raise NotImplementedError("axes argument to transpose()\n  leave it out: a matrix has one transpose")
         known = {"rows_sorted": self._cols_sorted, "cols_sorted": self._rows_sorted}
         return type(self)((self.data, self.col, self.row), shape=self.shape[::-1], **known)
 
@@ -129,10 +131,13 @@ def dense_product(mat: BCOO, other: Any) -> Any:
         NotImplementedError: the other is sparse, or has more axes.
     """
     if isinstance(other, JAXSparse):
-        raise NotImplementedError("matmul between two sparse objects.")
+        raise NotImplementedError("matmul between two sparse objects.\n  make one of them dense: y.todense()")
     other = cnp.asarray(other)
     if other.ndim not in (1, 2):
-        raise NotImplementedError(f"matmul with object of shape {other.shape}")
+        raise NotImplementedError(
+            f"matmul with object of shape {other.shape}\n"
+            "  multiply with a vector or a matrix, or map over the others with jax.vmap"
+        )
     return mat @ other
 
 

@@ -63,7 +63,10 @@ class _Compressed(JAXSparse):
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Self:
         if len(tuple(shape)) != 2:
-            raise ValueError(f"{cls.__name__} must have ndim=2; got shape={tuple(shape)}")
+            raise ValueError(
+                f"{cls.__name__} must have ndim=2; got shape={tuple(shape)}\n"
+                "  other shapes are for sparse_format='bcoo'"
+            )
         starts = cnp.zeros(tuple(shape)[cls._line_axis] + 1, index_dtype)
         return cls((cnp.zeros(0, dtype), cnp.zeros(0, index_dtype), starts), shape=shape)
 

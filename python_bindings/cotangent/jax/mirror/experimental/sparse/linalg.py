@@ -19,8 +19,11 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
         tol, reorder: taken as in JAX, and not needed.
     """
     if reorder not in (0, 1, 2, 3):
-        raise ValueError(f"reorder={reorder} not valid, must be one of [1, 2, 3, 4]")
+        raise ValueError(f"reorder={reorder} not valid, must be one of [1, 2, 3, 4]\n  leave reorder out")
     b = cnp.asarray(b)
     if b.ndim != 1:
-        raise ValueError(f"Expected 1-dimensional b. Got {b.shape}")
+        raise ValueError(
+            f"Expected 1-dimensional b. Got {b.shape}\n"
+            "  solve for one column at a time, b[:, i], or with jnp.linalg.solve"
+        )
     return cnp.linalg.solve(CSR((data, indices, indptr), shape=(b.size, b.size)).todense(), b)

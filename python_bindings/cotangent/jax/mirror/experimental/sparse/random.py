@@ -43,16 +43,24 @@ def random_bcoo(
     """
     sizes = tuple(operator.index(size) for size in shape)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(sizes):
-        raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={sizes}")
+        raise ValueError(
+            f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={sizes}\n"
+            f"  n_batch + n_dense must be at most {len(sizes)}, and none of them negative"
+        )
     last = len(sizes) - n_dense
     batches, sparse, dense = sizes[:n_batch], sizes[n_batch:last], sizes[last:]
     whole = math.prod(sparse)
     if not 0 <= nse < whole:
-        raise ValueError(f"got nse={nse}, expected to be between 0 and {whole}")
+        raise ValueError(
+            f"got nse={nse}, expected to be between 0 and {whole}\n  pass nse=0.2 for a fifth of all elements, say"
+        )
     count = math.ceil(nse * whole) if 0 < nse < 1 else int(nse)
     index_dtype = np.dtype(indices_dtype or _core.default_int_dtype())
     if whole > np.iinfo(index_dtype).max:
-        raise ValueError(f"indices_dtype={index_dtype} does not have enough range for sparse indices of size {whole}.")
+        raise ValueError(
+            f"indices_dtype={index_dtype} does not have enough range for sparse indices of size {whole}.\n"
+            "  pass indices_dtype=jnp.int32"
+        )
 
     def positions(key: Any) -> Any:
         flat = ct.random.choice(key, whole, shape=(count,), replace=not unique_indices).astype(index_dtype)

@@ -113,10 +113,11 @@ def _of_rule(eqn: Any, name: str, operands: list[Any]) -> Any:
         return operators.unary(lambda data: eqn.primitive.bind(data, **eqn.params), name, operands[0])
     rule = _RULES.get(name)
     if rule is None:
-        dense = " because it would result in dense output. Use sparse.todense() if that is wanted" * (
-            name in _DENSIFYING
+        dense = " because it would result in dense output" * (name in _DENSIFYING)
+        raise NotImplementedError(
+            f"sparse rule for {name} is not implemented{dense}.\n"
+            "  make the operand dense where that is wanted: sparse.todense(x)"
         )
-        raise NotImplementedError(f"sparse rule for {name} is not implemented{dense}.")
     return rule(*operands, **eqn.params)
 
 
