@@ -50,6 +50,10 @@ def test_the_notebooks_are_there() -> None:
         "01_per_example_gradients",
         "02_ragged",
         "03_export",
+        "04_scientific_computing",
+        "05_meta_learning",
+        "06_bayesian_inference",
+        "07_small_gpt",
     }
 
 
