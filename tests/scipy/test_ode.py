@@ -121,3 +121,12 @@ def test_errors():
         odeint(lambda y, t: (y, y), 1.0, TIMES)
     with pytest.raises(ct.errors.ShapeError, match="t must"):
         odeint(lambda y, t: y, 1.0, 1.0)
+
+
+def test_times_that_decrease_are_refused_and_time_goes_backwards_by_the_negative():
+    with pytest.raises(ValueError, match=r"t must increase; t\[2\] is 0\.5, after 1\.0\n.*-func"):
+        odeint(lambda y, t: -y, 1.0, np.array([0.0, 1.0, 0.5]))
+    assert odeint(lambda y, t: -y, 1.0, np.array([0.0, 0.0, 1.0]))[1] == 1.0
+    times = np.array([1.0, 0.0])
+    back = odeint(lambda y, s: y, 1.0, -times)
+    np.testing.assert_allclose(back[-1], np.e, rtol=1e-6)

@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cotangent import lax, tree_util
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, flatten_arguments
-from cotangent._core import Array, apply_graph
+from cotangent._core import Array, apply_graph, is_traced
 from cotangent._ops.binding import real_dtype
 from cotangent._transforms.custom_rules import custom_vjp
 from cotangent._transforms.reverse import vjp
@@ -248,6 +250,8 @@ def odeint(
         An argument is not floating.
     ShapeError
         ``func`` gives other shapes than the state's.
+    ValueError
+        ``t`` decreases somewhere, as far as its values are known.
 
     References
     ----------
@@ -281,6 +285,8 @@ def odeint(
                 )
     if not cnp.issubdtype(times.dtype, cnp.floating):
         times = times.astype(cnp.result_type(times, 1.0))
+    if not is_traced(times):
+        _check_increasing(np.asarray(times))
     # Plain numbers take the precision of the times, and the times that of the state.
     y0 = tree_util.tree_map(lambda x: x.astype(cnp.result_type(x, times)) if x.weak_type else x, _arrays(y0))
     args = tree_util.tree_map(cnp.asarray, args)
@@ -321,6 +327,17 @@ def odeint(
         run, float(rtol), float(atol), float(mxstep), float(hmax), flat, times, (args, list(captured.closure))
     )
     return tree_util.tree_unflatten(expected, _columns(path, y0))
+
+
+def _check_increasing(times: np.ndarray) -> None:
+    """Against a step backwards, which the solver would not take: what is in front of t[0] would be y0 itself."""
+    (places,) = np.nonzero(np.diff(times) < 0)
+    if places.size:
+        i = int(places[0]) + 1
+        raise ValueError(
+            f"odeint: t must increase; t[{i}] is {times[i]}, after {times[i - 1]}\n"
+            "  to go back in time, solve for -t: lambda y, s: -func(y, -s), at the times -t"
+        )
 
 
 def _arrays(tree: Any) -> Any:
