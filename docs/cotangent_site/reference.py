@@ -230,7 +230,7 @@ def page(namespace: str) -> str:
     for group, members in grouped(entries).items():
         lines += section(group.title, "-") if group.title else []
         if group.name in (part.name for part in parts(namespace)):
-            lines += [f":doc:`In full <{namespace}/{group.name}>`", ""]
+            lines += [f":doc:`All of these in full <{namespace}/{group.name}>`", ""]
         lines += table(members, set(elsewhere))
     here = [entry for entry in entries if entry.name not in elsewhere]
     if here:

@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
-SECONDS = 300  # that a whole notebook may take
+SECONDS = 600  # that a whole notebook may take
 COLOURS = 128  # of a stored picture
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
