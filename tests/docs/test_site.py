@@ -130,6 +130,8 @@ def test_methods_do_not_show_the_object_that_they_are_of() -> None:
 def test_prose_of_docstrings_is_plain() -> None:
     assert docstrings.plain("`Ragged`s and x_ and *axes, |x|") == r"`Ragged`\ s and x\_ and \*axes, \|x\|"
     assert docstrings.plain("``a * b_`` stays") == "``a * b_`` stays"
+    assert docstrings.plain("write ``out[...] = `` what it is") == "write ``out[...] =`` what it is"
+    assert docstrings.plain("``a`` and ``b``, ``c d``.") == "``a`` and ``b``, ``c d``."
     example = "Text *x.\n\n>>> f(*args)\n3"
     assert docstrings.prose(example) == "Text \\*x.\n\n>>> f(*args)\n3"
     assert docstrings.prose("As in [1]_.\n\n.. [1] A paper.") == "As in [1].\n\n- [1] A paper."
