@@ -1,4 +1,4 @@
-"""The site's own part of Sphinx: pages made of the package, of headers and of notebooks, and links.
+"""The site's own part of Sphinx: pages made of the package, of headers, of notebooks and of examples, and links.
 
 `setup` at the end is where to start: what is written before Sphinx reads the pages, and what is asked while it does.
 """
@@ -12,13 +12,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-from cotangent_site import headers, links, notebooks, reference
+from cotangent_site import examples, headers, links, notebooks, reference
 
 
 def write(app: Sphinx) -> None:
     """Writes the pages that are made, each only when its text is another than before, so that Sphinx reads no page in vain."""
     made: dict[str, str | bytes] = {}
-    for maker in (reference, headers, notebooks):
+    for maker in (reference, headers, notebooks, examples):
         made |= maker.pages()
     source = Path(app.srcdir)
     for name, content in made.items():
@@ -45,10 +45,17 @@ class WithoutEmptyEnd(SphinxTransform):
             block.rawsource, block.children = text, [nodes.Text(text)]
 
 
+def anchor(name: str, raw: str, text: str, *args: Any, **kwargs: Any) -> tuple[list[nodes.Node], list[nodes.Node]]:
+    """The role of a place in a page that links may end at."""
+    return [nodes.inline(raw, "", ids=[text])], []
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("builder-inited", write)
+    app.add_role("anchor", anchor)
     app.add_transform(WithoutEmptyEnd)
     app.add_post_transform(links.LinkFiles)
+    app.add_post_transform(links.LinkExamples)
     app.add_post_transform(links.LinkCode)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -34,6 +34,10 @@ LITERAL = re.compile(r"(``.+?``|`[^`\n]+`_{0,2})", re.DOTALL)
 def plain(text: str) -> str:
     """Prose in which stars, bars and final underscores are themselves."""
     pieces = LITERAL.split(text)
+    for at in range(
+        1, len(pieces), 2
+    ):  # one that ends in a space, as ``out[...] = `` does, has no end in reStructuredText
+        pieces[at] = re.sub(r"(?<=[^`\s]) +``$", "``", pieces[at])
     for at in range(0, len(pieces), 2):
         piece = re.sub(r"(?<![\\\w*])\*(?=\S)(?!\*?\w[^*\n]*\w\*)", r"\\*", pieces[at])
         piece = re.sub(r"(?<!\\)\|", r"\\|", piece)

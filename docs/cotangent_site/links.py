@@ -1,4 +1,4 @@
-"""Links: between files of the repository that are pages of the site, and from names in code to the reference."""
+"""Links: between files of the repository that are pages of the site, from names in code to the reference, and to files of examples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
+
+from cotangent_site import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,6 +42,22 @@ class LinkFiles(SphinxPostTransform):
                 node.replace_self(link)
             elif node.get("refdomain") != "doc" and (ROOT / target).is_file():
                 node.replace_self(node.children)
+
+
+class LinkExamples(SphinxPostTransform):
+    """A link to a file of an example leads to the page that shows the file, in place of the file."""
+
+    default_priority = 8
+
+    def run(self, **kwargs: Any) -> None:
+        """Replaces what would be downloaded."""
+        folder = Path(self.env.doc2path(self.env.docname)).parent
+        for node in list(self.document.findall(addnodes.download_reference)):
+            page = examples.page_of((folder / str(node["reftarget"])).resolve())
+            if page is not None:
+                place = nodes.make_id(Path(str(node["reftarget"])).name)
+                link = make_refnode(self.app.builder, self.env.docname, page, place, node.children)
+                node.replace_self(link)
 
 
 class LinkCode(SphinxPostTransform):

@@ -1,7 +1,9 @@
 """The reference: a page for each public namespace, made from the package. No name is listed here by hand.
 
 A page has a table of one-line summaries, in the groups that the modules of the package are, and below it each entry with its signature,
-its docstring and what is known of its support (`support.py`). What two namespaces have is documented in one of them.
+its docstring and what is known of its support (`support.py`). A namespace that would be a very long page has its tables there, and entries on
+a page for each group, or for each class; a link to an entry that leads to the namespace's page ends at the row of the table. What two
+namespaces have is documented in one of them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import inspect
 import re
 import types
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import public_api
@@ -20,8 +24,8 @@ from public_api import Entry
 from cotangent_site import docstrings, support
 
 GROUPS_FROM = 30  # names in a namespace from which on its table is cut into groups
+LONGEST_PAGE = 80_000  # letters of entries on a page, which is five times as many bytes of HTML
 LONGEST_TITLE = 80
-OTHERS, VALUES = "Others", "Values"
 
 
 def default_text(value: Any) -> str:
@@ -116,23 +120,37 @@ def member_text(member: Entry) -> list[str]:
     return docstrings.as_rst(member.doc, member.name, "method") if member.doc else []
 
 
-def row(entry: Entry) -> list[str]:
-    """A line of the table."""
+def row(entry: Entry, anchor: bool = False) -> list[str]:
+    """A line of the table; with anchors for the entry and its members where these are on another page."""
     says = docstrings.plain(entry.summary) if entry.doc else "A value."
-    return [f"   * - :py:obj:`~{entry.path}`", *indented([f"- {says}"], 5)]
+    inner = public_api.members(entry) if entry.is_class or entry.is_object else []
+    place = "".join(f":anchor:`{one.path}` " for one in [entry, *inner]) if anchor else ""
+    return [f"   * - {place}:py:obj:`~{entry.path}`", *indented([f"- {says}"], 5)]
 
 
-def table(entries: list[Entry]) -> list[str]:
+def table(entries: list[Entry], elsewhere: set[str]) -> list[str]:
+    """The summaries, with anchors at those that are described on other pages."""
     if not entries:
         return []
     lines = [".. list-table::", "   :class: summaries", "   :widths: 30 70", ""]
     for entry in entries:
-        lines += row(entry)
+        lines += row(entry, entry.name in elsewhere)
     return [*lines, ""]
 
 
-def group_of(entry: Entry) -> str:
-    """The title of what it is among: of the module where it is written."""
+@dataclass(frozen=True)
+class Group:
+    """Names that belong together: those of a module of the package, that are written in it."""
+
+    title: str
+    name: str  # of its page
+
+
+OTHERS, VALUES, ALL = Group("Others", "others"), Group("Values", "values"), Group("", "all")
+
+
+def group_of(entry: Entry) -> Group:
+    """What it is among: the module where it is written."""
     if not (entry.is_class or entry.is_function or entry.is_object):
         return VALUES
     home = str(getattr(entry.value, "__module__", None) or entry.namespace)
@@ -140,38 +158,95 @@ def group_of(entry: Entry) -> str:
         return OTHERS
     doc = inspect.cleandoc(importlib.import_module(home).__doc__ or "")
     sentence = re.split(r"[.:;](?:\s|$)", " ".join(doc.split("\n\n")[0].split()))[0].replace("`", "")
-    name = home.rpartition(".")[2].strip("_").replace("_", " ")
-    return sentence if 0 < len(sentence) <= LONGEST_TITLE else name[0].upper() + name[1:]
+    name = home.rpartition(".")[2].strip("_")
+    words = name.replace("_", " ")
+    return Group(sentence if 0 < len(sentence) <= LONGEST_TITLE else words[0].upper() + words[1:], name)
 
 
-def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
-    """Entries by titles; one group without a title where there are few, or where groups would be of one name each."""
-    groups: dict[str, list[Entry]] = {}
+def grouped(entries: tuple[Entry, ...]) -> dict[Group, list[Entry]]:
+    """Entries by groups; one group without a title where there are few, or where groups would be of one name each."""
+    groups: dict[Group, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(group_of(entry), []).append(entry)
-    single = [title for title, members in groups.items() if len(members) == 1]
+    single = [group for group, members in groups.items() if len(members) == 1]
     if len(entries) < GROUPS_FROM or 3 * len(single) > len(groups):
-        return {"": list(entries)}
-    for title in set(single) - {OTHERS, VALUES}:
-        groups.setdefault(OTHERS, []).extend(groups.pop(title))
+        return {ALL: list(entries)}
+    for group in set(single) - {OTHERS, VALUES}:
+        groups.setdefault(OTHERS, []).extend(groups.pop(group))
     groups.get(OTHERS, []).sort(key=lambda entry: entry.name)
-    return dict(sorted(groups.items(), key=lambda item: (item[0] == VALUES, item[0] == OTHERS, item[0].lower())))
+    return dict(sorted(groups.items(), key=lambda item: (item[0] == VALUES, item[0] == OTHERS, item[0].title.lower())))
+
+
+@cache
+def entry_text(namespace: str, name: str) -> str:
+    """One entry in full."""
+    (entry,) = (entry for entry in public_api.entries(namespace) if entry.name == name)
+    return "\n".join(described(entry))
+
+
+def is_long(entries: Iterable[Entry]) -> bool:
+    """Whether one page of these entries would be too long."""
+    return sum(len(entry_text(entry.namespace, entry.name)) for entry in entries) > LONGEST_PAGE
+
+
+@dataclass
+class Part:
+    """What is described together on a page beside that of the namespace."""
+
+    name: str
+    title: str
+    entries: list[Entry]
+
+
+@cache
+def parts(namespace: str) -> tuple[Part, ...]:
+    """The pages of a namespace beside its own: none, or one for each group, and for each class or object of a group that is still too long."""
+    entries = public_api.entries(namespace)
+    if not is_long(entries):
+        return ()
+    found = []
+    for group, members in grouped(entries).items():
+        alone = []
+        if is_long(members):
+            alone = [entry for entry in members if (entry.is_class or entry.is_object) and public_api.members(entry)]
+        found += [Part(entry.name, entry.path, [entry]) for entry in alone]
+        rest = [entry for entry in members if entry not in alone]
+        if group is not ALL and rest:
+            found.append(Part(group.name, group.title, rest))
+    assert len({part.name for part in found}) == len(found), "two parts would have one page"
+    return tuple(found)
 
 
 def page(namespace: str) -> str:
     """The text of a namespace's page."""
     module = importlib.import_module(namespace)
     entries = public_api.entries(namespace)
+    elsewhere = {entry.name: part for part in parts(namespace) for entry in part.entries}
     lines = [*section(namespace, "="), f".. py:module:: {namespace}", ""]
     lines += [docstrings.prose(inspect.cleandoc(module.__doc__ or "")), ""]
-    groups = grouped(entries)
-    for title, members in groups.items():
-        lines += [*(section(title, "-") if title else []), *table(members)]
-    if entries:
+    if elsewhere:
+        lines += [".. toctree::", "   :hidden:", ""]
+        lines += [*(f"   {namespace}/{part.name}" for part in parts(namespace)), ""]
+    for group, members in grouped(entries).items():
+        lines += section(group.title, "-") if group.title else []
+        if group.name in (part.name for part in parts(namespace)):
+            lines += [f":doc:`All of these in full <{namespace}/{group.name}>`", ""]
+        lines += table(members, set(elsewhere))
+    here = [entry for entry in entries if entry.name not in elsewhere]
+    if here:
         lines += section("Entries", "-")
-    for entry in entries:
-        lines += described(entry)
+        lines += [entry_text(namespace, entry.name) for entry in here]
     return "\n".join(lines) + "\n"
+
+
+def pages_of_parts(namespace: str) -> dict[str, str]:
+    """The pages of entries that are not on their namespace's."""
+    made = {}
+    for part in parts(namespace):
+        lines = [*section(part.title, "="), f".. py:currentmodule:: {namespace}", "", f"Of :py:mod:`{namespace}`.", ""]
+        lines += [entry_text(namespace, entry.name) for entry in part.entries]
+        made[f"reference/{namespace}/{part.name}.rst"] = "\n".join(lines) + "\n"
+    return made
 
 
 INDEX = """Reference
@@ -216,6 +291,7 @@ def pages() -> dict[str, str]:
     made = {f"reference/{namespace}.rst": page(namespace) for namespace in public_api.namespaces()}
     rows = []
     for namespace in public_api.namespaces():
+        made |= pages_of_parts(namespace)
         doc = inspect.cleandoc(importlib.import_module(namespace).__doc__ or "").split("\n\n")[0]
         rows += [f"   * - :doc:`{namespace}`", f"     - {len(public_api.entries(namespace))}"]
         rows += [f"     - {docstrings.plain(' '.join(doc.split()))}"]
