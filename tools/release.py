@@ -88,7 +88,7 @@ def refused() -> list[str]:
         release_checks.changelog_dated,
         release_checks.valid_citation,
         release_checks.committed,
-        release_checks.tests_passed,
+        release_checks.passed_all_tests,
     ]
     return [refusal for check in checks for refusal in check()]
 

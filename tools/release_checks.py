@@ -75,7 +75,7 @@ def committed(root: Path = ROOT) -> list[str]:
     return found
 
 
-def tests_passed(root: Path = ROOT) -> list[str]:
+def passed_all_tests(root: Path = ROOT) -> list[str]:
     """All tests passed on this commit."""
     head, stamp = _git(root, "rev-parse", "HEAD"), root / TESTED
     last = stamp.read_text().strip() if stamp.exists() else ""

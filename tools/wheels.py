@@ -49,7 +49,7 @@ _QUESTION = (
 def look_at(command: Path) -> Interpreter | str:
     """The interpreter of a command, or why no wheel can be built for it."""
     try:
-        done = subprocess.run([command, "-c", _QUESTION], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([str(command), "-c", _QUESTION], capture_output=True, text=True, check=True, timeout=60)
         version, implementation, has_headers, free_threaded = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return f"{command} does not run: {error}"
@@ -219,11 +219,12 @@ def complaints(wheel: Path, most_mib: float) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         metadata = archive.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
-    required = [line for line in metadata.split("\n\n")[0].split("\n") if line.startswith("Requires-Dist:")]
+    head = metadata.partition("\n\n")[0]
+    required = [line for line in head.split("\n") if line.startswith("Requires-Dist:")]
     always = [line for line in required if "extra ==" not in line]
     if [line.split()[1].split(">")[0] for line in always] != ["numpy"]:
         found.append(f"{wheel.name} needs more than NumPy: {always}")
-    listed = re.findall(r"^License-File: (.*)$", metadata, re.MULTILINE)
+    listed = re.findall(r"^License-File: (.*)$", head, re.MULTILINE)
     for file in listed:
         if not any(name.endswith(f".dist-info/licenses/{file}") for name in names):
             found.append(f"{wheel.name} names the licence file {file}, and has none")
