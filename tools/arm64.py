@@ -27,7 +27,17 @@ LIBRARIES = ["libabsl-dev", "nlohmann-json3-dev", "zlib1g-dev", "libzstd-dev", "
 LLVM_LIBRARIES = ["llvm-{llvm}-dev", "liblld-{llvm}-dev"]
 LOADED = ["libc6", "libstdc++6", "libgcc-s1"]
 # Programs of tests/cpp/meson.build that are linked without LLVM.
-WITHOUT_LLVM = ["dtype", "interpreter", "trace", "structure_ops", "structure_rules", "serialize", "op_rules", "ops", "lengths"]
+WITHOUT_LLVM = [
+    "dtype",
+    "interpreter",
+    "trace",
+    "structure_ops",
+    "structure_rules",
+    "serialize",
+    "op_rules",
+    "ops",
+    "lengths",
+]
 WITHOUT_LLVM += ["pool", "transforms", "ir_text", "higher_order", "nesting", "simplify_fuzz"]
 
 
@@ -65,7 +75,11 @@ def apt(*arguments: str) -> list[str]:
         "APT::Install-Recommends": "false",
         "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
     }
-    return ["apt-get", *(part for name, value in own.items() if value for part in ("-o", f"{name}={value}")), *arguments]
+    return [
+        "apt-get",
+        *(part for name, value in own.items() if value for part in ("-o", f"{name}={value}")),
+        *arguments,
+    ]
 
 
 def sysroot() -> None:

@@ -95,7 +95,7 @@ def of_build(directory: Path, link_map: Path) -> list[Component]:
         [dev.VENV / "bin" / "ninja", "-C", directory, "-t", "deps"], capture_output=True, text=True, check=True
     ).stdout
     source = str(directory.parent)
-    headers = {path for path in used_headers(listed) if not path.startswith(source)}
+    headers = {path for path in used_headers(listed) if not path.startswith(source) or "/site-packages/" in path}
     return merged([*components(archives, "static"), *components(headers, "headers")])
 
 

@@ -8,10 +8,12 @@ materials, and says all licences in the metadata.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,18 +107,19 @@ def build(interpreter: Interpreter, source: Path) -> Built:
     ]
     settings = {"build-dir": str(directory), "setup-args": arguments}
     program = f"import mesonpy; mesonpy.build_wheel({str(folder)!r}, {settings!r})"
-    site = subprocess.run(
-        [dev.PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    env = dev.environment() | {
-        "PYTHONPATH": site,  # meson-python is pure Python: any interpreter can run that of .venv
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "SOURCE_DATE_EPOCH": sdists.commit_time(),
-        "CCACHE_BASEDIR": str(source),
-    }
+    site = Path(sysconfig.get_path("purelib"))
+    # Where a clone has it, and by the same relative path: what a clone compiled, ccache then has for us, too.
+    beside = source / site.relative_to(ROOT)
+    shutil.copytree(site / "pybind11", beside / "pybind11", dirs_exist_ok=True)
+    env = (
+        dev.environment()
+        | {
+            "PYTHONPATH": f"{beside}{os.pathsep}{site}",  # meson-python is pure Python: any interpreter can run that of .venv
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "SOURCE_DATE_EPOCH": sdists.commit_time(),
+            "CCACHE_BASEDIR": str(source),
+        }
+    )
     command = ["env", "-C", str(source), str(interpreter.command), "-c", program]
     dev.step(f"wheel for Python {interpreter.version}", sdists.without_network(command), env)
     wheel = next(folder.glob("*.whl"))
