@@ -20,7 +20,7 @@ py::object import_dtype(DType dtype) {
       return py::module_::import("cotangent._base.keys").attr("KEY_DTYPE");
     default:
       if (dtype != DType::kBFloat16 && !is_float8(dtype)) return numpy.attr("dtype")(name);
-      return numpy.attr("dtype")(py::module_::import("ml_dtypes").attr(name.c_str()));
+      return numpy.attr("dtype")(py::module_::import("cotangent._base.small_floats").attr("small_float")(name));
   }
 }
 
@@ -70,6 +70,9 @@ DType look_up_dtype(py::handle spec) {
   if (py::isinstance<py::str>(spec)) {
     name = py::cast<std::string>(spec);
     if (const auto direct = dtype_from_name(name)) return *direct;
+  } else if (PyType_Check(spec.ptr()) && py::hasattr(spec, "_spec") && py::isinstance<py::str>(spec.attr("_spec"))) {
+    // ct.numpy.bfloat16 and its like, whose dtype NumPy may not know.
+    if (const auto direct = dtype_from_name(py::cast<std::string>(spec.attr("_spec")))) return *direct;
   }
   if (spec.ptr() == numpy_dtype(DType::kKey).ptr()) return DType::kKey;
   PyObject* dtype = PyObject_CallOneArg(py::module_::import("numpy").attr("dtype").ptr(), spec.ptr());
@@ -77,6 +80,7 @@ DType look_up_dtype(py::handle spec) {
     name = py::cast<std::string>(py::reinterpret_steal<py::object>(dtype).attr("name"));
     if (const auto found = dtype_from_name(name)) return *found;
   } else {
+    if (PyErr_ExceptionMatches(PyExc_ImportError)) throw py::error_already_set();  // it says which package
     PyErr_Clear();
   }
   py::list names;
@@ -164,7 +168,8 @@ DType dtype_from_python(py::handle spec) {
   if (spec.ptr() == reinterpret_cast<PyObject*>(&PyComplex_Type)) return default_complex();
   const DType dtype = look_up_dtype(spec);
   // NumPy's dtypes of native byte order are single objects, and its scalar types live as long as it does.
-  const bool lasting = PyType_Check(spec.ptr()) || spec.ptr() == numpy_dtype(dtype).ptr();
+  const bool lasting =
+      PyType_Check(spec.ptr()) || (!py::isinstance<py::str>(spec) && spec.ptr() == numpy_dtype(dtype).ptr());
   if (lasting && known_specs().size() < kMostKnownSpecs) known_specs().emplace(spec.inc_ref().ptr(), dtype);
   return dtype;
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from cotangent._base.small_floats import has_small_floats, small_floats
 from cotangent._core import Array, Graph
 
 USER_DEFINED: set[str] = set()  # names of primitives whose attributes these are
@@ -24,9 +25,8 @@ _TYPE_PREFIX = "<type "
 @functools.cache
 def _types() -> dict[str, type]:
     """Types of elements are texts in the representation, so that they are saved, and are not dtypes: a rule may call them."""
-    import ml_dtypes
-
-    kinds = [bool, int, float, complex, *np.sctypeDict.values(), *vars(ml_dtypes).values()]
+    small = vars(small_floats()).values() if has_small_floats() else ()
+    kinds = [bool, int, float, complex, *np.sctypeDict.values(), *small]
     return {
         f"{_TYPE_PREFIX}{kind.__module__}.{kind.__qualname__}>": kind
         for kind in kinds

@@ -10,6 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.keys import extended, prng_key
+from cotangent._base.small_floats import SMALL_FLOATS, has_small_floats, small_floats
 from cotangent._core import Array
 from cotangent._ops.creation import array
 from cotangent._ops.sizes import type_of
@@ -93,6 +94,11 @@ class ScalarType(type):
         """The `numpy.dtype`."""
         return _core.canonical_dtype(cls._spec)
 
+    @property
+    def _unknown(cls) -> builtins.bool:
+        """NumPy has no such dtype in this process: the package that brings it is not installed."""
+        return cls._spec in SMALL_FLOATS and not has_small_floats()
+
     def __call__(cls, x: Any = 0) -> Array:
         """A scalar of this dtype, or an array of an array.
 
@@ -115,16 +121,20 @@ class ScalarType(type):
 
     def __eq__(cls, other: object) -> builtins.bool:
         if isinstance(other, ScalarType):
+            if not SMALL_FLOATS.isdisjoint((cls._spec, other._spec)):
+                return builtins.bool(cls._spec == other._spec)
             return builtins.bool(cls.dtype == other.dtype)
+        if cls._unknown:
+            return other == cls._spec
         if isinstance(other, type):
             return cls.dtype.type is other  # so not Python's int, which is a weak type
         return other is not None and builtins.bool(cls.dtype == other)  # NumPy takes None for float64
 
     def __hash__(cls) -> int:
-        return hash(cls.dtype.type)
+        return hash(cls._spec) if cls._unknown else hash(cls.dtype.type)
 
     def __instancecheck__(cls, instance: Any) -> builtins.bool:
-        return isinstance(instance, cls.dtype.type)
+        return not cls._unknown and isinstance(instance, cls.dtype.type)
 
     def __repr__(cls) -> str:
         return f"<cotangent.numpy.{cls.__name__}>"
@@ -243,9 +253,7 @@ def finfo(dtype: Any) -> Any:
         raise ValueError(f"finfo takes floating dtypes; got {dtype}\n  use iinfo for integers")
     if dtype.name in ("float16", "float32", "float64", "complex64", "complex128"):
         return np.finfo(dtype)
-    import ml_dtypes
-
-    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return small_floats().finfo(dtype)
 
 
 def iinfo(dtype: Any) -> np.iinfo[Any]:

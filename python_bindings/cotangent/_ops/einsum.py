@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.missing import needed
 from cotangent._core import Array
 from cotangent._ops.binding import no_out, own
+from cotangent._ops.contraction_order import MOST_SEARCHED, Step, contraction_order
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import drop_axes
 from cotangent._ops.products import dot_general
@@ -170,21 +175,42 @@ def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Arr
 
 
 @functools.lru_cache(maxsize=1024)
-def _path(terms: str, shapes: tuple[tuple[int, ...], ...], optimize: str) -> list[tuple[int, ...]]:
+def _path(terms: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ...], optimize: str) -> list[Step]:
     """The order of contraction: positions of operands, of which each step takes some and appends their product."""
-    import opt_einsum  # type: ignore[import-untyped, unused-ignore]
-
-    path, _ = opt_einsum.contract_path(terms, *shapes, shapes=True, optimize=optimize)
+    if optimize == "auto" or (optimize == "optimal" and len(terms) <= MOST_SEARCHED):
+        sizes: dict[str, int] = {}
+        for labels, shape in zip(terms, shapes, strict=True):
+            for label, size in zip(labels, shape, strict=True):
+                sizes[label] = max(size, sizes.get(label, size))
+        return contraction_order(terms, result, sizes)
+    opt_einsum = needed("opt_einsum", f"einsum with optimize={optimize!r}")
+    path, _ = opt_einsum.contract_path(_text(terms, result), *shapes, shapes=True, optimize=optimize)
     return [tuple(step) for step in path]
 
 
-def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[tuple[int, ...]]:
+def _text(terms: Sequence[str], result: str) -> str:
+    return ",".join(terms) + "->" + result
+
+
+def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[Step]:
     if isinstance(optimize, (list, tuple)):
         return [tuple(step) for step in optimize if not isinstance(step, str)]
     if len(arrays) <= 2 or optimize is False:
         return [tuple(range(len(arrays)))]
     name = "auto" if optimize is True else optimize
-    return _path(",".join(terms) + "->" + result, tuple(x._bound_shape for x in arrays), name)
+    return _path(tuple(terms), result, tuple(x._bound_shape for x in arrays), name)
+
+
+def _report(text: str, shapes: list[tuple[int, ...]], path: list[Step]) -> Any:
+    """What an order costs: opt_einsum's object, or NumPy's text where that package is not installed."""
+    try:
+        import opt_einsum  # type: ignore[import-untyped, unused-ignore]
+    except ModuleNotFoundError:
+        labels = sorted(set(text) - set(",->"))  # those of ellipses are no letters of NumPy's
+        text = text.translate(dict(zip(map(ord, labels), string.ascii_letters, strict=False)))
+        without_elements = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
+        return np.einsum_path(text, *without_elements, optimize=["einsum_path", *path])[1]
+    return opt_einsum.contract_path(text, *shapes, shapes=True, optimize=path)[1]
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
@@ -197,13 +223,18 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     *operands : array
         As for `einsum`.
     optimize : bool or str, default "auto"
-        The name of an algorithm of the package opt_einsum; True is ``"auto"``.
+        As for `einsum`.
 
     Returns
     -------
     tuple of a list and a report
-        The positions of the operands that each step contracts, whose product comes last then; and what opt_einsum
-        says of it, an object to print.
+        The positions of the operands that each step contracts, whose product comes last then; and what it costs, to
+        print: an object of the package opt_einsum, or NumPy's text where that is not installed.
+
+    Raises
+    ------
+    ImportError
+        The order is one of opt_einsum's, which is not installed.
 
     Examples
     --------
@@ -211,14 +242,10 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     >>> path
     [(0, 1), (0, 1)]
     """
-    import opt_einsum
-
     text, arrays = _operands(subscripts, operands)
     terms, result = _parse(text, [x.ndim for x in arrays])
-    shapes = [x._bound_shape for x in arrays]
-    name = "auto" if optimize is True else optimize
-    path, report = opt_einsum.contract_path(",".join(terms) + "->" + result, *shapes, shapes=True, optimize=name)
-    return [tuple(step) for step in path], report
+    path = _order(terms, result, arrays, optimize)
+    return path, _report(_text(terms, result), [x._bound_shape for x in arrays], path)
 
 
 @own
@@ -249,8 +276,9 @@ def einsum(
     out : None
         Must be None: write ``out[...] = `` what is returned.
     optimize : bool, str or list, default "auto"
-        In which order more than two operands are contracted: an algorithm of the package opt_einsum, False for from
-        left to right, or a list of steps as `einsum_path` returns it.
+        In which order more than two operands are contracted. "auto" and True: in that of the fewest products for up
+        to 8 operands, and in a good one for more. False: all in one step, from left to right. A list of steps, as
+        `einsum_path` returns it; or the name of an algorithm of the package opt_einsum, if that is installed.
     precision : str, Precision or None, default None
         Looked at only: products have at least the precision of their dtype, which satisfies all of them.
     preferred_element_type : dtype, optional
@@ -271,6 +299,8 @@ def einsum(
         The subscripts do not fit the operands.
     ShapeError
         A label has two sizes.
+    ImportError
+        The order is one of opt_einsum's, which is not installed.
 
     Examples
     --------

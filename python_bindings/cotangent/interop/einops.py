@@ -20,7 +20,7 @@ import numpy as np
 
 from cotangent import _core, numpy
 from cotangent._core import Array
-from cotangent.interop._missing import needed
+from cotangent._base.missing import needed
 
 __all__ = ["Backend"]
 

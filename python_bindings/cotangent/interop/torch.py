@@ -20,7 +20,7 @@ from cotangent._transforms.custom_rules import custom_vjp
 from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import fwd_and_bwd, vjp
 from cotangent._transforms.staging import jit
-from cotangent.interop._missing import needed
+from cotangent._base.missing import needed
 from cotangent.numpy import conj, from_dlpack
 
 __all__ = ["array", "function", "module", "tensor", "wrap"]

@@ -10,13 +10,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from cotangent import _core
 from cotangent._array_assignment import assign
 from cotangent._base import callbacks
 from cotangent._base.device import Device
+from cotangent._base.small_floats import has_small_floats
 from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans
 from cotangent._transforms import stages, staging
@@ -137,7 +137,7 @@ _lowered, _convolution = _Attributes(stages.Lowered), _Attributes(convolution)
 
 def start() -> None:
     """From here on arrays act as JAX's. NumPy knows the names of its small floats, as it does where JAX is imported."""
-    assert np.dtype("bfloat16") == ml_dtypes.bfloat16
+    has_small_floats()
     index_plans.constants_are_as_arrays = True
     quantiles.ties_are_even = False
     _core.set_flag("narrow", True)

@@ -12,7 +12,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
-from cotangent.interop._missing import needed
+from cotangent._base.missing import needed
 from cotangent.interop.onnx._reader import OPSET, Reader, unread
 from cotangent.interop.onnx._writer import Writer, onnx_package
 from cotangent.interop.onnx._writing import SPECIAL

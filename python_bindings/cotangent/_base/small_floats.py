@@ -1,0 +1,52 @@
+"""NumPy's dtypes bfloat16 and float8: types of the package ml_dtypes, which is asked for when one of them is needed.
+
+Arrays of these dtypes are computed with in any case. The package is needed where one is handed out as NumPy's: for the attribute `dtype`,
+for NumPy's arrays, and to print.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from cotangent._base.missing import needed
+
+__all__ = ["SMALL_FLOATS", "has_small_floats", "small_float", "small_floats"]
+
+SMALL_FLOATS = frozenset(
+    {
+        "bfloat16",
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+    }
+)
+
+
+def small_floats(asks: str = "NumPy's dtype of bfloat16 and float8") -> Any:
+    """The module ml_dtypes.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    return needed("ml_dtypes", asks)
+
+
+@functools.cache
+def has_small_floats() -> bool:
+    """Whether it is installed."""
+    try:
+        small_floats()
+    except ImportError:
+        return False
+    return True
+
+
+def small_float(name: str) -> Any:
+    """The scalar type of that name. The extension asks for it."""
+    return getattr(small_floats(f"NumPy's dtype {name}"), name)

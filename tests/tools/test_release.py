@@ -1,0 +1,332 @@
+"""The pieces of `./dev release`: what it refuses, what it finds linked, what it writes. The release itself runs in no test."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cotangent as ct
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[Any]:
+    """Imports a module of tools/ by its name."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    yield importlib.import_module
+    sys.path.remove(str(ROOT / "tools"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A small repository, committed, tested, and ready to be released as 1.2.3."""
+    files = {
+        "VERSION": "1.2.3\n",
+        "CHANGELOG.md": "# Changelog\n\n## 1.2.3 — 2026-01-31\n\n- something new\n\n## 1.2.2 — 2025-12-01\n\n- old\n",
+        "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.3\ndate-released: 2026-01-31\n",
+        "python_bindings/cotangent/__init__.py": '__version__ = "1.2.3"\n',
+        ".gitignore": "/.cache/\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    identity = ["-c", "user.name=tests", "-c", "user.email=tests@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-qm", "1.2.3"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "tested").write_text(head)
+    return tmp_path
+
+
+# ---- versions and the changelog --------------------------------------------------------------------------------------
+
+
+def test_versions_of_this_repository_agree(tools: Any) -> None:
+    checks = tools("release_checks")
+    assert checks.versions_agree() == []
+    assert ct.__version__ == checks.version()
+
+
+def test_a_repository_that_is_ready_is_not_refused(tools: Any, repository: Path) -> None:
+    checks = tools("release_checks")
+    for check in (checks.versions_agree, checks.changelog_dated, checks.committed, checks.passed_all_tests):
+        assert check(repository) == [], check.__name__
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "check", "message"),
+    [
+        ("VERSION", "1.2.3", "1.2.4", "versions_agree", "cotangent.__version__ is 1.2.3, and VERSION 1.2.4"),
+        ("VERSION", "1.2.3", "one", "versions_agree", "VERSION is 'one', no version"),
+        ("CITATION.cff", "version: 1.2.3", "version: 1.2.0", "versions_agree", "CITATION.cff has version 1.2.0"),
+        ("CHANGELOG.md", "## 1.2.3", "## 1.3.0", "versions_agree", "the newest section of CHANGELOG.md is 1.3.0"),
+        ("CHANGELOG.md", "2026-01-31", "unreleased", "changelog_dated", "CHANGELOG.md says 1.2.3 is 'unreleased'"),
+        ("CHANGELOG.md", "- something new\n", "", "changelog_dated", "CHANGELOG.md says nothing of 1.2.3"),
+        ("CHANGELOG.md", "## 1.2.3", "## 1.2", "changelog_dated", "CHANGELOG.md has no section '## 1.2.3 — DATE'"),
+        ("CITATION.cff", "2026-01-31", "2026-02-01", "changelog_dated", "CITATION.cff has date-released 2026-02-01"),
+        ("VERSION", "\n", "\n\n", "committed", "1 files are not committed, among them VERSION"),
+    ],
+)
+def test_refusals(tools: Any, repository: Path, file: str, old: str, new: str, check: str, message: str) -> None:
+    text = (repository / file).read_text()
+    assert old in text
+    (repository / file).write_text(text.replace(old, new, 1))
+    found = getattr(tools("release_checks"), check)(repository)
+    assert len(found) >= 1 and any(message in refusal for refusal in found), found
+
+
+def test_a_commit_whose_tests_were_not_run_is_refused(tools: Any, repository: Path) -> None:
+    (repository / ".cache" / "tested").write_text("0123456789abcdef\n")
+    (refusal,) = tools("release_checks").passed_all_tests(repository)
+    assert refusal.startswith("the tests were last passed on 0123456789ab, and this is ") and "./dev test" in refusal
+    (repository / ".cache" / "tested").unlink()
+    (refusal,) = tools("release_checks").passed_all_tests(repository)
+    assert "the tests were last passed on no commit" in refusal
+
+
+def test_a_version_that_was_released_is_refused(tools: Any, repository: Path) -> None:
+    subprocess.run(["git", "tag", "v1.2.3"], cwd=repository, check=True)
+    assert tools("release_checks").committed(repository) == ["there is a tag v1.2.3 already"]
+
+
+def test_a_refused_release_makes_nothing(tools: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    release = tools("release")
+    monkeypatch.setattr(release, "refused", lambda: ["the moon is full"])
+    monkeypatch.setattr(release.sdists, "make", lambda folder: pytest.fail("something was made"))
+    monkeypatch.setattr(sys, "argv", ["release"])
+    with pytest.raises(SystemExit):
+        release.main()
+    written = capsys.readouterr()
+    assert "a release is refused: the moon is full" in written.out and "nothing was made" in written.err
+
+
+def test_the_citation_is_of_this_software(tools: Any) -> None:
+    fields = tools("release_checks").citation()
+    assert fields["cff-version"] == "1.2.0" and fields["type"] == "software" and fields["license"] == "Apache-2.0"
+    if all(importlib.util.find_spec(name) for name in ("cffconvert", "jsonschema", "yaml")):
+        assert tools("release_checks").valid_citation() == []
+
+
+# ---- what is linked --------------------------------------------------------------------------------------------------
+
+MAP = """\
+               VMA       Size Align Out     In      Symbol
+            0x5230        185    16         /usr/lib/gcc/x86_64-linux-gnu/12/crtbeginS.o:(.text)
+            0x52e9         57     1         python_bindings/_core.p/array.cc.o:(.text)
+            0x5300        100    16         ir/libct_ir.a(graph.cc.o):(.text)
+            0x5330       2237    16         /usr/lib/x86_64-linux-gnu/libz.a(adler32.o):(.text)
+            0x5a20          0     0                 adler32
+"""
+
+
+def test_archives_of_a_link_map_are_those_of_others(tools: Any) -> None:
+    found = tools("linked_software").linked_archives(MAP)
+    assert found == {"/usr/lib/gcc/x86_64-linux-gnu/12/crtbeginS.o", "/usr/lib/x86_64-linux-gnu/libz.a"}
+
+
+def test_headers_are_those_that_the_compiler_read(tools: Any) -> None:
+    printed = "ir/graph.cc.o: #deps 3, deps mtime 1 (VALID)\n    ../ir/graph.h\n    /usr/include/absl/types/span.h\n\n"
+    assert tools("linked_software").used_headers(printed) == {"/usr/include/absl/types/span.h"}
+
+
+def test_software_without_an_entry_stops_the_release(tools: Any) -> None:
+    linked = tools("linked_software")
+    assert linked.entry_of("llvm-22-dev")["name"] == "LLVM" and linked.entry_of("libabsl20220623")["name"] == "Abseil"
+    with pytest.raises(linked.UnknownSoftwareError, match="libreadline-dev is linked into the wheel"):
+        linked.entry_of("libreadline-dev")
+    with pytest.raises(linked.UnknownSoftwareError, match=r"no package has /nowhere/libx\.a"):
+        linked.components(["/nowhere/libx.a"], "static")
+
+
+def test_each_entry_has_a_licence_or_says_why_not(tools: Any) -> None:
+    for entry in tools("linked_software").table():
+        assert ("licence" in entry) != ("terms" in entry), entry["name"]
+        assert entry["packages"] and entry["home"].startswith("https://")
+
+
+@pytest.fixture
+def software(tools: Any, tmp_path: Path) -> Any:
+    """What a wheel might be made of: three packages, of which one asks for nothing."""
+    linked = tools("linked_software")
+    notice = tmp_path / "copyright"
+    notice.write_text("Copyright somebody.\nThe text is in /usr/share/common-licenses/Apache-2.0.\n")
+    make = lambda name, package, licence, terms, how, origin="debian": linked.Component(  # noqa: E731
+        name, package, "1:2.0+dfsg-1~deb12u1", "https://example.org", licence, terms, (how,), origin, notice
+    )
+    return linked.merged(
+        [
+            make("zlib", "zlib1g-dev", "Zlib", "", "static"),
+            make("zlib", "zlib1g-dev", "Zlib", "", "headers"),
+            make("pybind11", "pybind11", "BSD-3-Clause", "", "headers", "pypi"),
+            make("start files", "libc6-dev", "", "anything", "static"),
+        ]
+    )
+
+
+def test_notices_have_every_package_and_the_licences_they_refer_to(tools: Any, software: Any, tmp_path: Path) -> None:
+    linked = tools("linked_software")
+    files = linked.write_notices(software, tmp_path / "licenses")
+    wanted = {f"linked/{one.package}.txt" for one in software}
+    if (linked.COMMON_LICENCES / "Apache-2.0").exists():
+        wanted.add("linked/Apache-2.0.txt")
+    assert set(files) == wanted
+    text = (tmp_path / "licenses" / "linked" / "zlib1g-dev.txt").read_text()
+    assert text.startswith("zlib: zlib1g-dev 1:2.0+dfsg-1~deb12u1, headers and static") and "Copyright somebody" in text
+    assert linked.expression(software) == "Apache-2.0 AND BSD-3-Clause AND Zlib"
+    (tmp_path / "copyright").unlink()
+    with pytest.raises(linked.UnknownSoftwareError, match="has no copyright file"):
+        linked.write_notices(software, tmp_path / "others")
+
+
+def test_the_bill_of_materials_has_every_package(tools: Any, software: Any, tmp_path: Path) -> None:
+    sbom = tools("sbom")
+    document = sbom.of_wheel("cotangent-1.2.3-cp311-cp311-any.whl", "1.2.3", software, 1_700_000_000)
+    assert [part["name"] for part in document["components"]] == ["pybind11", "start files", "zlib"]
+    assert document == sbom.of_wheel("cotangent-1.2.3-cp311-cp311-any.whl", "1.2.3", software, 1_700_000_000)
+    zlib = document["components"][2]
+    assert zlib["purl"] == "pkg:deb/debian/zlib1g-dev@1%3A2.0%2Bdfsg-1%7Edeb12u1"
+    assert zlib["licenses"] == [{"expression": "Zlib"}]
+    assert [entry["value"] for entry in zlib["properties"]] == ["headers", "static"]
+    assert document["components"][1]["licenses"] == [{"license": {"name": "anything"}}]
+    assert document["dependencies"][0]["dependsOn"] == [part["bom-ref"] for part in document["components"]]
+    assert document["metadata"]["timestamp"] == "2023-11-14T22:13:20Z"
+    wheel = tmp_path / "x.whl"
+    wheel.write_bytes(b"wheel")
+    hashed = sbom.with_hash(document, wheel)["metadata"]["component"]["hashes"]
+    assert hashed == [{"alg": "SHA-256", "content": "ba59926159d2aa256eb8739b8da7e2b574b960e1202c6d624cbe981cef996c91"}]
+    if importlib.util.find_spec("cyclonedx"):
+        assert sbom.complaints(document) == []
+        assert sbom.complaints({**document, "specVersion": 5}) != []
+
+
+# ---- wheels and the source distribution ------------------------------------------------------------------------------
+
+METADATA = """\
+Metadata-Version: 2.4
+Name: cotangent
+License-Expression: Apache-2.0
+License-File: LICENSE
+Requires-Dist: numpy>=1.26
+Requires-Dist: ml_dtypes>=0.4; extra == "dtypes"
+
+License-File: is a word of the text, too
+"""
+
+
+def wheel_of(folder: Path, name: str, metadata: str, files: dict[str, bytes]) -> Path:
+    path = folder / name
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("cotangent-1.dist-info/METADATA", metadata)
+        for file, content in files.items():
+            archive.writestr(file, content)
+    return path
+
+
+def test_metadata_names_all_licences(tools: Any) -> None:
+    written = tools("wheels").with_licences(METADATA, "Apache-2.0 AND Zlib", ["linked/a.txt", "linked/b.txt"])
+    head, _, body = written.partition("\n\n")
+    assert "License-Expression: Apache-2.0 AND Zlib\n" in head and body == METADATA.partition("\n\n")[2]
+    assert [line for line in head.split("\n") if line.startswith("License-File")] == [
+        "License-File: LICENSE",
+        "License-File: linked/a.txt",
+        "License-File: linked/b.txt",
+    ]
+    with pytest.raises(ValueError, match="no License-Expression"):
+        tools("wheels").with_licences("Name: x\n\n", "MIT", [])
+
+
+def test_complaints_about_wheels(tools: Any, tmp_path: Path) -> None:
+    complaints = tools("wheels").complaints
+    licence = {"cotangent-1.dist-info/licenses/LICENSE": b"text"}
+    right = "cotangent-1-cp311-cp311-manylinux_2_35_x86_64.whl"
+    assert complaints(wheel_of(tmp_path, right, METADATA, licence), 1) == []
+    (big,) = complaints(wheel_of(tmp_path, right, METADATA, licence | {"x": bytes(2**21)}), 1)
+    assert big.endswith("has 2.0 MiB, more than 1")
+    (tag,) = complaints(wheel_of(tmp_path, "cotangent-1-cp311-cp311-linux_x86_64.whl", METADATA, licence), 1)
+    assert "has no manylinux tag" in tag
+    needs = METADATA.replace('ml_dtypes>=0.4; extra == "dtypes"', "ml_dtypes>=0.4")
+    (more,) = complaints(wheel_of(tmp_path, right, needs, licence), 1)
+    assert "needs more than NumPy" in more and "ml_dtypes" in more
+    (missing,) = complaints(wheel_of(tmp_path, right, METADATA, {}), 1)
+    assert "names the licence file LICENSE, and has none" in missing
+    (compiled,) = complaints(wheel_of(tmp_path, right, METADATA, licence | {"cotangent/__pycache__/a.pyc": b""}), 1)
+    assert "compiled Python files" in compiled
+
+
+def test_complaints_about_source_distributions(tools: Any) -> None:
+    sdists = tools("sdists")
+    whole = [*sdists.EXPECTED, "ir/graph.cc", "docs/index.md"]
+    assert sdists.complaints(whole) == []
+    assert sdists.complaints(name for name in whole if name != "LICENSE") == ["the source distribution has no LICENSE"]
+    for made in ("build-release/x", "ir/__pycache__/a.py", "tests/x.pyc", ".cache/roots/x", "dist/x.whl", "a/b.so"):
+        (found,) = sdists.complaints([*whole, made])
+        assert found == f"the source distribution has {made}, which is made"
+
+
+def test_what_git_has_is_a_right_source_distribution(tools: Any) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("this is no git repository")
+    assert tools("sdists").complaints([*listed.stdout.split("\n")[:-1], "PKG-INFO"]) == []
+
+
+def test_interpreters_that_no_wheel_can_be_built_for(tools: Any, tmp_path: Path) -> None:
+    wheels = tools("wheels")
+    assert wheels.look_at(tmp_path / "nothing").endswith(
+        "No such file or directory: '" + str(tmp_path / "nothing") + "'"
+    )
+    other = tmp_path / "python"
+    other.write_text('#!/bin/sh\necho \'["3.11", "pypy", true, false]\'\n')
+    other.chmod(0o755)
+    assert wheels.look_at(other) == f"{other} is not CPython with its lock"
+    other.write_text('#!/bin/sh\necho \'["3.12", "cpython", false, false]\'\n')
+    assert wheels.look_at(other) == f"{other} has no Python.h"
+    other.write_text('#!/bin/sh\necho \'["3.12", "cpython", true, false]\'\n')
+    assert wheels.look_at(other).tag == "cp312"
+
+
+def test_what_decides_the_tag(tools: Any) -> None:
+    printed = (
+        'x.whl is consistent with the\nfollowing platform tag: "linux_x86_64".\n\nThe wheel references external versioned symbols in these\n'
+        "system-provided shared libraries: libc.so.6 with versions\n{'GLIBC_2.2.5', 'GLIBC_2.34', 'GLIBC_2.4'}, libstdc++.so.6 with versions "
+        "{'GLIBCXX_3.4.9',\n'GLIBCXX_3.4.30'}\n\nThis constrains the platform tag to \"manylinux_2_35_x86_64\".\n"
+    )
+    (line,) = tools("wheels").what_decides(printed)
+    assert "manylinux_2_35_x86_64" in line and "'libc.so.6': 'GLIBC_2.34'" in line and "'GLIBCXX_3.4.30'" in line
+
+
+# ---- bare systems ----------------------------------------------------------------------------------------------------
+
+
+def test_bare_roots_say_what_is_missing(tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    roots = tools("bare_roots")
+    monkeypatch.setattr(roots, "ROOTS", tmp_path)
+    monkeypatch.setattr(roots.os, "geteuid", lambda: 1000)
+    with pytest.raises(roots.CannotBeMadeError, match="need root"):
+        roots.make(roots.DISTRIBUTIONS[0])
+    monkeypatch.setattr(roots.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(roots.shutil, "which", lambda name: None if name == "debootstrap" else f"/usr/bin/{name}")
+    with pytest.raises(roots.CannotBeMadeError, match=r"missing: debootstrap \(apt-get install debootstrap\)"):
+        roots.make(roots.DISTRIBUTIONS[0])
+
+
+def test_commands_in_roots_have_no_network_unless_it_is_asked_for(tools: Any) -> None:
+    roots = tools("bare_roots")
+    assert "--net" in roots.command_in(Path("/root"), ["true"])
+    assert "--net" not in roots.command_in(Path("/root"), ["true"], network=True)
+
+
+def test_wheels_beside_a_bill_of_materials_carry_one(tools: Any, tmp_path: Path) -> None:
+    content = {"cotangent-1.dist-info/sboms/cotangent.cdx.json": json.dumps({"version": 1}).encode()}
+    wheel = wheel_of(tmp_path, "x.whl", METADATA, content)
+    assert tools("wheels").bill_of_materials(wheel) == {"version": 1}
