@@ -15,7 +15,7 @@ from typing import Any
 import cotangent as ct
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
