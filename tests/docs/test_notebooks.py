@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from needs import require
 from places import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -35,8 +35,8 @@ OF_THE_PROCESSOR = {
 def test_notebook_runs(path: Path) -> None:
     cells = json.loads(path.read_text())["cells"]
     script = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    if '["cc"' in script and shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
+    if '["cc"' in script:
+        require("cc")
     without_windows = {**os.environ, "MPLBACKEND": "agg"}
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False, env=without_windows

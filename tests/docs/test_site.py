@@ -10,7 +10,7 @@ from pathlib import Path
 import cotangent as ct
 import mask_table
 import public_api
-import pytest
+from needs import require
 from places import ROOT
 
 sys.path.append(str(ROOT / "docs"))
@@ -20,8 +20,8 @@ from cotangent_site import docstrings, headers, notebooks, reference, support
 
 def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     """Links, anchors, docstrings and tables of contents: Sphinx warns of what is wrong with any."""
-    pytest.importorskip("myst_parser")
-    pytest.importorskip("pydata_sphinx_theme")
+    require("myst_parser")
+    require("pydata_sphinx_theme")
     for entry in ROOT.iterdir():  # what is generated is written into a copy of docs/
         if entry.is_file():
             shutil.copy(entry, tmp_path)
