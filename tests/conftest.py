@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from collected import Collected
 
 # Set before cotangent is imported anywhere, subprocesses included; each pytest worker gets its own directory. On the
 # emulated GPU, which compiles each operation, the workers of a run share one, and runs may (`./dev test --device`).
@@ -29,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "processor(reason): of programs of the processor: not with CT_DEVICE of another device"
     )
+    config.pluginmanager.register(Collected(config))
 
 
 def pytest_sessionstart() -> None:
@@ -48,6 +51,12 @@ def pytest_sessionfinish() -> None:
 def pytest_unconfigure() -> None:
     if not SHARES_CACHE and not KEPT_CACHE:
         shutil.rmtree(CACHE, ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """What has been collected stays: collections of garbage need not look at hundreds of thousands of objects each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

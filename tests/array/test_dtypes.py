@@ -11,8 +11,9 @@ import cotangent.numpy as cnp
 import ml_dtypes
 import numpy as np
 import pytest
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 jnp = jax.numpy
 
 STRONG = [

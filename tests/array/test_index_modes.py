@@ -10,6 +10,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import lax
+from needs import needed
 
 nan = math.nan
 X = [1.5, 2.5, 4.0]
@@ -152,7 +153,7 @@ def test_large_unsigned_indices_are_outside():
 @pytest.mark.parametrize("method", ["get", "set", "add", "multiply", "divide", "power", "min", "max", "apply"])
 def test_negative_indices_that_do_not_count_from_the_end_are_outside(method, mode):
     """By JAX, for index arrays, numbers and lists of them beside slices, None, an ellipsis and masks; a number is no error there."""
-    jnp = pytest.importorskip("jax.numpy")
+    jnp = needed("jax.numpy")
     x = np.arange(2.0, 26.0, dtype=np.float32).reshape(2, 3, 4)
     indices = [
         np.array([-1, 0, 7, 1], np.int8), -1, (-1, 1), (slice(None), np.array([[-2, 1], [9, -9]])), (..., -3), (None, 1, ..., np.array([0, -1])),

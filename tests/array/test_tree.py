@@ -11,6 +11,7 @@ import cotangent as ct
 import cotangent.tree_util as tree
 import numpy as np
 import pytest
+from needs import needs
 
 try:
     import jax.tree_util as jax_tree
@@ -28,7 +29,7 @@ TREES = [
     OrderedDict([("b", 1), ("a", [2])]),
     defaultdict(list, {"b": 1, "a": 2}),
 ]
-needs_jax = pytest.mark.skipif(jax_tree is None, reason="needs jax")
+needs_jax = needs("jax")
 
 
 @needs_jax

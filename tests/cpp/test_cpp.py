@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from needs import require_built
 from places import ROOT
 
 BUILDS = {name: ROOT / f"build-{name}" for name in ("release", "sanitize", "thread")}
@@ -33,8 +34,7 @@ def programs() -> list[tuple[str, str, Path]]:
     [pytest.param(*row, id=f"{row[0]}-{row[1]}") for row in programs()],
 )
 def test_program(build: str, name: str, program: Path) -> None:
-    if not program.exists():
-        pytest.skip(f"{name} is not built; `./dev test` without arguments builds it")
+    require_built(program)
     env = {
         **os.environ,
         # LLVM itself is not instrumented: memory of its allocators that its inline functions, which are compiled with our

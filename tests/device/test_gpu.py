@@ -14,6 +14,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent._base.assembler import find_assembler
+from needs import require
 from op_records import RECORDS
 from places import TESTS
 from record_checks import operands
@@ -40,6 +41,10 @@ def test_the_suite_passes_on_an_emulated_gpu(file: str, chosen: str) -> None:
     """Threads in random order, and no two of them at one place without a barrier between them."""
     environment = {**os.environ, "CT_DEVICE": "cuda-emulated", "CT_CHECK_RACES": "1", "CT_THREAD_ORDER": "random"}
     environment |= {"CT_LAWS_PROGRAMS": "400"}
+    if kept := os.environ.get(
+        "CT_KEPT_PROGRAMS"
+    ):  # what earlier runs compiled with this build of the library: `./dev test`
+        environment |= {"CT_TEST_CACHE_DIR": kept}
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", TESTS / file, *(["-k", chosen] if chosen else [])],
         env=environment, capture_output=True, text=True, timeout=600, check=False,
@@ -49,9 +54,8 @@ def test_the_suite_passes_on_an_emulated_gpu(file: str, chosen: str) -> None:
 
 
 def test_kernels_of_the_records_are_assembled(tmp_path: Path) -> None:
+    require("ptxas")
     assembler = find_assembler()
-    if assembler is None:
-        pytest.skip("ptxas is not installed")
     kernels, spills = 0, {}
     by_architecture: dict[str, list[Path]] = {architecture: [] for architecture in ARCHITECTURES}
     for number, record in enumerate(RECORDS):

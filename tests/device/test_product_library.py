@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fake_cuda import FAKE_CUBLASLT, run
+from needs import require_built
 
 pytestmark = pytest.mark.usefixtures("names_devices")
 
@@ -188,8 +189,7 @@ print(json.dumps([message, difference(lambda x: x @ x, x), float(ct.jit(lambda x
 
 def test_the_package_of_nvidia_beside_ours_is_found(tmp_path: Path) -> None:
     """In a folder of `sys.path`, of the driver's CUDA or an older one."""
-    if not FAKE_CUBLASLT.exists():
-        pytest.skip("the fake library is not built")
+    require_built(FAKE_CUBLASLT)
     program = """
 print(json.dumps([step.split(" ")[0] for step in steps(lambda x: x @ x, np.ones((200, 200), np.float32))]))
 """

@@ -10,8 +10,8 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from cotangent._base.assembler import find_assembler
 from fake_cuda import FAKE_NVTX, run
+from needs import require
 
 pytestmark = pytest.mark.usefixtures("names_devices")
 
@@ -130,8 +130,7 @@ print(json.dumps(float(ct.jit(lambda x: cnp.tanh(x), backend="cuda-emulated")(1.
 
 
 def test_explain_lists_registers_where_the_assembler_is() -> None:
-    if find_assembler() is None:
-        pytest.skip("ptxas is not installed")
+    require("ptxas")
     report = ct.explain(two_kernels)(there())
     kernels = [step for step in report.steps if step.blocks]
     assert kernels and all(step.registers is not None and 8 <= step.registers <= 255 for step in kernels)
@@ -140,8 +139,7 @@ def test_explain_lists_registers_where_the_assembler_is() -> None:
 
 
 def test_registers_are_those_of_the_gpus_own_kernels() -> None:
-    if find_assembler() is None:
-        pytest.skip("ptxas is not installed")
+    require("ptxas")
     program = """
 report = ct.explain(lambda x: cnp.tanh(x @ x) + cnp.sort(x, 0))(ct.device_put(np.ones((256, 256), np.float32), "cuda"))
 print(json.dumps([[step.registers for step in report.steps if step.blocks], report.unknown_registers]))

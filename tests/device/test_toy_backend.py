@@ -8,7 +8,7 @@ from pathlib import Path
 
 import cotangent as ct
 import numpy as np
-import pytest
+from needs import require_built
 from op_records import RECORDS
 from places import ROOT
 from record_checks import close, exact_result, operands
@@ -17,8 +17,7 @@ PROGRAM = ROOT / "build-release" / "tests" / "cpp" / "toy_records"
 
 
 def test_records_pass_on_a_back_end_of_a_test(tmp_path: Path) -> None:
-    if not PROGRAM.exists():
-        pytest.skip("toy_records is not built; `./dev test` without arguments builds it")
+    require_built(PROGRAM)
     cases = {}
     for number, (record, dtype) in enumerate((record, dtype) for record in RECORDS for dtype in record.dtypes):
         args = operands(record, dtype)

@@ -12,6 +12,7 @@ import cotangent.numpy as cnp
 import ml_dtypes
 import numpy as np
 import pytest
+from needs import needed
 from places import ROOT
 
 PAGE = ROOT / "docs" / "differences_from_jax.md"
@@ -227,7 +228,7 @@ def _() -> None:
         np.testing.assert_allclose(ct.jvp(loaded, (x,), (x,))[1], np.sum(x * np.cos(x)), rtol=1e-6)
         np.testing.assert_allclose(ct.vmap(loaded)(np.stack([x, -x])), np.sin(x).sum() * np.array([1, -1]), rtol=1e-6)
         np.testing.assert_allclose(ct.hessian(loaded)(x), np.diag(-np.sin(x)), rtol=1e-6, atol=1e-7)
-    jax = pytest.importorskip("jax")
+    jax = needed("jax")
     theirs = jax.export.export(jax.jit(lambda x: jax.numpy.sum(jax.numpy.sin(x))))(x).call
     np.testing.assert_allclose(jax.grad(theirs)(x), np.cos(x), rtol=1e-6)
     with pytest.raises(TypeError, match="jvp"):
@@ -238,7 +239,7 @@ def _() -> None:
 
 @row("Random bits")
 def _() -> None:
-    jax = pytest.importorskip("jax")
+    jax = needed("jax")
     np.testing.assert_array_equal(ct.random.bits(ct.random.key(3), (5,)), jax.random.bits(jax.random.key(3), (5,)))
 
 
@@ -250,7 +251,7 @@ def _() -> None:
 
 @row("`x[i] = y`")
 def _() -> None:
-    jax = pytest.importorskip("jax")
+    jax = needed("jax")
     x = cnp.zeros(2)
     x[0] = 1.0
     assert x.tolist() == [1, 0]

@@ -15,6 +15,7 @@ DOCUMENTS = [
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     *(f"docs/{p.name}" for p in sorted(ROOT.glob("docs/*.md"))),
 ]
 EXECUTED = [name for name in DOCUMENTS if re.search(r"^```pycon$", (ROOT / name).read_text(), re.MULTILINE)]
@@ -23,7 +24,7 @@ EXECUTED = [name for name in DOCUMENTS if re.search(r"^```pycon$", (ROOT / name)
 PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:/|\.(?:cc|h|py|md|ipynb|build|toml|txt)))`")
 
 
-@pytest.mark.parametrize("name", ["docs/reading_order.md", "README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["docs/reading_order.md", "README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_every_file_named_exists(name: str) -> None:
     named = PATH.findall((ROOT / name).read_text())
     assert named, f"{name} names no file: the pattern is wrong"

@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ import nbformat
 import notebook_runs
 import numpy as np
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from needs import require
 
 NOTEBOOKS = sorted(notebook_runs.FOLDER.glob("*.ipynb"))
 
@@ -40,8 +40,8 @@ OF_THE_PROCESSOR = {
 )
 def test_notebook_runs(path: Path) -> None:
     notebook = notebook_runs.read(path)
-    if any('["cc"' in cell.source for cell in notebook.cells) and shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
+    if any('["cc"' in cell.source for cell in notebook.cells):
+        require("cc")
     run = notebook_runs.executed(notebook)
     # The same cells show something, of the same kinds: numbers and times in them may differ between machines.
     assert shown(run) == shown(notebook), "store it anew: ./dev notebooks " + path.stem

@@ -7,7 +7,6 @@ in and writes what it computes to standard output. There is no C library; on mac
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from typing import Any
 import cotangent as ct
 import numpy as np
 from exported_calls import STRICT
+from needs import has
 
 Program = tuple[Any, tuple[Any, ...]]  # a function and its arguments
 
 CLANG, LLD, NM, AR = (
-    next((n for n in (f"{name}-22", f"{name}-19", name) if shutil.which(n)), None)
+    next((n for n in (f"{name}-22", f"{name}-19", name) if has(n)), None)
     for name in ("clang", "ld.lld", "llvm-nm", "llvm-ar")
 )
 # Of C source where there is no C library. Nothing sets errno.
@@ -44,7 +44,7 @@ class Machine:
         """Why it cannot be had here."""
         if CLANG is None or LLD is None:
             return "needs clang and lld"
-        if self.emulator and not shutil.which(self.emulator[0]):
+        if self.emulator and not has(self.emulator[0]):
             return f"needs {self.emulator[0]}, of the package {'qemu-system-arm' if self.script else 'qemu-user'}"
         if self.libgcc and LIBGCC is None:
             return "needs the package libgcc-12-dev-armhf-cross"
@@ -228,7 +228,7 @@ for (const { symbol, inputs: ins, outputs: outs, workspace_bytes } of describe.f
 def lacks(target: str) -> str | None:
     """Why programs for a target cannot run here."""
     if target == "wasm32":
-        return None if shutil.which("node") else "needs node"
+        return None if has("node") else "needs node"
     return machine_of(target).lacks()
 
 

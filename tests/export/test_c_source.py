@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 from functools import cache
@@ -16,9 +15,10 @@ import pytest
 from exported_calls import STRICT, Library, compile_source, empty_results, leaves_of
 from exported_machines import Program, export, lacks, run
 from exported_programs import models, recorded
+from needs import has, needs, require
 from test_export_machines import bits, possible
 
-COMPILERS = [c for c in ("gcc", "clang-22", "clang-19", "clang-14") if shutil.which(c)]
+COMPILERS = [c for c in ("gcc", "clang-22", "clang-19", "clang-14") if has(c)]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
@@ -60,7 +60,7 @@ def check(programs: dict[str, Program], compiler: str, level: str, folder: Path)
     compare_bits(list(programs), called(made, folder, list(programs.values())), wanted)
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@needs("gcc")
 @pytest.mark.parametrize("option", ["-ffast-math", "-Ofast", "-ffinite-math-only"])
 def test_fast_math_is_an_error(option: str, tmp_path: Path) -> None:
     made = ct.export.compile(lambda x: ct.lax.cummax(x), ct.ShapeDtypeStruct((4,), "float32"), name="step")
@@ -85,8 +85,7 @@ def test_equal_bits(compiler: str, level: str, tmp_path: Path, long_run: bool) -
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_equal_bits_of_operations(level: str, tmp_path: Path, long_run: bool) -> None:
-    if not COMPILERS:
-        pytest.skip("needs gcc or clang")
+    require("gcc|clang-22|clang-19|clang-14")
     if not long_run and level != "x86-64-v3":
         pytest.skip("all levels: with --long")
     programs = {
@@ -97,7 +96,7 @@ def test_equal_bits_of_operations(level: str, tmp_path: Path, long_run: bool) ->
     check(programs, COMPILERS[0], level, tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@needs("gcc")
 def test_equal_bits_without_optimisation(tmp_path: Path) -> None:
     """What GCC is told in the source has it optimise nothing then, so that a debugger is of use."""
     if lacks_level("x86-64-v3"):
@@ -134,7 +133,7 @@ def test_what_is_written_where_it_is_used_is_evaluated_once(compiler: str, tmp_p
     check(programs, compiler, "x86-64-v2", tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+@needs("gcc")
 def test_nothing_is_unused(tmp_path: Path) -> None:
     """In loops until no element is left, whether bools are NaN was asked."""
     made = ct.export.compile(ct.lax.igamma, np.ones(3, np.float32), np.ones(3, np.float32), name="igamma")
@@ -144,8 +143,7 @@ def test_nothing_is_unused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++-22"])
 def test_source_is_cpp_too(compiler: str, tmp_path: Path) -> None:
-    if not shutil.which(compiler):
-        pytest.skip(f"needs {compiler}")
+    require(compiler)
     export(list(models().values()), "x86-64-v3").save(tmp_path, files=("h", "c"))
     command = [compiler, "-x", "c++", "-std=c++17", "-march=x86-64-v3", *STRICT, "-fsyntax-only", "programs.c"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -296,8 +294,7 @@ def test_names_of_arguments_are_not_taken(tmp_path: Path) -> None:
     arguments = [np.linspace(n, n + 1, 40, dtype=np.float32) for n in range(9)]
     made = ct.export.compile(f, *arguments, name="f")
     made.save(tmp_path, files=("h", "c"))
-    if not COMPILERS:
-        pytest.skip("needs gcc or clang")
+    require("gcc|clang-22|clang-19|clang-14")
     compile_source(tmp_path, "f", COMPILERS[0])
     outputs = empty_results(made.functions["f"])
     assert Library(tmp_path, "f").call(arguments, outputs) == 0
@@ -315,8 +312,7 @@ def test_closed_over_arrays_are_in_the_source(tmp_path: Path) -> None:
     table = cnp.asarray(np.linspace(-3, 3, 3000, dtype=np.float32))
     made = ct.export.compile(lambda i: table[i] * 2, np.int32(5), name="f")
     made.save(tmp_path, files=("h", "c"))
-    if not COMPILERS:
-        pytest.skip("needs gcc or clang")
+    require("gcc|clang-22|clang-19|clang-14")
     compile_source(tmp_path, "f", COMPILERS[0])
     outputs = empty_results(made.functions["f"])
     assert Library(tmp_path, "f").call([np.array(17, np.int32)], outputs) == 0
@@ -333,8 +329,7 @@ def test_what_runs_in_this_process_has_no_source() -> None:
 
 def test_the_processor_must_be_named(tmp_path: Path) -> None:
     """Code with fused products compiled without them would call the C library for each."""
-    if not COMPILERS:
-        pytest.skip("needs gcc or clang")
+    require("gcc|clang-22|clang-19|clang-14")
     made = ct.export.compile(lambda x: cnp.exp(x), np.ones(30, np.float32), name="f", target="x86-64-v3")
     made.save(tmp_path, files=("h", "c"))
     with pytest.raises(AssertionError, match="compile with -march=x86-64-v3"):

@@ -13,6 +13,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from exported_calls import Library, call_exported, empty_results, leaves_of
+from needs import has
 
 
 def loss(params: Any, x: Any) -> Any:
@@ -32,7 +33,7 @@ def exported(directory: Path) -> Path:
 def test_files_and_symbols(tmp_path: Path) -> None:
     exported(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["libstep.a", "libstep.so", "step.ctir", "step.h"]
-    if shutil.which("nm"):
+    if has("nm"):
         lines = subprocess.run(
             ["nm", "-D", tmp_path / "libstep.so"], capture_output=True, text=True, check=True
         ).stdout.splitlines()

@@ -13,6 +13,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from exported_bindings import ALL, library, module, results, run, same
+from needs import has, needs
 from places import ROOT
 
 STRICT = (
@@ -25,8 +26,8 @@ STRICT = (
     "-Wold-style-cast",
     "-Wshadow",
 )
-COMPILERS = [name for name in ("g++", "clang++", "clang++-22") if shutil.which(name)]
-needs_rust = pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+COMPILERS = [name for name in ("g++", "clang++", "clang++-22") if has(name)]
+needs_rust = needs("rustc")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,7 @@ def check_cpp(printed: str, expected: list[float]) -> None:
     ]
 
 
-@pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
+@needs("g++|clang++|clang++-22")
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_cpp(compiler: str, standard: str, saved: Path, expected: list[float], tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_cpp(compiler: str, standard: str, saved: Path, expected: list[float], t
     check_cpp(run(tmp_path / "main"), expected)
 
 
-@pytest.mark.skipif(not COMPILERS or not shutil.which("valgrind"), reason="needs valgrind and a compiler")
+@needs("g++|clang++|clang++-22", "valgrind")
 def test_cpp_with_valgrind(saved: Path, expected: list[float], tmp_path: Path) -> None:
     (tmp_path / "main.cc").write_text(CPP)
     made = library().save(tmp_path, target="x86-64-v2", files=("h", "hpp", "a"))
@@ -169,7 +170,7 @@ def test_cpp_with_valgrind(saved: Path, expected: list[float], tmp_path: Path) -
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-@pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
+@needs("g++|clang++|clang++-22")
 def test_cpp_finds_mistakes(saved: Path, tmp_path: Path) -> None:
     def said(line: str) -> str:
         (tmp_path / "wrong.cc").write_text(f'#include "demo.hpp"\nvoid f(demo::Model& model) {{ {line} }}\n')
@@ -250,7 +251,7 @@ def test_rust_needs_no_std_and_is_laid_out_as_usual(saved: Path, tmp_path: Path)
     shutil.copy(saved / "demo.rs", tmp_path)
     (tmp_path / "user.rs").write_text("#![no_std]\n#![deny(warnings)]\npub mod demo;\n")
     run("rustc", "--crate-type=rlib", "--emit=metadata", "-L", saved, "user.rs", folder=tmp_path)
-    if shutil.which("rustfmt"):
+    if has("rustfmt"):
         run("rustfmt", "--check", "--edition=2021", "demo.rs", folder=tmp_path)
 
 
@@ -288,7 +289,7 @@ def test_calls_that_are_stopped(tmp_path: Path) -> None:
         (tmp_path / "main.cc").write_text(CPP_STOPPED)
         run(COMPILERS[0], "-std=c++17", *STRICT, "main.cc", "libspin.a", "-o", "main", folder=tmp_path)
         run(tmp_path / "main")
-    if shutil.which("rustc"):
+    if has("rustc"):
         (tmp_path / "main.rs").write_text(RUST_STOPPED)
         run("rustc", "-L.", "main.rs", "-o", "main_of_rust", folder=tmp_path)
         run(tmp_path / "main_of_rust")
@@ -330,7 +331,7 @@ def test_names_that_languages_use(tmp_path: Path) -> None:
             folder=tmp_path,
         )
         run(tmp_path / "main")
-    if shutil.which("rustc"):
+    if has("rustc"):
         (tmp_path / "main.rs").write_text("#![deny(warnings)]\nmod odd;\nfn main() { odd::check().unwrap() }\n")
         run("rustc", "-L.", "main.rs", "-o", "main_of_rust", folder=tmp_path)
         run(tmp_path / "main_of_rust")
@@ -411,14 +412,14 @@ def test_parameters_of_every_kind(tmp_path: Path) -> None:
     assert (state.rows["w"] == 2).all() and (state.arrays == 2).all() and z == 1j and count == 1
     if COMPILERS:
         run_cpp(KINDS, "libkinds.a", tmp_path)
-    if shutil.which("rustc"):
+    if has("rustc"):
         text = "#![deny(warnings)]\nmod kinds;\nfn main() { kinds::nothing().unwrap(); assert_eq!(kinds::just(), Ok(7)); }\n"
         run_rust(text, tmp_path)
-        if shutil.which("rustfmt"):
+        if has("rustfmt"):
             run("rustfmt", "--check", "--edition=2021", "kinds.rs", folder=tmp_path)
 
 
-@pytest.mark.skipif(not COMPILERS, reason="needs g++ or clang++")
+@needs("g++|clang++|clang++-22")
 def test_a_model_and_what_is_made_of_it(tmp_path: Path) -> None:
     """A function that does not update the state in place reads the model's, and writes another one."""
     state = {"x": np.ones(20, np.float32)}
@@ -456,7 +457,7 @@ def test_one_function_of_the_librarys_name(tmp_path: Path) -> None:
     if COMPILERS:
         main = '#include "positive.hpp"\nint main() { const float x[3] = {1, 2, 3}; return positive_library::positive(x) ? 0 : 1; }\n'
         run_cpp(main, "libpositive.a", tmp_path)
-    if shutil.which("rustc"):
+    if has("rustc"):
         main = "mod positive;\nfn main() { assert!(positive::positive(&[1.0, 2.0, 3.0]).unwrap()) }\n"
         run_rust(main, tmp_path)
 
@@ -485,7 +486,7 @@ def test_the_snippets_of_the_docs(tmp_path: Path) -> None:
     if COMPILERS:
         (tmp_path / "snippet.cc").write_text(f"#include <vector>\n{cpp}")
         run(COMPILERS[0], "-std=c++17", "-fsyntax-only", *STRICT, "snippet.cc", folder=tmp_path)
-    if shutil.which("rustc"):
+    if has("rustc"):
         main = f"mod model;\nfn main() -> Result<(), model::Error> {{\n{rust}assert!(loss == 0.0);\nOk(())\n}}\n"
         (tmp_path / "main.rs").write_text(main)
         run("rustc", "-L.", "main.rs", "-o", "main", folder=tmp_path)

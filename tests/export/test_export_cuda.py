@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,14 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from fake_cuda import FAKE, FAKE_CUBLASLT, run
+from needs import needs, require, require_built, unbuilt
 
 pytestmark = pytest.mark.usefixtures("names_devices")
 
 rng = np.random.default_rng(7)
 RUNNER = FAKE.with_name("run_exported")
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion"]
-needs_fake = pytest.mark.skipif(not FAKE.exists(), reason="the fake driver is not built; `./dev test` builds it")
+needs_fake = pytest.mark.skipif(not FAKE.exists(), reason=str(unbuilt(FAKE)))
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -98,7 +98,7 @@ def test_files_and_header(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.skipif(not shutil.which("nm"), reason="needs nm of binutils")
+@needs("nm")
 def test_what_libraries_need_and_show(tmp_path: Path) -> None:
     export(tmp_path, product, *LARGE)
 
@@ -164,8 +164,7 @@ int main(void) {
 @pytest.mark.parametrize("linked", ["static", "shared"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang", "g++"])
 def test_c_programs(tmp_path: Path, compiler: str, linked: str) -> None:
-    if not shutil.which(compiler):
-        pytest.skip(f"needs {compiler}")
+    require(compiler)
     x = normal(10)
     export(tmp_path, lambda x: cnp.tanh(x) * 2, x)
     export(tmp_path, lambda x: cnp.cumsum(x), x, name="other")
@@ -263,8 +262,7 @@ PROGRAMS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 @needs_fake
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_values_where_the_emulated_device_runs_the_kernels(tmp_path: Path, name: str) -> None:
-    if not RUNNER.exists():
-        pytest.skip("run_exported is not built")
+    require_built(RUNNER)
     f, arguments = PROGRAMS[name]
     export(tmp_path, f, *arguments)
     expected = ct.tree.leaves(ct.jit(f)(*arguments))

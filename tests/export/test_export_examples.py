@@ -6,7 +6,6 @@ import html
 import importlib.util
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import has, needs, program_of, require
 from places import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -31,8 +31,7 @@ def example(path: str) -> ModuleType:
 
 def test_a_microcontroller_learns_what_this_machine_does(tmp_path: Path) -> None:
     for tool in ("clang", "ld.lld", "qemu-system-arm"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"needs {tool}")
+        require(tool)
     train = example("microcontroller/train.py")
     printed = train.run(tmp_path)
     losses = [int(found) / 1e6 for found in re.findall(r"loss (\d+)e-6", printed)]
@@ -41,10 +40,9 @@ def test_a_microcontroller_learns_what_this_machine_does(tmp_path: Path) -> None
 
 
 def test_a_page_learns_digits(tmp_path: Path) -> None:
-    browser = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
-    if browser is None:
-        pytest.skip("needs chromium-headless-shell")
-    pytest.importorskip("sklearn")
+    require("chromium-headless-shell|chromium")
+    browser = str(program_of("chromium-headless-shell", "chromium"))
+    require("sklearn")
     page = tmp_path / "digits.html"
     page.write_text(example("browser/page.py").page())
     assert not re.search(r"""(src|href)=["']|https?://""", page.read_text())  # it loads nothing
@@ -73,7 +71,7 @@ class InC:
     def export(self, folder: Path) -> ModuleType:
         """Writes its library and data."""
         if self.data:
-            pytest.importorskip("sklearn")
+            require("sklearn")
         module = example(f"{self.folder}/export.py")
         module.main(folder)
         return module
@@ -89,13 +87,13 @@ class InC:
 
 
 STRICT = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion")
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+COMPILERS = [name for name in ("gcc", "clang") if has(name)]
 DIGITS = InC("digits", "model", ("40",), "digits.bin")
 HMC = InC("hmc", "regression")
 CONTROL = InC("control", "control", ("120",))
 PRIVATE = InC("private_training", "learner", ("3",), "digits.bin")
 ALL = (DIGITS, HMC, CONTROL, PRIVATE)
-needs_compiler = pytest.mark.skipif(not COMPILERS, reason="needs gcc or clang")
+needs_compiler = needs("gcc|clang")
 
 
 def run(*command: object) -> str:
@@ -152,8 +150,7 @@ def test_a_c_program_learns_digits(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_cmake_builds_it(tmp_path: Path) -> None:
-    if shutil.which("cmake") is None:
-        pytest.skip("needs cmake")
+    require("cmake")
     DIGITS.export(tmp_path)
     run("cmake", "-S", EXAMPLES / "digits", "-B", tmp_path / "build", f"-Dmodel_DIR={tmp_path}")
     run("cmake", "--build", tmp_path / "build")
@@ -239,7 +236,7 @@ def test_a_c_program_learns_in_private(tmp_path: Path) -> None:
 
 
 def test_a_batch_without_space_makes_weights_nan(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("sklearn")
+    require("sklearn")
     module = example("private_training/export.py")
     monkeypatch.setattr(module, "BOUND", 100)  # expected are 128
     images, labels = (array[: module.TRAIN] for array in module.data())
@@ -268,7 +265,7 @@ def test_memory_of_programs_in_c(which: InC, tmp_path: Path) -> None:
         if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
             run(which.build(compiler, tmp_path, *options), *arguments)
             checked = True
-    if shutil.which("valgrind"):
+    if has("valgrind"):
         program = which.build(COMPILERS[0], tmp_path, "-g")
         run("valgrind", "-q", "--error-exitcode=9", "--leak-check=full", program, *arguments)
         checked = True
@@ -291,9 +288,8 @@ def checked_server(program: Path, of_each_client: int, answers: Path) -> np.ndar
 
 
 def test_a_server_in_cpp(tmp_path: Path) -> None:
-    compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
-    if not compilers:
-        pytest.skip("needs g++ or clang++")
+    require("g++|clang++")
+    compilers = [name for name in ("g++", "clang++") if has(name)]
     module = example("cpp_server/export.py")
     module.main(tmp_path)
     strict = ("-std=c++17", "-O2", *STRICT[2:], "-Wold-style-cast", "-Wshadow", f"-I{tmp_path}")
@@ -330,7 +326,7 @@ def test_a_server_in_cpp(tmp_path: Path) -> None:
         checked_server(program, 10, tmp_path / "answers.bin")
 
 
-@pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("c++"), reason="needs cmake and a C++ compiler")
+@needs("cmake", "c++")
 def test_cmake_builds_the_server(tmp_path: Path) -> None:
     example("cpp_server/export.py").main(tmp_path)
     run("cmake", "-S", EXAMPLES / "cpp_server", "-B", tmp_path / "build", f"-Dclassifier_DIR={tmp_path}")
@@ -339,8 +335,7 @@ def test_cmake_builds_the_server(tmp_path: Path) -> None:
 
 
 def test_a_rust_program_fits_a_curve(tmp_path: Path) -> None:
-    if shutil.which("rustc") is None:
-        pytest.skip("needs rustc")
+    require("rustc")
     module = example("rust/export.py")
     module.main(tmp_path)
     link = ("-O", "-L", tmp_path)
@@ -361,8 +356,7 @@ def test_a_rust_program_fits_a_curve(tmp_path: Path) -> None:
 
 
 def test_a_julia_program_finds_the_least_value(tmp_path: Path) -> None:
-    if shutil.which("julia") is None:
-        pytest.skip("needs julia")
+    require("julia")
     example("julia/export.py").main(tmp_path)
     text = run("julia", "--startup-file=no", EXAMPLES / "julia" / "main.jl", tmp_path)
     steps, off = re.search(r"(\d+) steps, at most (\S+) off", text).groups()

@@ -7,6 +7,7 @@ from pathlib import Path
 import cotangent as ct
 import cotangent.numpy as cnp
 import pytest
+from needs import needs
 
 PROGRAM = """\
 #include <stdio.h>
@@ -42,7 +43,7 @@ def output(*command: object) -> str:
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+@needs("cmake")
 def test_cmake_finds_a_moved_library(tmp_path: Path) -> None:
     folder = saved_and_moved(tmp_path)
     (tmp_path / "main.c").write_text(PROGRAM)
@@ -53,7 +54,7 @@ def test_cmake_finds_a_moved_library(tmp_path: Path) -> None:
         assert output(tmp_path / "build" / name) == "0 3 5 7\n"
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+@needs("cmake")
 @pytest.mark.parametrize(
     ("asked", "found"), [("1.2", True), ("1.2.0 EXACT", True), ("1.3", False), ("2", False), ("0.9", False)]
 )
@@ -86,7 +87,7 @@ def test_a_version_is_numbers(tmp_path: Path) -> None:
         made.save(tmp_path, version="v1")
 
 
-@pytest.mark.skipif(shutil.which("pkg-config") is None, reason="no pkg-config")
+@needs("pkg-config")
 def test_pkg_config_finds_a_moved_library(tmp_path: Path) -> None:
     folder = saved_and_moved(tmp_path)
     (tmp_path / "main.c").write_text(PROGRAM)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import pickle
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -17,6 +16,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from exported_calls import Library, empty_results
+from needs import has, needs, program_of, require
 
 X = np.arange(1, 4, dtype=np.float32)
 Y = np.full(3, 2, np.float32)
@@ -87,9 +87,8 @@ def test_an_argument_called_self(tmp_path: Path) -> None:
     ["status", "ranges", "workspace", "pairs", "temporary12", "ct_check_run", "STEP_SIGNATURE", "step_program_1"],
 )
 def test_c_source_with_arguments_called_like_its_own(word: str, tmp_path: Path) -> None:
-    compiler = shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
+    require("gcc|clang")
+    compiler = str(program_of("gcc", "clang"))
     scope: dict[str, Any] = {"cnp": cnp}
     exec(f"def f({word}, i): return cnp.cumsum(cnp.sort({word} @ i), axis=0), {word} + i", scope)
     a = np.ones((3, 3), np.float32)
@@ -125,9 +124,8 @@ def test_other_languages_have_names_for_numbers_and_letters(tmp_path: Path) -> N
     rust = (tmp_path / "named.rs").read_text()
     assert "pub fn _1(" in rust
     assert "mu: &[f32; 3]" in rust
-    compiler = shutil.which("rustc")
-    if compiler is not None:
-        line = [compiler, "--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "named.rs"]
+    if has("rustc"):
+        line = ["rustc", "--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "named.rs"]
         done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
@@ -299,14 +297,14 @@ def test_python_modules_of_libraries_that_are_keywords(name: str, tmp_path: Path
     assert function(X).tolist() == [2, 4, 6]
 
 
-@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+@needs("rustc")
 @pytest.mark.parametrize("name", ["self", "fn", "impl", "crate", "type"])
 def test_rust_modules_of_libraries_that_are_keywords(name: str, tmp_path: Path) -> None:
     ct.export.compile(lambda x: x * 2, X, name=name).save(tmp_path, files=("rs", "a"))
     compile_rust(tmp_path, name)
 
 
-@pytest.mark.skipif(not shutil.which("rustc"), reason="needs rustc")
+@needs("rustc")
 def test_rust_functions_that_the_prelude_has(tmp_path: Path) -> None:
     function = ct.export.function(lambda x: x.sum(), X)
     ct.export.library("l", {"Ok": function, "Err": function, "None": function}).save(tmp_path, files=("rs", "a"))

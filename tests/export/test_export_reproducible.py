@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import cotangent as ct
 import pytest
+from needs import needs
 
 PROGRAM = """\
 import hashlib, json, sys
@@ -46,7 +46,7 @@ print(json.dumps({str(file.relative_to(folder)): hashlib.sha256(file.read_bytes(
 """
 
 
-@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs qemu-user")
+@needs("qemu-x86_64")
 @pytest.mark.skipif(ct.export.default_target() != "x86-64", reason="needs a processor with x86-64")
 def test_other_processors_write_the_same(tmp_path: Path) -> None:
     program = tmp_path / "export.py"

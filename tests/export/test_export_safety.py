@@ -6,7 +6,6 @@ import ctypes
 import gc
 import re
 import resource
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,13 +18,14 @@ import numpy as np
 import pytest
 from cotangent import _core
 from exported_calls import Library
+from needs import has, needs
 from op_records import RECORDS
 from records import Constant
 
 X = np.arange(1, 6, dtype=np.float32)
 TARGETS = _core.library_targets()
 LIBC = {"memcpy", "memset", "memmove"}
-nm = pytest.mark.skipif(not shutil.which("nm"), reason="needs nm of binutils")
+nm = needs("nm")
 
 
 def exported(f: Any, *arguments: Any, directory: Path, name: str = "step", **options: Any) -> Any:
@@ -214,7 +214,7 @@ def test_parameters_are_renamed_where_names_clash(tmp_path: Path) -> None:
     declared = ", ".join(f"const float* {n} /* [5] */" for n in names)
     assert f"int step({declared}, float* out /* [5] */, const ct_run* run);" in header
     for compiler, suffix in (("cc", "c"), ("c++", "cc")):
-        if shutil.which(compiler):
+        if has(compiler):
             (tmp_path / f"user.{suffix}").write_text('#include <complex.h>\n#include "step.h"\n')
             command = [compiler, "-Wall", "-Wextra", "-Werror", "-Wshadow", "-fsyntax-only", f"user.{suffix}"]
             subprocess.run(command, cwd=tmp_path, check=True)

@@ -16,6 +16,7 @@ import cotangent as ct
 import numpy as np
 import pytest
 from exported_bindings import ALL, library, module, results, run, same
+from needs import needed, needs
 from places import ROOT
 
 
@@ -128,7 +129,7 @@ def test_python_needs_numpy_only_and_its_own_library(saved: Path, tmp_path: Path
 
 
 def test_cffi(saved: Path, demo: ModuleType) -> None:
-    cffi = pytest.importorskip("cffi")
+    cffi = needed("cffi")
     text = (saved / "demo.h").read_text()
     declared = re.findall(
         r"^typedef struct .*?^\} \w+;|^(?:int|const char\*) \w+\(.*?\);", text, re.MULTILINE | re.DOTALL
@@ -150,7 +151,7 @@ def test_cffi(saved: Path, demo: ModuleType) -> None:
 
 
 def test_numba(saved: Path) -> None:
-    numba = pytest.importorskip("numba")
+    numba = needed("numba")
     leaves = ctypes.CDLL(str(saved / "libdemo.so")).demo_total_leaves
     leaves.argtypes = [ctypes.c_void_p] * 3
 
@@ -192,7 +193,7 @@ end
 """
 
 
-@pytest.mark.skipif(not shutil.which("julia"), reason="needs julia")
+@needs("julia")
 def test_julia(saved: Path, expected: list[float], tmp_path: Path) -> None:
     (tmp_path / "main.jl").write_text(JULIA)
     numbers, error = run("julia", "--startup-file=no", tmp_path / "main.jl", saved).splitlines()
@@ -202,8 +203,8 @@ def test_julia(saved: Path, expected: list[float], tmp_path: Path) -> None:
 
 def test_julia_by_its_grammar(saved: Path, tmp_path: Path) -> None:
     """That it is Julia at all, where there is none to run it; with names that it has no other place for than quotes."""
-    tree_sitter = pytest.importorskip("tree_sitter")
-    grammar = pytest.importorskip("tree_sitter_julia")
+    tree_sitter = needed("tree_sitter")
+    grammar = needed("tree_sitter_julia")
     parser = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
     odd = {"a b": np.ones(2, np.float32), "end": (np.ones(1, np.float32), None), 'q"$x\\': np.float32(1)}
     twice = ct.export.function(lambda begin: ct.tree.map(lambda x: x * 2, begin), odd)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -15,9 +14,10 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from exported_calls import STRICT, Library, aligned, forms, save
+from needs import has, require
 from places import ROOT
 
-COMPILERS = [c for c in ("gcc", "clang-22") if shutil.which(c)]
+COMPILERS = [c for c in ("gcc", "clang-22") if has(c)]
 compilers = pytest.mark.parametrize("compiler", COMPILERS)
 
 
@@ -522,8 +522,7 @@ int main(void) {
 
 
 def test_valgrind(tmp_path: Path) -> None:
-    if not shutil.which("valgrind") or not COMPILERS:
-        pytest.skip("needs valgrind and a compiler")
+    require("valgrind", "gcc|clang-22")
     ct.export.compile(rotate, STATE, 1.5, name="rotate", donate="state", target="x86-64-v2").save(tmp_path)
     program = (
         '#include "rotate.h"\n'

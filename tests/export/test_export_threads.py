@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import shutil
 import subprocess
 import threading
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from exported_calls import STRICT, Library, Run, leaves_of
+from needs import needs
 
 Task = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32)
 Parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, Task, ctypes.c_void_p)
@@ -231,7 +231,7 @@ int main() {
 """
 
 
-@pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
+@needs("g++")
 def test_threads_in_cpp(tmp_path: Path) -> None:
     x = (1e-4 * (np.arange(300_000) % 7919)).astype(np.float32)
     made = ct.export.compile(CASES["elementwise"][0], x, name="shared", results=["y"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from missing_packages import run_without
+from needs import require
 
 PROGRAM = """
 import sys
@@ -73,7 +73,7 @@ print("done")
 
 
 def test_annotations_without_jax(tmp_path: Path) -> None:
-    pytest.importorskip("jaxtyping")
-    pytest.importorskip("beartype")
+    require("jaxtyping")
+    require("beartype")
     done = run_without("jax", PROGRAM, tmp_path)
     assert done.stdout == "done\n", done.stderr[-3000:]

@@ -15,6 +15,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from missing_packages import run_without
+from needs import needed, require
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
 
@@ -75,7 +76,7 @@ print("done")
 
 
 def test_scipy_and_scikit_learn_with_dispatch() -> None:
-    pytest.importorskip("sklearn")
+    require("sklearn")
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(DISPATCHED)],
         env=os.environ | {"SCIPY_ARRAY_API": "1"},
@@ -126,7 +127,7 @@ def test_no_dtype_is_none() -> None:
 
 
 def test_einops() -> None:
-    pytest.importorskip("einops")
+    require("einops")
     import cotangent.interop.einops
     import einops
 
@@ -158,7 +159,7 @@ def test_einops_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_opt_einsum() -> None:
-    oe = pytest.importorskip("opt_einsum")
+    oe = needed("opt_einsum")
     expected = np.einsum("ab,cb,cd->ad", X, X, X)
 
     def call(x: Any) -> Any:
@@ -178,7 +179,7 @@ def test_opt_einsum() -> None:
 
 
 def test_xarray() -> None:
-    xr = pytest.importorskip("xarray")
+    xr = needed("xarray")
     ours, theirs = (xr.DataArray(x, dims=("a", "b"), coords={"b": [10, 20, 30]}) for x in (cnp.asarray(X), X))
     calls = {
         "mean": lambda d: d.mean("a"),
@@ -209,7 +210,7 @@ def test_xarray() -> None:
 
 
 def test_pint() -> None:
-    pint = pytest.importorskip("pint")
+    pint = needed("pint")
     units = pint.UnitRegistry()
     metres = units.Quantity(cnp.asarray(X), "m")
     assert isinstance((metres * 2).to("cm").magnitude, ct.Array)

@@ -12,8 +12,9 @@ import cotangent as ct
 import numpy as np
 import pytest
 from cotangent.interop.checkpoints import Checkpoints
+from needs import require
 
-pytest.importorskip("safetensors")
+require("safetensors")
 
 
 def state(step: int) -> dict[str, Any]:

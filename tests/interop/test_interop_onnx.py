@@ -10,9 +10,10 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import needed
 
-onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
+onnx = needed("onnx")
+runtime = needed("onnxruntime")
 interop = ct.interop.onnx
 table = pytest.importorskip("cotangent.interop.onnx._table")
 

@@ -8,9 +8,10 @@ from typing import Any
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import needed
 
-onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
+onnx = needed("onnx")
+runtime = needed("onnxruntime")
 helper = onnx.helper
 interop = ct.interop.onnx
 RNG = np.random.default_rng(5)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import needed
 
-safetensors = pytest.importorskip("safetensors")
+safetensors = needed("safetensors")
 files = ct.interop.safetensors
 
 

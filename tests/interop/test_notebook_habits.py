@@ -14,6 +14,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import needed, require
 
 COMPLETED = """
 import time, warnings
@@ -44,7 +45,7 @@ print("done")
 
 
 def test_ipython_completes(tmp_path: Path) -> None:
-    pytest.importorskip("IPython")
+    require("IPython")
     done = subprocess.run(
         [sys.executable, "-c", COMPLETED],
         env=os.environ | {"IPYTHONDIR": str(tmp_path)},
@@ -75,7 +76,7 @@ def test_what_is_large_is_printed_by_its_corners(kind: str) -> None:
 
 
 def test_matplotlib_takes_arrays() -> None:
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = needed("matplotlib")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -101,7 +102,7 @@ def test_matplotlib_takes_arrays() -> None:
 
 
 def test_pandas_takes_arrays() -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = needed("pandas")
     x = cnp.arange(4.0)
     assert pandas.Series(x).dtype == "float32"
     assert pandas.Series(x * 1j).dtype == "complex64"

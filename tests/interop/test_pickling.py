@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import needed, require
 
 ONES = np.arange(1.0, 4.0, dtype=np.float32)
 
@@ -223,7 +224,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("library", ["multiprocessing", "joblib"])
 def test_other_processes_compute(library: str, tmp_path: Path) -> None:
     if library == "joblib":
-        pytest.importorskip("joblib")
+        require("joblib")
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, tmp_path / "program.py", library], capture_output=True, text=True, timeout=300, check=False
@@ -299,7 +300,7 @@ print(len(found))
 
 
 def test_cloudpickle_takes_every_transformed_function_to_another_program(tmp_path: Path) -> None:
-    pytest.importorskip("cloudpickle")
+    require("cloudpickle")
     (tmp_path / "writer.py").write_text(WRITER)
     (tmp_path / "reader.py").write_text(READER)
     for program in ("writer.py", "reader.py"):
@@ -315,7 +316,7 @@ def test_cloudpickle_takes_every_transformed_function_to_another_program(tmp_pat
 
 
 def test_joblib_keeps_results_by_their_arguments(tmp_path: Path) -> None:
-    joblib = pytest.importorskip("joblib")
+    joblib = needed("joblib")
     calls = []
 
     def computed(x: Any) -> Any:

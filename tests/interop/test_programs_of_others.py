@@ -10,6 +10,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import needed
 
 X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 SPEC = ct.ShapeDtypeStruct((2, 3), "complex64")
@@ -43,7 +44,7 @@ def test_eval_shape_of_a_function_that_returns_shapes() -> None:
 
 
 def test_presets_of_products_have_the_names_of_jax() -> None:
-    jax = pytest.importorskip("jax")
+    jax = needed("jax")
     assert set(jax.lax.DotAlgorithmPreset.__members__) == set(ct.lax.DotAlgorithmPreset.__members__)
     assert list(ct.lax.Precision.__members__) == ["DEFAULT", "HIGH", "HIGHEST"]
     product = ct.lax.dot(X[0].T, X[0], precision=ct.lax.DotAlgorithmPreset.ANY_F8_ANY_F8_F32)

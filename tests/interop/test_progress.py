@@ -10,6 +10,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from missing_packages import run_without
+from needs import require
 
 
 def running(x: Any, seen: list[Any], **options: Any) -> Any:
@@ -85,7 +86,7 @@ def test_errors() -> None:
 
 
 def test_bars_of_tqdm(capsys: Any) -> None:
-    pytest.importorskip("tqdm")
+    require("tqdm")
     step = ct.jit(lambda x: ct.lax.scan(lambda c, v: (c + v, c), 0.0, x, progress="training")[0])
     for _ in range(2):
         step(np.ones(20, np.float32))

@@ -9,9 +9,10 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import needed, require
 
-optimize = pytest.importorskip("scipy.optimize")
-integrate = pytest.importorskip("scipy.integrate")
+optimize = needed("scipy.optimize")
+integrate = needed("scipy.integrate")
 
 START = np.array([1.3, 0.7, 0.8, 1.9, 1.2])
 
@@ -107,7 +108,7 @@ def test_results_are_seen_by_numpy_without_a_copy() -> None:
 
 
 def test_estimators() -> None:
-    pytest.importorskip("sklearn")
+    require("sklearn")
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.metrics import make_scorer

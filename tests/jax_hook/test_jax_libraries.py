@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import require
 from places import ROOT
 
 FOLDER = ROOT / "tests" / "ecosystem"
@@ -46,8 +46,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_gives_the_results_of_jax(program: str) -> None:
     for library in ("jax", PROGRAMS[program]):
-        if importlib.util.find_spec(library) is None:
-            pytest.skip(f"{library} is not installed here")
+        require(library)
     done = subprocess.run(
         [sys.executable, FOLDER / "run.py", "--only", program], capture_output=True, text=True, check=False, timeout=600
     )
@@ -56,8 +55,7 @@ def test_a_program_gives_the_results_of_jax(program: str) -> None:
 
 
 def test_a_step_is_timed_on_both_sides_and_its_values_are_compared(tmp_path: Path) -> None:
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip("jax is not installed here")
+    require("jax")
     file = tmp_path / "small_steps.py"
     file.write_text(
         "import sys\nimport jax\nimport jax.numpy as jnp\n"

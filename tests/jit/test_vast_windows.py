@@ -8,6 +8,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import lax
+from needs import needed
 
 FOLDS = {
     "add": (lax.add, np.add, 0.5),
@@ -112,7 +113,7 @@ def test_vast_windows_of_pairs():
 
 def test_values_beside_jax():
     """Whatever the initial value, and with holes and padding, which JAX's windows do not combine either."""
-    jax = pytest.importorskip("jax")
+    jax = needed("jax")
     x = np.arange(1.0, 7.0, dtype="float32").reshape(2, 3)
     options = itertools.product(["SAME", "VALID", [(1, 2), (2, 0)]], [(1, 1), (2, 3)], [(1, 1), (1, 2)])
     for padding, base, spacing in options:

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from accuracy_records import FOLDS, RECORDS, Fold, Record
 from mpmath import mp, mpf
+from needs import needed
 
-mpmath = pytest.importorskip("mpmath")
+mpmath = needed("mpmath")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)

@@ -7,8 +7,9 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import lax, test_util
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 jnp = jax.numpy
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from cotangent import lax
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 rng = np.random.default_rng(0)
 
 FORMATS = [(5, 10), (8, 7), (4, 3), (5, 2), (2, 0), (8, 0), (8, 23), (11, 52), (1, 1), (3, 30)]

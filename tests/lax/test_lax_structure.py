@@ -9,8 +9,9 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import _core
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((5, 6)).astype(np.float32)

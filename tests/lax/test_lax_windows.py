@@ -7,8 +7,9 @@ from typing import Any
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 
 RNG = np.random.default_rng(0)
 

@@ -17,8 +17,17 @@ import cotangent.numpy as cnp
 import numpy as np
 import numpy_cases
 import pytest
-from cotangent import test_util, tree_util
-from numpy_cases import CASES, ERROR, Case, draws, fill, replace
+from cotangent import tree_util
+from function_laws import (
+    are_slices,
+    batch_is_a_loop,
+    compare,
+    derivatives_are_right,
+    leaves,
+    mask_is_never_wrong,
+    ragged_values,
+)
+from numpy_cases import CASES, ERROR, Case, Draw, draws, fill, replace
 
 for module in pkgutil.iter_modules(numpy_cases.__path__):
     importlib.import_module(f"numpy_cases.{module.name}")
@@ -28,15 +37,6 @@ try:
     import jax.numpy as jnp
 except ImportError:
     jax = jnp = None  # type: ignore[assignment]
-
-TOLERANCE = {
-    "float16": 4e-3,
-    "bfloat16": 3e-2,
-    "float32": 2e-5,
-    "complex64": 3e-5,
-    "float64": 1e-10,
-    "complex128": 1e-10,
-}
 
 
 def ids(cases: list[Case]) -> list[str]:
@@ -64,10 +64,6 @@ def arguments(case: Case, dtype: str, salt: int = 0) -> list[Any]:
     return [fill(spec, dtype, rng) for spec in case.args]
 
 
-def leaves(result: Any) -> list[Any]:
-    return tree_util.tree_leaves(list(result) if isinstance(result, tuple) else result)
-
-
 def wide(x: Any) -> Any:
     """bfloat16 as what NumPy can compute with."""
     return x.astype(np.float32) if isinstance(x, np.ndarray) and x.dtype.name == "bfloat16" else x
@@ -83,20 +79,23 @@ def expected_values(case: Case, args: list[Any]) -> Any:
         return case.oracle(*args) if callable(case.oracle) else case(np, *args)
 
 
-def compare(actual: Any, expected: Any, tolerance: float) -> None:
-    actual, expected = np.asarray(actual), np.asarray(expected)
-    assert actual.shape == expected.shape
-    # NumPy computes small integers in float16.
-    rtol = max(TOLERANCE.get(x.dtype.name, 0) for x in (actual, expected)) * tolerance
-    if actual.dtype.kind not in "fc" and actual.dtype.name != "bfloat16":
-        np.testing.assert_array_equal(actual, expected.astype(actual.dtype))
-        return
-    kind = np.complex128 if actual.dtype.kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        target = expected.astype(kind)
-        if actual.dtype.name in ("float16", "bfloat16"):  # what overflows there does in the result
-            target = target.astype(actual.dtype).astype(kind)
-    np.testing.assert_allclose(actual.astype(kind), target, rtol=rtol, atol=rtol)
+def as_function(case: Case) -> Any:
+    """The case as a function of its draws."""
+
+    def function(*values: Any) -> list[Any]:
+        pending = list(values)
+        return leaves(case(cnp, *[replace(arg, pending) for arg in case.args]))
+
+    return function
+
+
+def specs_of(case: Case) -> list[Draw]:
+    return [spec for arg in case.args for spec in draws(arg)]
+
+
+def drawn(case: Case, dtype: str, salt: int) -> list[Any]:
+    rng = np.random.default_rng(salt)
+    return [fill(spec, dtype, rng) for spec in specs_of(case)]
 
 
 @over(dtypes=True)
@@ -128,22 +127,7 @@ def varying(case: Case) -> bool:
 @over(lambda case: case.jit and varying(case))
 def test_compiled_batches(case: Case) -> None:
     """`jit` of `vmap` is a loop over the examples."""
-    dtype = case.dtypes[0]
-    specs = [spec for arg in case.args for spec in draws(arg)]
-    rows = []
-    for salt in (1, 2):
-        rng = np.random.default_rng(salt)
-        rows.append([fill(spec, dtype, rng) for spec in specs])
-
-    def function(*values: Any) -> Any:
-        pending = list(values)
-        return case(cnp, *[replace(arg, pending) for arg in case.args])
-
-    batched = ct.jit(ct.vmap(function))(*[np.stack(column) for column in zip(*rows, strict=True)])
-    singles = [leaves(function(*row)) for row in rows]
-    for k, found in enumerate(leaves(batched)):
-        for i in range(2):
-            compare(np.asarray(found)[i], singles[i][k], 4 * case.tolerance)
+    batch_is_a_loop(as_function(case), [drawn(case, case.dtypes[0], salt) for salt in (1, 2)], 4 * case.tolerance)
 
 
 def differentiable(case: Case) -> bool:
@@ -154,63 +138,21 @@ def differentiable(case: Case) -> bool:
 
 @over(differentiable)
 def test_derivatives(case: Case) -> None:
-    rng = np.random.default_rng(3)
-    specs = [spec for arg in case.args for spec in draws(arg)]
-    values = [fill(spec, "float64", rng) for spec in specs]
-    moving = [i for i, spec in enumerate(specs) if spec.dtype is None]
-
-    def function(*changed: Any) -> Any:
-        pending: list[Any] = list(values)
-        for i, value in zip(moving, changed, strict=True):
-            pending[i] = value
-        result = leaves(case(cnp, *[replace(arg, pending) for arg in case.args]))
-        return [x for x in result if cnp.issubdtype(x.dtype, cnp.inexact)]
-
-    points = [values[i] for i in moving]
-    assert function(*points), "nothing of the result can be differentiated: grads=False"
-    test_util.check_grads(
-        function, points, order=2, eps=case.step, rtol=1e-5 * case.tolerance, atol=1e-5 * case.tolerance
-    )
+    moving = [i for i, spec in enumerate(specs_of(case)) if spec.dtype is None]
+    derivatives_are_right(as_function(case), drawn(case, "float64", 3), moving, case.step, case.tolerance)
 
 
 @over(lambda case: case.ragged is not None)
 def test_ragged(case: Case) -> None:
     """On a ragged axis: the result of the exact array, whatever the padding holds, or an error that says why not."""
     axis, error = case.ragged if isinstance(case.ragged, tuple) else (case.ragged, None)
-    rng = np.random.default_rng(4)
-    specs = [spec for arg in case.args for spec in draws(arg)]
-    values = [fill(spec, case.dtypes[0], rng) for spec in specs]
-    bound = values[0].shape[axis]
-    n = bound - 1
-    exact = np.take(values[0], range(n), axis)
-    padded = np.array(values[0])
-    filler = np.nan if padded.dtype.kind == "f" else 77
-    np.moveaxis(padded, axis, 0)[n:] = filler
-    # Other draws of the same size along the same axis are ragged too, with the same length.
-    others = [
-        np.take(v, range(n), axis) if v.ndim == values[0].ndim and v.shape[axis] == bound else v for v in values[1:]
-    ]
-    partners = [
-        ct.Ragged(v, {axis: n}, names={axis: "n"}) if v.ndim == values[0].ndim and v.shape[axis] == bound else v
-        for v in values[1:]
-    ]
-
-    def function(*given: Any) -> Any:
-        pending = list(given)
-        return case(cnp, *[replace(arg, pending) for arg in case.args])
-
-    call = ct.mask(function)
-    first = ct.Ragged(padded, {axis: n}, names={axis: "n"})
+    padded, exact = ragged_values(drawn(case, case.dtypes[0], 4), axis)
+    function = as_function(case)
     if error is ERROR:
         with pytest.raises((NotImplementedError, TypeError, ValueError)):
-            call(first, *partners)
+            ct.mask(function)(*padded)
         return
-    found = call(first, *partners)
-    expected = leaves(function(exact, *others))
-    results = list(found) if isinstance(found, (tuple, list)) else [found]
-    assert len(results) == len(expected)
-    for x, y in zip(results, expected, strict=True):
-        compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 4 * case.tolerance)
+    are_slices(leaves(ct.mask(function)(*padded)), function(*exact), 4 * case.tolerance)
 
 
 def other_axes(case: Case) -> list[int]:
@@ -234,33 +176,8 @@ def test_ragged_is_never_wrong(case: Case) -> None:
         for axis in other_axes(case)
     }
     for axis, length in [(axis, length) for axis in lengths for length in lengths[axis]]:
-        rng = np.random.default_rng(4)
-        values = [fill(spec, case.dtypes[0], rng) for arg in case.args for spec in draws(arg)]
-        bound = values[0].shape[axis]
-        exact, padded = list(values), list(values)
-        for i, value in enumerate(values):
-            if value.ndim == values[0].ndim and value.shape[axis] == bound:
-                exact[i] = np.take(value, range(length), axis)
-                data = np.array(value)
-                np.moveaxis(data, axis, 0)[length:] = np.nan if data.dtype.kind in "fc" else 77
-                padded[i] = ct.Ragged(data, {axis: length}, names={axis: "n"})
-
-        def function(*given: Any) -> Any:
-            pending = list(given)
-            return case(cnp, *[replace(arg, pending) for arg in case.args])
-
-        try:
-            expected = leaves(function(*exact))
-        except (TypeError, ValueError, IndexError, NotImplementedError):
-            continue  # the function takes no array of that size
-        try:
-            found = ct.mask(function)(*padded)
-        except (TypeError, ValueError, IndexError, NotImplementedError):
-            continue
-        results = tree_util.tree_leaves(found, is_leaf=lambda x: isinstance(x, ct.Ragged))
-        assert len(results) == len(expected)
-        for x, y in zip(results, expected, strict=True):
-            compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 4 * case.tolerance)
+        padded, exact = ragged_values(drawn(case, case.dtypes[0], 4), axis, length)
+        mask_is_never_wrong(as_function(case), padded, exact, 4 * case.tolerance)
 
 
 # ---- Every function has a case ---------------------------------------------------------------------------------------

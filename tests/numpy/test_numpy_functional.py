@@ -9,8 +9,9 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 jnp = jax.numpy
 rng = np.random.default_rng(0)
 A, V = rng.standard_normal((3, 4)), rng.standard_normal(7)

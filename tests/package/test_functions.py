@@ -16,24 +16,26 @@ import function_cases
 import numpy as np
 import public_names
 import pytest
-from cotangent import test_util, tree_util
+from cotangent import tree_util
 from function_cases import FAMILIES, RECORDS, Record
+from function_laws import (
+    TOLERANCE,
+    WIDE,
+    are_slices,
+    batch_is_a_loop,
+    compare,
+    derivatives_are_right,
+    leaves,
+    mask_is_never_wrong,
+    ragged_values,
+)
+from needs import needed
 from numpy_cases import Draw, draws, fill, replace
 
 for module in pkgutil.iter_modules(function_cases.__path__):
     importlib.import_module(f"function_cases.{module.name}")
 
-jax = pytest.importorskip("jax")
-
-TOLERANCE = {
-    "float16": 4e-3,
-    "bfloat16": 3e-2,
-    "float32": 2e-5,
-    "complex64": 3e-5,
-    "float64": 1e-10,
-    "complex128": 1e-10,
-}
-WIDE = ("float64", "complex128", "int64", "uint64")
+jax = needed("jax")
 
 
 def label(record: Record) -> str:
@@ -63,12 +65,6 @@ def call(record: Record, space: str, args: Sequence[Any]) -> list[Any]:
 
 def ours(record: Record, args: Sequence[Any]) -> list[Any]:
     return call(record, public_names.NAMESPACES[record.space], args)
-
-
-def leaves(result: Any) -> list[Any]:
-    if isinstance(result, tuple):  # of NumPy's named tuples, whatever they are called
-        return [leaf for item in result for leaf in leaves(item)]
-    return tree_util.tree_leaves(result, is_leaf=lambda x: isinstance(x, ct.Ragged))
 
 
 def specs_of(record: Record) -> list[Draw]:
@@ -102,21 +98,6 @@ def expected(record: Record, args: list[Any]) -> list[Any]:
                 return [np.asarray(x) for x in call(record, record.space, args)]
         assert callable(record.oracle)
         return leaves(record.oracle(*tree_util.tree_map(wide, args)))
-
-
-def compare(actual: Any, target: Any, tolerance: float) -> None:
-    actual, target = np.asarray(actual), np.asarray(target)
-    assert actual.shape == target.shape
-    if actual.dtype.name not in TOLERANCE:
-        np.testing.assert_array_equal(actual, target.astype(actual.dtype))
-        return
-    rtol = max(TOLERANCE.get(x.dtype.name, 0) for x in (actual, target)) * tolerance
-    kind = np.complex128 if actual.dtype.kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        target = target.astype(kind)
-        if actual.dtype.name in ("float16", "bfloat16"):  # what overflows there does in the result
-            target = target.astype(actual.dtype).astype(kind)
-        np.testing.assert_allclose(actual.astype(kind), target, rtol=rtol, atol=rtol)
 
 
 def of_the_dtype(record: Record, args: Sequence[Any], actual: Sequence[Any], target: Sequence[Any]) -> None:
@@ -158,11 +139,7 @@ def test_vmap_is_a_loop(record: Record) -> None:
     dtype = record.dtypes[0]
     rows = [filled(record, dtype, salt) for salt in (1, 2)]
     with ct.config.enable_x64(dtype in WIDE):
-        function = lambda *values: ours(record, arguments(record, values))  # noqa: E731
-        batched = ct.jit(ct.vmap(function))(*[np.stack(column) for column in zip(*rows, strict=True)])
-        for i, row in enumerate(rows):
-            for found, single in zip(batched, function(*row), strict=True):
-                compare(np.asarray(found)[i], single, 8 * record.tolerance)
+        batch_is_a_loop(lambda *values: ours(record, arguments(record, values)), rows, 8 * record.tolerance)
 
 
 def moving(record: Record) -> list[int]:
@@ -174,37 +151,9 @@ def moving(record: Record) -> list[int]:
 def test_derivatives(record: Record) -> None:
     dtype = "float64" if {"float32", "float64"} & {*record.dtypes} else "complex128"
     values = filled(record, dtype, 3)
-    indices = moving(record)
-
-    def function(*changed: Any) -> Any:
-        pending = list(values)
-        for i, value in zip(indices, changed, strict=True):
-            pending[i] = value
-        return [x for x in ours(record, arguments(record, pending)) if cnp.issubdtype(x.dtype, cnp.inexact)]
-
-    points = [values[i] for i in indices]
     with ct.config.enable_x64(True):
-        assert function(*points), "nothing of the result can be differentiated: give grads the reason"
-        tolerance = 1e-5 * record.tolerance
-        test_util.check_grads(function, points, order=2, eps=record.step, rtol=tolerance, atol=tolerance)
-
-
-def ragged_values(values: list[Any], ragged: Any) -> tuple[list[Any], list[Any]]:
-    """The values with an axis made ragged, NaN in its padding; and the exact ones."""
-    if isinstance(ragged, int):
-        bound = values[0].shape[ragged]
-        alike = [v.ndim == values[0].ndim and v.shape[ragged] == bound for v in values]
-        ragged = {i: ragged for i, same in enumerate(alike) if same}
-    padded, exact = list(values), list(values)
-    for i, given in ragged.items():
-        data, lengths = np.array(values[i]), {}
-        for axis in given if isinstance(given, tuple) else (given,):
-            axis %= data.ndim
-            lengths[axis] = n = data.shape[axis] - 1
-            exact[i] = np.take(exact[i], range(n), axis)
-            np.moveaxis(data, axis, 0)[n:] = np.nan if data.dtype.kind in "fcV" else 77
-        padded[i] = ct.Ragged(data, lengths, names=dict.fromkeys(lengths, "n"))
-    return padded, exact
+        function = lambda *values: ours(record, arguments(record, values))  # noqa: E731
+        derivatives_are_right(function, values, moving(record), record.step, record.tolerance)
 
 
 @over([record for record in RECORDS if record.ragged])
@@ -222,12 +171,7 @@ def test_ragged_is_the_slice(record: Record) -> None:
                 continue
             found = ct.mask(function)(*padded)
             target = function(*exact)
-        assert len(found) == len(target)
-        for x, y in zip(found, target, strict=True):
-            try:
-                compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 8 * record.tolerance)
-            except AssertionError as error:
-                raise AssertionError(f"ragged {ragged}: {error}") from None
+        are_slices(found, target, 8 * record.tolerance, f"ragged {ragged}")
 
 
 def other_raggeds(record: Record) -> list[dict[int, int]]:
@@ -252,18 +196,10 @@ def other_raggeds(record: Record) -> list[dict[int, int]]:
 @over([record for record in RECORDS if other_raggeds(record)])
 def test_other_ragged_axes_are_never_wrong(record: Record) -> None:
     """The result of the exact array, or an error."""
-    refusals = (NotImplementedError, TypeError, ValueError, IndexError)
     function = lambda *values: ours(record, arguments(record, values))  # noqa: E731
     for ragged in other_raggeds(record):
         padded, exact = ragged_values(filled(record, record.dtypes[0], 4), ragged)
-        try:
-            target = function(*exact)
-            found = ct.mask(function)(*padded)
-        except refusals:
-            continue
-        assert len(found) == len(target)
-        for x, y in zip(found, target, strict=True):
-            compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 8 * record.tolerance)
+        mask_is_never_wrong(function, padded, exact, 8 * record.tolerance)
 
 
 # ---- every function has a record -------------------------------------------------------------------------------------

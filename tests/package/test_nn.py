@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import scipy.special
 from cotangent import nn
+from needs import needs
 
 try:
     import jax
 except ImportError:
     jax = None
 
-needs_jax = pytest.mark.skipif(jax is None, reason="needs jax")
+needs_jax = needs("jax")
 X = np.array([-90.0, -20.0, -3.5, -1.2, -0.3, 0.2, 0.9, 2.5, 7.0, 88.0], np.float32)
 ACTIVATIONS = [
     "relu",

@@ -10,8 +10,9 @@ import cotangent as ct
 import numpy as np
 import public_names
 import pytest
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 
 # Parameters about places, of which there is one, and JAX's private ones.
 NOT_COUNTED = {"out_sharding", "sharding"}

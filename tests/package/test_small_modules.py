@@ -5,12 +5,11 @@ from __future__ import annotations
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import needed
 
-pytest.importorskip("jax")
-import jax
-import jax.flatten_util
-import jax.image
-import jax.ops
+jax = needed("jax")
+for module in ("flatten_util", "image", "ops"):
+    needed(f"jax.{module}")
 
 rng = np.random.default_rng(0)
 

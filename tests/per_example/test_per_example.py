@@ -11,6 +11,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import per_example as pe
+from needs import require
 from per_example_models import BATCH, MODELS, clip, close, cross_entropy, direction, flat, made, plain, vector_of
 
 QUANTITIES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -604,7 +605,7 @@ def test_errors(name: str) -> None:
 @pytest.mark.parametrize("name", pe.__all__)
 def test_the_programs_in_docstrings_are_equal(name: str) -> None:
     if name == "epsilon":
-        pytest.importorskip("dp_accounting")
+        require("dp_accounting")
     [found] = doctest.DocTestFinder(recurse=False).find(getattr(pe, name), name, globs={"ct": ct, "np": np})
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
     assert result.failed == 0

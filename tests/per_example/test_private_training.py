@@ -10,6 +10,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import per_example as pe
+from needs import needed
 from per_example_models import BATCH, clip, close, direction, flat, made, plain, vector_of
 
 
@@ -130,7 +131,7 @@ def test_poisson_batches() -> None:
 
 
 def test_epsilon() -> None:
-    accounting = pytest.importorskip("dp_accounting")
+    accounting = needed("dp_accounting")
     given: dict[str, Any] = {"steps": 100, "sampling_probability": 0.05, "noise_multiplier": 1.2, "delta": 1e-5}
     event = accounting.PoissonSampledDpEvent(0.05, accounting.GaussianDpEvent(1.2))
     reference = accounting.rdp.RdpAccountant()

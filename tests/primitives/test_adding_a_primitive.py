@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from needs import require_built
 from places import ROOT
 
 BUILD = ROOT / "build-release"
@@ -40,8 +41,7 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory from which `import cotangent` has the page's primitives."""
-    if not (BUILD / "build.ninja").exists():
-        pytest.skip("no build-release; `./dev test` makes it")
+    require_built(BUILD / "build.ninja")
     site = tmp_path_factory.mktemp("site")
     commands = json.loads((BUILD / "compile_commands.json").read_text())
     compile_erf = next(c["command"] for c in commands if c["file"].endswith("ir/ops/erf.cc"))

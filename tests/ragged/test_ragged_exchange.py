@@ -11,6 +11,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent._transforms import ragged_exchange
+from needs import needed, require
 
 ROWS = [[1.0, 4.0, 2.0], [], [3.0]]
 
@@ -119,7 +120,7 @@ def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def torch_with_rows() -> Any:
-    torch = pytest.importorskip("torch")
+    torch = needed("torch")
     if not hasattr(torch, "jagged"):
         pytest.skip("this torch has no jagged layout")
     return torch
@@ -149,7 +150,7 @@ def test_torch_bfloat16() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "float16"])
 def test_arrow(dtype: str) -> None:
-    arrow = pytest.importorskip("pyarrow")
+    arrow = needed("pyarrow")
     for x, offsets in [
         (vectors(dtype), "int64"),
         (batch().astype(dtype), "int32"),
@@ -163,7 +164,7 @@ def test_arrow(dtype: str) -> None:
 
 
 def test_arrow_arrays_of_others() -> None:
-    arrow = pytest.importorskip("pyarrow")
+    arrow = needed("pyarrow")
     array = arrow.array([[9.0], *ROWS, [8.0]])
     assert rows(ct.Ragged.from_arrow(array.slice(1, 3), bound=4)) == ROWS
     chunks = arrow.chunked_array([array.slice(1, 1), array.slice(2, 2)])
@@ -187,7 +188,7 @@ def test_arrow_arrays_of_others() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
 def test_awkward(dtype: str) -> None:
-    awkward = pytest.importorskip("awkward")
+    awkward = needed("awkward")
     for x in (vectors(dtype), batch().astype(dtype), matrices().astype(dtype)):
         array = x.to_awkward()
         assert awkward.to_list(array) == rows(x)
@@ -205,7 +206,7 @@ def test_awkward(dtype: str) -> None:
 
 
 def test_sparse_rows() -> None:
-    sparse = pytest.importorskip("scipy.sparse")
+    sparse = needed("scipy.sparse")
     dense = np.array([[0, 5, 0], [0, 0, 0], [6, 0, 7]], "float32")
     columns, elements = ct.Ragged.from_csr(sparse.coo_array(dense), bound=3, names={0: "n"})
     assert rows(columns) == [[1], [], [0, 2]] and rows(elements) == [[5], [], [6, 7]]
@@ -232,7 +233,7 @@ def test_sparse_rows() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "bfloat16"])
 def test_files(tmp_path: Path, suffix: str, dtype: str) -> None:
     if suffix == "safetensors":
-        pytest.importorskip("safetensors")
+        require("safetensors")
     one = ct.Ragged(cnp.arange(6).reshape(2, 3).astype(dtype), {1: 2, 0: 1}, {1: "width"})
     empty = ct.Ragged(cnp.zeros((0, 2), dtype), {1: np.zeros(0, int)})
     for x in (batch().astype(dtype) if dtype != "int8" else vectors(dtype), one, empty, matrices().astype(dtype)):

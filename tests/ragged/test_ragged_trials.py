@@ -11,6 +11,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import require
 
 ROWS = [[1.0, 2.0], [5.0], [4.0]]
 MATRICES = [np.ones((2, 3)), np.ones((1, 3))]
@@ -299,7 +300,7 @@ def test_files_of_other_arrays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\xff" * 64])
 def test_damaged_files_of_safetensors(content: bytes, tmp_path: Path) -> None:
-    pytest.importorskip("safetensors")
+    require("safetensors")
     file = tmp_path / "rows.safetensors"
     file.write_bytes(content)
     with pytest.raises(ct.errors.CorruptFileError):

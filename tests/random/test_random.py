@@ -7,13 +7,14 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import random
+from needs import needed, needs
 
 try:
     import jax
 except ImportError:
     jax = None
 
-needs_jax = pytest.mark.skipif(jax is None, reason="needs jax")
+needs_jax = needs("jax")
 KEYS = [0, 1, 42, 2**31, 2**32 - 1, -1, -(2**31)]
 
 
@@ -133,7 +134,7 @@ def test_with_64_bits():
 
 
 def test_erf_inv():
-    scipy_special = pytest.importorskip("scipy.special")
+    scipy_special = needed("scipy.special")
     from cotangent._special import erf_inv
 
     x = np.concatenate([np.linspace(-0.999, 0.999, 301), 1 - 10.0 ** -np.arange(3, 16), [1e-300, 1e-20, 0.0]])

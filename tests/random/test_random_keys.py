@@ -9,8 +9,9 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import random
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 
 
 def words(x):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from cotangent.scipy.interpolate import RegularGridInterpolator
 from cotangent.test_util import check_grads
+from needs import needed
 
-scipy_interpolate = pytest.importorskip("scipy.interpolate")
+scipy_interpolate = needed("scipy.interpolate")
 random = np.random.default_rng(0)
 LINES = [np.array([0.0, 1.0, 2.5, 3.0]), np.linspace(-1, 1, 5), np.array([2.0, 4.0])]
 

@@ -7,6 +7,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent.experimental.ode import odeint
+from needs import needed
 
 TIMES = np.array([0.0, 0.3, 0.5, 1.7, 2.0])
 TIGHT = {"rtol": 1e-9, "atol": 1e-9}
@@ -53,7 +54,7 @@ def test_precision_of_times_and_state():
 
 
 def test_against_jax():
-    jax_ode = pytest.importorskip("jax.experimental.ode")
+    jax_ode = needed("jax.experimental.ode")
     import jax
     import jax.numpy as jnp
 

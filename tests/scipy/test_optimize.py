@@ -7,6 +7,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent.scipy.optimize import minimize
+from needs import needed
 
 METHODS = ["BFGS", "L-BFGS"]
 
@@ -47,7 +48,7 @@ def test_minima(method, fun, start, minimum):
 
 
 def test_the_effort_is_that_of_scipy():
-    scipy_optimize = pytest.importorskip("scipy.optimize")
+    scipy_optimize = needed("scipy.optimize")
     start = np.full(8, -0.7)
     value = lambda x: float(np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))  # noqa: E731
     gradient = ct.jit(ct.grad(rosenbrock))

@@ -7,8 +7,9 @@ import cotangent.numpy as cnp
 import cotangent.scipy.special as special
 import numpy as np
 import pytest
+from needs import needed
 
-scipy_special = pytest.importorskip("scipy.special")
+scipy_special = needed("scipy.special")
 
 LINE = np.concatenate(
     [np.linspace(-30, 30, 41), [1e-8, 1e-3, 0.1, 0.25, 0.5, 1.5, 3.9, 4.1, 49.0, 51.0, 100.0, 700.0, 1e5]]
@@ -97,7 +98,7 @@ def test_values(name):
 
 
 def test_exponential_integrals_of_orders_between_whole_numbers():
-    quad = pytest.importorskip("scipy.integrate").quad
+    quad = needed("scipy.integrate").quad
 
     def integral(n, x):
         return quad(lambda t: np.exp(-x * t) / t**n, 1, np.inf, epsabs=0, epsrel=1e-12)[0]

@@ -8,8 +8,9 @@ import cotangent.scipy.ndimage as ndimage
 import cotangent.scipy.signal as signal
 import numpy as np
 import pytest
+from needs import needed
 
-scipy_signal = pytest.importorskip("scipy.signal")
+scipy_signal = needed("scipy.signal")
 import scipy.integrate  # noqa: E402
 import scipy.ndimage  # noqa: E402
 
@@ -128,7 +129,7 @@ def test_map_coordinates(mode, order):
     np.testing.assert_allclose(
         ndimage.map_coordinates(image, points, order, mode, -1.0), expected, rtol=1e-9, atol=1e-12
     )
-    jax_ndimage = pytest.importorskip("jax.scipy.ndimage")
+    jax_ndimage = needed("jax.scipy.ndimage")
     outside = random.uniform(-7, 12, (2, 30)).astype(np.float32)
     single = image.astype(np.float32)
     theirs = jax_ndimage.map_coordinates(single, list(outside), order, mode, -1.0)

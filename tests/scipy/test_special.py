@@ -12,8 +12,9 @@ import pytest
 from cotangent import _special as special
 from cotangent import test_util
 from cotangent._special import incomplete, support
+from needs import needed
 
-scipy_special = pytest.importorskip("scipy.special")
+scipy_special = needed("scipy.special")
 
 NEAR = np.concatenate([np.linspace(-6, 6, 121), [-30.0, -12.5, 12.5, 30.0, 1e-10, -1e-10]])
 ABOVE = np.concatenate([np.linspace(0.01, 12, 151), 10.0 ** np.arange(-20, 20, 3)])

@@ -6,8 +6,9 @@ import cotangent as ct
 import cotangent.scipy.stats as stats
 import numpy as np
 import pytest
+from needs import needed
 
-scipy_stats = pytest.importorskip("scipy.stats")
+scipy_stats = needed("scipy.stats")
 
 LINE = np.array([-3.0, -0.7, 0.0, 0.2, 0.5, 1.0, 1.7, 4.0])
 PROBABILITIES = np.array([0.01, 0.3, 0.5, 0.9])

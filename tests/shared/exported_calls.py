@@ -13,13 +13,14 @@ from typing import Any
 import cotangent as ct
 import numpy as np
 import pytest
+from needs import needs
 
 _numbers = itertools.count()
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion")
 # What a library is saved as, and called from: machine code, and C source that a compiler makes into some.
 forms = pytest.mark.parametrize(
     "form",
-    ["library", pytest.param("source", marks=pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc"))],
+    ["library", pytest.param("source", marks=needs("gcc"))],
 )
 
 

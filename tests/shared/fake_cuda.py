@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
+from needs import require_built
 from places import ROOT
 
 FAKE = ROOT / "build-release" / "tests" / "cpp" / "libfake_cuda_driver.so"
@@ -32,8 +32,7 @@ def launches(): return fake.fake_cuda_launches().decode().splitlines()
 
 def run(program: str, **environment: str) -> Any:
     """What a program prints last, as JSON, in a process of its own."""
-    if not FAKE.exists():
-        pytest.skip("the fake driver is not built; `./dev test` without arguments builds it")
+    require_built(FAKE)
     ended = subprocess.run(
         [sys.executable, "-c", PRELUDE + program],
         env={**os.environ, "CT_CUDA_DRIVER": str(FAKE), "CT_CUBLASLT": "", **environment},

@@ -9,8 +9,9 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from needs import needed
 
-jax = pytest.importorskip("jax")
+jax = needed("jax")
 
 Z = np.array([1.0 + 2.0j, -0.5 + 0.3j, 0.7 - 1.1j], np.complex64)
 W = np.array([0.3 - 0.2j, 1.5 + 0.4j, -0.8 + 0.6j], np.complex64)

@@ -15,6 +15,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent.errors import ConcretizationError
+from needs import needed
 
 X = np.array([1.5, 2.5], np.float32)
 
@@ -200,7 +201,7 @@ def test_the_message_names_the_line_and_the_two_ways_out() -> None:
 
 
 def test_the_line_is_the_users_when_a_library_asks() -> None:
-    stats = pytest.importorskip("scipy.stats")
+    stats = needed("scipy.stats")
     with pytest.raises(TypeError) as caught:
         ct.grad(lambda x: stats.norm.pdf(x))(0.5)
     assert __file__ in str(caught.value)
