@@ -9,15 +9,15 @@ import os
 from pathlib import Path
 
 import pytest
+from needs import needed, require
 
-pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
+needed("nbclient")
+needed("ipykernel")
 
-import nbformat
-import notebook_runs
-import numpy as np
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from needs import require
+import nbformat  # noqa: E402
+import notebook_runs  # noqa: E402
+import numpy as np  # noqa: E402
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError  # noqa: E402
 
 NOTEBOOKS = sorted(notebook_runs.FOLDER.glob("*.ipynb"))
 
@@ -109,7 +109,7 @@ def test_what_is_stored_is_what_a_run_shows_and_nothing_of_the_run() -> None:
 
 
 def test_pictures_of_the_same_pixels_stay_as_they_were() -> None:
-    image = pytest.importorskip("PIL.Image")
+    image = needed("PIL.Image")
 
     def with_picture(colour: tuple[int, int, int], level: int) -> nbformat.NotebookNode:
         file = io.BytesIO()
@@ -128,7 +128,7 @@ def test_pictures_of_the_same_pixels_stay_as_they_were() -> None:
 
 
 def test_pictures_are_stored_with_few_colours() -> None:
-    image = pytest.importorskip("PIL.Image")
+    image = needed("PIL.Image")
     noise = np.random.default_rng(0).integers(0, 255, (32, 32, 4), dtype=np.uint8)
     file = io.BytesIO()
     image.fromarray(noise).save(file, "png")

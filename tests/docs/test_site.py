@@ -13,6 +13,7 @@ import mask_table
 import public_api
 import pytest
 import site_links
+from needs import needed
 from places import ROOT
 
 sys.path.append(str(ROOT / "docs"))
@@ -23,8 +24,8 @@ from cotangent_site import docstrings, headers, notebooks, reference, support
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """The site, and what Sphinx said."""
-    pytest.importorskip("myst_parser")
-    pytest.importorskip("pydata_sphinx_theme")
+    needed("myst_parser")
+    needed("pydata_sphinx_theme")
     tmp_path = tmp_path_factory.mktemp("site")
     for entry in ROOT.iterdir():  # what is generated is written into a copy of docs/
         if entry.is_file():

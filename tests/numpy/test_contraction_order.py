@@ -11,6 +11,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent._ops.contraction_order import MOST_SEARCHED, contraction_order
+from needs import needed
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Network = tuple[tuple[str, ...], str, dict[str, int]]
@@ -66,7 +67,7 @@ def test_few_operands_have_the_cheapest_order_of_all(seed: int, count: int) -> N
 
 @pytest.mark.parametrize("seed", range(5))
 def test_orders_cost_no_more_than_those_of_opt_einsum(seed: int) -> None:
-    oe = pytest.importorskip("opt_einsum")
+    oe = needed("opt_einsum")
     for count in (4, MOST_SEARCHED):
         terms, result, sizes = network(seed, count)
         shapes = [tuple(sizes[label] for label in term) for term in terms]

@@ -10,7 +10,7 @@ from pathlib import Path
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
-import pytest
+from needs import needed
 
 # Packages that were, or might be, taken for granted.
 OTHERS = ["ml_dtypes", "opt_einsum", "scipy", "jax", "torch", "packaging", "typing_extensions"]
@@ -64,7 +64,7 @@ except ImportError as error:
     print(error)
 """
     alone = run_alone(program, tmp_path).splitlines()
-    pytest.importorskip("opt_einsum")
+    needed("opt_einsum")
     here = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert alone[0] == here.splitlines()[0] and alone[0].endswith("True")
     assert alone[1:] == ["einsum with optimize='dp' needs the package opt_einsum", "  pip install opt_einsum"]
@@ -92,7 +92,7 @@ for ask in (lambda: x.dtype, lambda: np.asarray(x), lambda: cnp.finfo("bfloat16"
 
 
 def test_types_of_small_floats_where_the_package_is() -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    ml_dtypes = needed("ml_dtypes")
     assert cnp.bfloat16 == ml_dtypes.bfloat16 and cnp.bfloat16 != cnp.float16
     assert hash(cnp.bfloat16) == hash(ml_dtypes.bfloat16)
     assert cnp.zeros(2, cnp.bfloat16).dtype == np.dtype(ml_dtypes.bfloat16)

@@ -61,6 +61,7 @@ SUITES = {
     "benchmarks/gpu/": "device/test_gpu_folder.py",
     "requirements/": "tools/test_dev.py",
     "dev": "tools/test_dev.py",
+    "tools/": "tools",
     "tests/cpp/": "cpp",
     "tests/ecosystem/": "jax_hook/test_jax_libraries.py",
     "tests/conftest.py": ".",

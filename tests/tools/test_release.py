@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import cotangent as ct
 import pytest
+from needs import has
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -113,7 +113,7 @@ def test_a_refused_release_makes_nothing(tools: Any, monkeypatch: pytest.MonkeyP
 def test_the_citation_is_of_this_software(tools: Any) -> None:
     fields = tools("release_checks").citation()
     assert fields["cff-version"] == "1.2.0" and fields["type"] == "software" and fields["license"] == "Apache-2.0"
-    if all(importlib.util.find_spec(name) for name in ("cffconvert", "jsonschema", "yaml")):
+    if all(has(name) for name in ("cffconvert", "jsonschema", "yaml")):
         assert tools("release_checks").valid_citation() == []
 
 
@@ -204,7 +204,7 @@ def test_the_bill_of_materials_has_every_package(tools: Any, software: Any, tmp_
     wheel.write_bytes(b"wheel")
     hashed = sbom.with_hash(document, wheel)["metadata"]["component"]["hashes"]
     assert hashed == [{"alg": "SHA-256", "content": "ba59926159d2aa256eb8739b8da7e2b574b960e1202c6d624cbe981cef996c91"}]
-    if importlib.util.find_spec("cyclonedx"):
+    if has("cyclonedx"):
         assert sbom.complaints(document) == []
         assert sbom.complaints({**document, "specVersion": 5}) != []
 

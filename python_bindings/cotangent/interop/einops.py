@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, numpy
-from cotangent._core import Array
 from cotangent._base.missing import needed
+from cotangent._core import Array
 
 __all__ = ["Backend"]
 

@@ -17,10 +17,10 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.keys import KEY_DTYPE
+from cotangent._base.missing import needed
 from cotangent._core import Array
 from cotangent._ops.keys import key_data, wrap_key_data
 from cotangent.errors import CorruptFileError
-from cotangent._base.missing import needed
 from cotangent.tree_util import keystr, tree_flatten_with_path
 
 __all__ = ["load", "save"]

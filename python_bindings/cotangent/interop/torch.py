@@ -15,12 +15,12 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import pure_callback
 from cotangent._base.capture import ShapeDtypeStruct, aval_of, check_callable, function_name, is_inexact_dtype, wraps
+from cotangent._base.missing import needed
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.custom_rules import custom_vjp
 from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import fwd_and_bwd, vjp
 from cotangent._transforms.staging import jit
-from cotangent._base.missing import needed
 from cotangent.numpy import conj, from_dlpack
 
 __all__ = ["array", "function", "module", "tensor", "wrap"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from cotangent import _core, ir
 from cotangent._base.capture import capture, flatten_arguments, function_name
-from cotangent._core import Graph
 from cotangent._base.missing import needed
+from cotangent._core import Graph
 from cotangent.interop.onnx._table import REWRITES, TRANSPARENT, WIDENED, row_of
 
 # What a value is: its name, or something that is written when it is asked for by its name (windows that convolutions see).
