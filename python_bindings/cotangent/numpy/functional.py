@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import leaving
+from cotangent._base.boundary import leaving
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
 from cotangent._ops.broadcasting import broadcast_to
