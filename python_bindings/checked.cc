@@ -121,27 +121,31 @@ const char* what(char kind) {
   }
 }
 
-// A value that a parameter takes; null where only the function knows one.
-const char* example(char kind) {
+// The value that was meant, if it is a whole number in another form, or an example; null where only the function knows
+// one.
+py::object example(PyObject* given, char kind) {
   switch (kind | ('a' ^ 'A')) {
     case kFlag:
     case kFlags:
-      return "True";
-    case kInteger:
-      return "1";
-    case kIntegers:
-      return "(0, 1)";
+      return py::bool_(true);
+    case kInteger: {
+      auto number = py::reinterpret_steal<py::object>(PyNumber_Long(given));
+      if (number && (PyUnicode_Check(given) || PyObject_RichCompareBool(number.ptr(), given, Py_EQ) == 1))
+        return number;
+      PyErr_Clear();
+      return py::int_(1);
+    }
     default:
-      return nullptr;
+      return {};
   }
 }
 
 void refuse(const CheckedFunction& self, PyObject* parameter, PyObject* object, char kind) {
   const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self.function, "__name__"));
   if (!name) throw py::error_already_set();
-  if (const char* value = example(kind); value != nullptr) {
-    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R\n  write %U=%s", name.ptr(), parameter, what(kind), object,
-                 parameter, value);
+  if (const py::object value = example(object, kind); value) {
+    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R\n  write %U=%R", name.ptr(), parameter, what(kind), object,
+                 parameter, value.ptr());
   } else {
     PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R", name.ptr(), parameter, what(kind), object);
   }
