@@ -274,8 +274,8 @@ def test_vmap_of_indexing():
         (lambda x: cnp.array(1.0)[0, True], IndexError, "Too many indices"),
         (lambda x: cnp.array([1.0]).at[0, 0, True].set(1.0), IndexError, "Too many indices"),
         (lambda x: x.at[0].set(np.ones(7, np.float32)), TypeError, "broadcast"),
-        (lambda x: x.at[0].get(mode="strange"), ValueError, "mode must be 'clip' or 'fill'"),
-        (lambda x: x.at[0].set(1.0, mode="strange"), ValueError, "mode must be 'drop' or 'clip'"),
+        (lambda x: x.at[0].get(mode="strange"), ValueError, "mode must be None, 'clip' or 'fill'"),
+        (lambda x: x.at[0].set(1.0, mode="strange"), ValueError, "mode must be None, 'drop' or 'clip'"),
     ],
 )
 def test_errors(call, error, message):
