@@ -192,7 +192,7 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     """
     if isinstance(x, Array):
         return apart(x, x) if copy else x
-    if not hasattr(x, "__dlpack__"):
+    if not hasattr(x, "__dlpack__") and type(x).__name__ != "PyCapsule":
         raise TypeError(
             f"from_dlpack: a {type(x).__name__} has no __dlpack__\n  make an array of it: ct.numpy.asarray(x)"
         )
