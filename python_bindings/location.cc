@@ -38,7 +38,8 @@ enum class Author : uint8_t {
 bool is_delegate(std::string_view file) {
   if (package_directory.empty() || file.substr(0, package_directory.size()) != package_directory) return false;
   const std::string_view name = file.substr(file.rfind('/') + 1);
-  return name == "_array_methods.py" || name == "_numpy_dispatch.py" || name == "boundary.py";
+  return name == "_array_methods.py" || name == "_array_shapes.py" || name == "_numpy_dispatch.py" ||
+         name == "boundary.py";
 }
 
 // Whose a code object is, remembered by code object. Code objects asked about are kept alive.

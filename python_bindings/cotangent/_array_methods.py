@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _array_exchange, _core, numpy
+from cotangent import _array_exchange, _array_shapes, _core, numpy
 from cotangent._array_assignment import assign
 from cotangent._array_places import PLACES
 from cotangent._array_text import _format, _repr, _str
@@ -43,16 +43,13 @@ from cotangent._ops import (
     repetition,
     rounding,
     running,
-    selection,
     shapes,
     sorting,
     taking,
     turning,
 )
-from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
-from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
@@ -260,152 +257,6 @@ def _copy(self: Array, *_: Any) -> Array:
 # ---- Methods that differ from their function ------------------------------------------------------------------------
 
 
-def _reshape(self: Array, *shape: Any, order: str = "C") -> Array:
-    """The elements under another shape; see `reshape`.
-
-    Parameters
-    ----------
-    *shape : int, or one sequence of int
-        The sizes of the axes; one of them may be -1, which the others determine.
-    order : str, default "C"
-        In which order elements are taken and placed: ``"C"``, the last index varies fastest; ``"F"``, the first.
-
-    Returns
-    -------
-    array
-        Of the shape.
-
-    Raises
-    ------
-    ShapeError
-        The shape has another number of elements.
-
-    Examples
-    --------
-    >>> ct.numpy.arange(4).reshape(2, -1)
-    Array([[0, 1],
-           [2, 3]], dtype=int32)
-    """
-    return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order)
-
-
-def _flatten(self: Array, order: str = "C") -> Array:
-    """All elements along one axis, as an array of its own.
-
-    Parameters
-    ----------
-    order : str, default "C"
-        In which order: ``"C"``, the last index varies fastest; ``"F"``, the first.
-
-    Returns
-    -------
-    array, shape (size,)
-        The elements.
-
-    Examples
-    --------
-    >>> ct.numpy.array([[1, 2], [3, 4]]).flatten("F")
-    Array([1, 3, 2, 4], dtype=int32)
-    """
-    return apart(shapes.ravel(self, order), self)
-
-
-def _transpose(self: Array, *axes: Any) -> Array:
-    """The axes in reverse order, or in another one; see `transpose`.
-
-    Parameters
-    ----------
-    *axes : int, or one sequence of int
-        For each axis of the result, that of the array which it is. None: the last one first.
-
-    Returns
-    -------
-    array
-        The same elements.
-
-    Examples
-    --------
-    >>> ct.numpy.ones((2, 3, 4)).transpose(1, 0, 2).shape
-    (3, 2, 4)
-    """
-    if not axes or (len(axes) == 1 and axes[0] is None):
-        return shapes.transpose(self)
-    return shapes.transpose(self, axes[0] if len(axes) == 1 and several(axes[0]) else axes)
-
-
-def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A002
-    """The same bytes read as another dtype.
-
-    Parameters
-    ----------
-    dtype : dtype, optional
-        Of the result. None: that of the array.
-    type : None
-        Must be None: there are no subclasses.
-
-    Returns
-    -------
-    array
-        The last axis grows or shrinks with the size of an element.
-
-    Raises
-    ------
-    ShapeError
-        The bytes of the last axis are not a whole number of elements.
-
-    Examples
-    --------
-    >>> ct.numpy.array([1.0, -2.0]).view(ct.numpy.uint32)
-    Array([1065353216, 3221225472], dtype=uint32)
-    """
-    if type is not None:
-        raise NotImplementedError(
-            "view: the argument type is not supported\n  leave it out: numpy.asarray(x) is an array of NumPy"
-        )
-    return apart(self if dtype is None else element_bytes.reinterpret(self, dtype), self)
-
-
-def _compress(
-    self: Array,
-    condition: Any,
-    axis: int | None = None,
-    *,
-    out: None = None,
-    size: int | None = None,
-    fill_value: Any = 0,
-) -> Array:
-    """The slices along an axis at which a condition holds; see `compress`.
-
-    Parameters
-    ----------
-    condition : array, shape (n,)
-        Bools; may be shorter than the axis.
-    axis : int or None, default None
-        The axis, negative counting from the end. None: that of the flattened array.
-    out : None
-        Must be None: write ``out[...] = `` what is returned.
-    size : int, optional
-        How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
-        that is a value, in a `Ragged`.
-    fill_value : number, default 0
-        Fills the slices that are missing, with ``size``.
-
-    Returns
-    -------
-    array
-        The slices, in order.
-
-    Examples
-    --------
-    >>> ct.numpy.array([10, 20, 30]).compress([True, False, True])
-    Array([10, 30], dtype=int32)
-    """
-    return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
-
-
-# ---- The array API standard ------------------------------------------------------------------------------------------
-
-
 def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     """The array functions, by the array API standard: the module ``cotangent.numpy``.
 
@@ -536,7 +387,7 @@ _METHODS: dict[str, Any] = {
     "cumsum": running.cumsum,
     "diagonal": diagonals.diagonal,
     "dot": products.dot,
-    "flatten": _flatten,
+    "flatten": _array_shapes.flatten,
     "max": reductions.max,
     "mean": means.mean,
     "min": reductions.min,
@@ -594,22 +445,22 @@ _MEMBERS: dict[str, Any] = {
     "real": property(complex_parts.real, doc=_REAL),
     "imag": property(complex_parts.imag, doc=_IMAG),
     "at": property(IndexUpdateHelper, doc=_AT),
-    "compress": _compress,
+    "compress": _array_shapes.compress,
     "aval": property(ShapeDtypeStruct.like, doc=_AVAL),
     "flat": property(shapes.ravel, doc=_FLAT),
     "item": _item,
-    "reshape": _reshape,
+    "reshape": _array_shapes.reshape,
     "tobytes": _tobytes,
     "tolist": _tolist,
-    "transpose": _transpose,
-    "view": _view,
+    "transpose": _array_shapes.transpose,
+    "view": _array_shapes.view,
 }
 
 
 def _left(name: str, member: Any) -> Any:
     """A method or property that errors leave without the frames of this package."""
     if isinstance(member, types.FunctionType):
-        if member.__name__.startswith("_"):  # which is no name to users
+        if member.__module__.startswith("cotangent._array_"):  # its own name is none to users
             member.__name__, member.__qualname__ = name, f"Array.{name}"
         return _core.leaving(member)
     if isinstance(member, property) and isinstance(member.fget, types.FunctionType):

@@ -29,7 +29,7 @@ _KINDS["Placement"] = "p"
 _ANY = "."
 
 
-def checked(function: types.FunctionType) -> Any:
+def checked(function: Any) -> Any:
     """``function`` behind a check of its flags, integers and strings, if it has any.
 
     That a user calls it is known, too: inside of a mask an exact array that is given to it is as long as it says

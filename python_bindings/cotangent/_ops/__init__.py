@@ -32,6 +32,7 @@ from cotangent._ops.index_grids import *
 from cotangent._ops.joining import *
 from cotangent._ops.means import *
 from cotangent._ops.nan_reductions import *
+from cotangent._ops.outer_products import *
 from cotangent._ops.positions import *
 from cotangent._ops.products import *
 from cotangent._ops.ranges import *

@@ -125,7 +125,7 @@ class ScalarType(type):
                 return builtins.bool(cls._spec == other._spec)
             return builtins.bool(cls.dtype == other.dtype)
         if cls._unknown:
-            return other == cls._spec
+            return builtins.bool(other == cls._spec)
         if isinstance(other, type):
             return cls.dtype.type is other  # so not Python's int, which is a weak type
         return other is not None and builtins.bool(cls.dtype == other)  # NumPy takes None for float64

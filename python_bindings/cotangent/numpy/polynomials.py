@@ -18,7 +18,7 @@ from cotangent._ops.complex_parts import real as _real
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.extents import capacities, capacity, stretched
 from cotangent._ops.joining import concatenate
-from cotangent._ops.products import outer
+from cotangent._ops.outer_products import outer
 from cotangent._ops.ranges import arange, vander
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.selection import trim_zeros

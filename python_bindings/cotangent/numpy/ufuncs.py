@@ -509,10 +509,8 @@ def _bounds(index: Array, size: int) -> tuple[Array, Array]:
 def _rows(x: Array, axes: Sequence[int]) -> Array:
     """The array with the axes, as one, in front."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
-    if len(axes) != 1:
-        x = primitives.transpose(x, permutation=[*axes, *rest])
-        return join_axes(x, 0, len(axes))
-    return primitives.transpose(x, permutation=[*axes, *rest])
+    x = primitives.transpose(x, permutation=[*axes, *rest])
+    return x if len(axes) == 1 else join_axes(x, 0, len(axes))
 
 
 def _running(function: Function, first: Array, rows: Array, inside: Array | None = None) -> tuple[Array, Array]:
