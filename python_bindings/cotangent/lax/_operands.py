@@ -11,6 +11,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.messages import marked
 from cotangent._core import Array, Primitive
 from cotangent._ops.extents import alike, capacities
 from cotangent.errors import DTypeError, ShapeError
@@ -149,7 +150,7 @@ def marked_difference(shapes: Sequence[Sequence[Any]], but: int = -1) -> str:
             return ""
         axes = [i for i, sizes in enumerate(zip(first, shape, strict=True)) if i != but and sizes[0] != sizes[1]]
         if axes:
-            return _core.marked_shapes([([str(size) for size in each], axes) for each in (first, shape)])
+            return marked((first, axes), (shape, axes))
     return ""
 
 
