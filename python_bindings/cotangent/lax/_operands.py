@@ -6,6 +6,7 @@ go with every shape, and axes of size 1 with every size, among arrays of equally
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.messages import marked
 from cotangent._core import Array, Primitive
-from cotangent._ops.extents import alike, capacities
+from cotangent._ops.extents import alike, capacities, capacity
 from cotangent.errors import DTypeError, ShapeError
 
 INTEGERS = ("signed", "unsigned")
@@ -35,7 +36,7 @@ _WORDS = {
 _SAME_AS_NUMPY = {  # where ct.numpy's function, which promotes, has another name
     "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "fmod", "max": "maximum", "min": "minimum",
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "select": "where", "clamp": "clip", "shift_left": "left_shift", "shift_right_arithmetic": "right_shift",
+    "select": "where", "clamp": "clip", "pad": "", "shift_left": "left_shift", "shift_right_arithmetic": "right_shift",
 }  # fmt: skip
 
 
@@ -70,6 +71,15 @@ def listed(function: str, what: str, values: Any) -> list[Any]:
         ) from None
 
 
+def check_square(function: str, matrix: Array) -> None:
+    """Raises ShapeError unless the last two axes have equal sizes."""
+    if matrix.ndim < 2 or capacity(matrix, -1) != capacity(matrix, -2):
+        raise ShapeError(
+            f"{function} takes square matrices; got shape {matrix.shape}\n"
+            "  the last two axes must have equal sizes: cut the longer one, or take the product with x.mT"
+        )
+
+
 def numbered(count: int) -> str:
     """The numbers of ``count`` things, as errors name them."""
     return ["none", "0", "0 or 1"][count] if count < 3 else f"0 … {count - 1}"
@@ -97,11 +107,13 @@ def one_dtype(name: str, operands: Sequence[Any]) -> list[Array]:
         return arrays
     strong = {x.dtype for given, x in zip(operands, arrays, strict=True) if not _is_weak(given, x)}
     if len(strong) > 1 or len({_kinds(x.dtype) for x in arrays}) > 1:
-        listed = ", ".join(str(x.dtype) for x in arrays)
+        dtypes = ", ".join(str(x.dtype) for x in arrays)
         other = _SAME_AS_NUMPY.get(name, name)
+        promoting = (
+            f", or use ct.numpy.{other}, which promotes" if hasattr(sys.modules["cotangent.numpy"], other) else ""
+        )
         raise DTypeError(
-            f"lax.{name} takes operands of one dtype; got {listed}\n  convert them with lax.convert_element_type, or use "
-            f"ct.numpy.{other}, which promotes"
+            f"lax.{name} takes operands of one dtype; got {dtypes}\n  convert them with lax.convert_element_type{promoting}"
             "\n  see docs/errors.md#dtypes-of-lax"
         )
     target = next(iter(strong)) if strong else _core.promote_types([(x.dtype, True) for x in arrays])[0]
