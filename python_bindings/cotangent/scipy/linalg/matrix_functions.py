@@ -12,6 +12,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import check_callable
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
@@ -353,6 +354,7 @@ def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tup
     Array([[1., 3.],
            [0., 4.]], dtype=float32)
     """
+    check_callable(func, "funm")
     check_square(A, "funm")
     t, z = schur_form(A)
     eigenvalues = diagonal(t)
