@@ -64,7 +64,7 @@ def listed(function: str, what: str, values: Any) -> list[Any]:
     try:
         return list(values)
     except TypeError:
-        if hasattr(values, "__iter__") and getattr(values, "ndim", 1):
+        if hasattr(values, "__iter__") and getattr(values, "ndim", None) != 0:
             raise
         raise TypeError(
             f"lax.{function}: {what} must be a sequence; got {values!r}\n  write ({values!r},) for one of them"
