@@ -408,7 +408,7 @@ def test_products():
     ("call", "error", "message"),
     [
         (lambda: lax.dot(X, Y), TypeError, "give dimension_numbers"),
-        (lambda: lax.dot(X[0], X[1]), TypeError, "vectors and matrices"),
+        (lambda: lax.dot(X[0], X[1]), TypeError, "are summed together, but their sizes differ"),
         (
             lambda: lax.dot_general(X, Y, (((2,), (2,)), ((), ()))),
             TypeError,

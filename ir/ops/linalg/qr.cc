@@ -48,7 +48,7 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
   if (attrs->flag("full_matrices") && m > n) {
     throw Error(ErrorKind::kNotDifferentiable,
                 concat("the full Q of ", a.aval().to_string(), " has columns that A does not determine"))
-        .hint("use mode='reduced'");
+        .hint("use mode='reduced', which is full_matrices=False of ct.lax.linalg.qr");
   }
   Value change = with_lengths(tangents[0], a);
   if (attrs->flag("pivoting")) {
@@ -84,7 +84,7 @@ std::vector<Masked> qr_mask(Builder& builder, absl::Span<const Masked> operands,
   const bool full = attrs->flag("full_matrices");
   if (full && rows != columns) {
     throw Error(ErrorKind::kUnsupported, "mode='complete' takes only square matrices when their sizes are ragged")
-        .hint("use mode='reduced'");
+        .hint("use mode='reduced', which is full_matrices=False of ct.lax.linalg.qr");
   }
   const Value k = full ? rows : smaller_of(rows, row_bound, columns, column_bound);
   Values values{a.value};

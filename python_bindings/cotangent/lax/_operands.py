@@ -6,13 +6,15 @@ go with every shape, and axes of size 1 with every size, among arrays of equally
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.messages import marked
 from cotangent._core import Array, Primitive
-from cotangent._ops.extents import alike, capacities
+from cotangent._ops.extents import alike, capacities, capacity
 from cotangent.errors import DTypeError, ShapeError
 
 INTEGERS = ("signed", "unsigned")
@@ -34,7 +36,7 @@ _WORDS = {
 _SAME_AS_NUMPY = {  # where ct.numpy's function, which promotes, has another name
     "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "fmod", "max": "maximum", "min": "minimum",
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-    "select": "where", "clamp": "clip", "shift_left": "left_shift", "shift_right_arithmetic": "right_shift",
+    "select": "where", "clamp": "clip", "pad": "", "shift_left": "left_shift", "shift_right_arithmetic": "right_shift",
 }  # fmt: skip
 
 
@@ -62,11 +64,20 @@ def listed(function: str, what: str, values: Any) -> list[Any]:
     try:
         return list(values)
     except TypeError:
-        if hasattr(values, "__iter__") and getattr(values, "ndim", 1):
+        if hasattr(values, "__iter__") and getattr(values, "ndim", None) != 0:
             raise
         raise TypeError(
             f"lax.{function}: {what} must be a sequence; got {values!r}\n  write ({values!r},) for one of them"
         ) from None
+
+
+def check_square(function: str, matrix: Array) -> None:
+    """Raises ShapeError unless the last two axes have equal sizes."""
+    if matrix.ndim < 2 or capacity(matrix, -1) != capacity(matrix, -2):
+        raise ShapeError(
+            f"{function} takes square matrices; got shape {matrix.shape}\n"
+            "  the last two axes must have equal sizes: cut the longer one, or take the product with x.mT"
+        )
 
 
 def numbered(count: int) -> str:
@@ -96,11 +107,13 @@ def one_dtype(name: str, operands: Sequence[Any]) -> list[Array]:
         return arrays
     strong = {x.dtype for given, x in zip(operands, arrays, strict=True) if not _is_weak(given, x)}
     if len(strong) > 1 or len({_kinds(x.dtype) for x in arrays}) > 1:
-        listed = ", ".join(str(x.dtype) for x in arrays)
+        dtypes = ", ".join(str(x.dtype) for x in arrays)
         other = _SAME_AS_NUMPY.get(name, name)
+        promoting = (
+            f", or use ct.numpy.{other}, which promotes" if hasattr(sys.modules["cotangent.numpy"], other) else ""
+        )
         raise DTypeError(
-            f"lax.{name} takes operands of one dtype; got {listed}\n  convert them with lax.convert_element_type, or use "
-            f"ct.numpy.{other}, which promotes"
+            f"lax.{name} takes operands of one dtype; got {dtypes}\n  convert them with lax.convert_element_type{promoting}"
             "\n  see docs/errors.md#dtypes-of-lax"
         )
     target = next(iter(strong)) if strong else _core.promote_types([(x.dtype, True) for x in arrays])[0]
@@ -149,7 +162,7 @@ def marked_difference(shapes: Sequence[Sequence[Any]], but: int = -1) -> str:
             return ""
         axes = [i for i, sizes in enumerate(zip(first, shape, strict=True)) if i != but and sizes[0] != sizes[1]]
         if axes:
-            return _core.marked_shapes([([str(size) for size in each], axes) for each in (first, shape)])
+            return marked((first, axes), (shape, axes))
     return ""
 
 

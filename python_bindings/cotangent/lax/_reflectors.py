@@ -19,6 +19,7 @@ from cotangent._ops.extents import capacities, capacity, without_padding
 from cotangent._ops.sizes import ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
+from cotangent.lax._operands import check_square
 
 __all__ = ["hessenberg", "householder_product", "ormqr", "tridiagonal"]
 
@@ -194,11 +195,7 @@ def _reduction_from(first: int, n: int) -> Callable[[Array, Array], tuple[Array,
 
 def _square(a: Any, name: str) -> Array:
     matrix = _core.promote([a], inexact=True)[0]
-    if matrix.ndim < 2 or capacity(matrix, -1) != capacity(matrix, -2):
-        raise ShapeError(
-            f"{name} takes square matrices; got shape {matrix.shape}\n"
-            "  the last two axes must have equal sizes: cut the longer one, or take the product with x.mT"
-        )
+    check_square(name, matrix)
     return matrix
 
 

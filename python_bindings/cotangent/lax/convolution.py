@@ -426,7 +426,7 @@ def conv_transpose(
     spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
     strides = per_axis("conv_transpose", "strides", strides, rank)
     if isinstance(padding, str) or use_consistent_padding:
-        given = (
+        given: Sequence[Any] = (
             [padding] * rank
             if isinstance(padding, str)
             else resolve_pads("conv_transpose", spacing, spacing, strides, padding)

@@ -9,6 +9,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.matrices import matrices, symmetrized
+from cotangent.lax._operands import check_square
 
 __all__ = ["cholesky", "eig", "eigh", "lu", "qr", "schur", "svd"]
 
@@ -42,6 +43,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
+    check_square("cholesky", x)
     return primitives.cholesky(symmetrized(x) if symmetrize_input else x)
 
 
@@ -221,6 +223,7 @@ def eigh(
     Array([1., 3.], dtype=float32)
     """
     del sort_eigenvalues, implementation
+    check_square("eigh", x)
     matrix = symmetrized(x) if symmetrize_input else x
     w, v = primitives.eigh(matrix, lower=lower, compute_vectors=True)
     if subset_by_index is None:

@@ -32,6 +32,7 @@ from cotangent._ops.matrices import matrices, one_batch
 from cotangent._ops.sizes import axis_size, is_dimension, ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
+from cotangent.lax._operands import check_square
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
 from cotangent.lax.factorizations import cholesky, eig, eigh, lu, qr, schur, svd
 
@@ -209,6 +210,11 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
             f"lu_solve: factors of shape {factors.shape} do not fit a right-hand side of shape {b.shape}\n"
             "  give as many rows of b as the factors have: shape (..., n) or (..., n, k)"
         )
+    if order.ndim == 0 or capacity(order, -1) != capacity(factors, -1):
+        raise ShapeError(
+            f"lu_solve: a permutation of shape {order.shape} for factors of shape {factors.shape}\n"
+            "  pass the first and the third result of lu"
+        )
     x: Array = _solve_by_factors(factors, right, order, trans)
     return x[..., 0] if vectors else x
 
@@ -381,6 +387,12 @@ def symmetric_product(
            [2., 4.]], dtype=float32)
     """
     del symmetrize_output
+    check_square("symmetric_product", c_matrix)
+    if a_matrix.ndim < 2 or capacity(a_matrix, -2) != capacity(c_matrix, -1):
+        raise ShapeError(
+            f"symmetric_product: a has shape {a_matrix.shape} and c {c_matrix.shape}\n"
+            f"  a must have the {capacity(c_matrix, -1)} rows that c has: transpose it if they are its columns"
+        )
     result: Array = alpha * ops.matmul(a_matrix, a_matrix.mT) + beta * c_matrix
     return result
 
@@ -411,6 +423,12 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     Array([[ 5., -0.],
            [ 0.,  2.]], dtype=float32)
     """
+    check_square("cholesky_update", r_matrix)
+    if w_vector.ndim == 0 or capacity(w_vector, -1) != capacity(r_matrix, -1):
+        raise ShapeError(
+            f"cholesky_update: w has shape {w_vector.shape} and r {r_matrix.shape}\n"
+            f"  pass a vector of {capacity(r_matrix, -1)}; for several update after update"
+        )
     rows = ops.concatenate([r_matrix, ops.conj(w_vector)[..., None, :]], -2)
     _, r = primitives.qr(rows, full_matrices=False, pivoting=False)
     negative = ops.real(ops.diagonal(r, axis1=-2, axis2=-1)) < 0

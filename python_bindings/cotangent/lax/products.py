@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.messages import marked
 from cotangent._base.precision import DotAlgorithmPreset, Precision, check_precision
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
@@ -28,10 +29,6 @@ __all__ = [
     "ragged_dot",
     "ragged_dot_general",
 ]
-
-
-def _sizes(x: Array) -> list[str]:
-    return [str(size) for size in x.shape]
 
 
 def _numbers(name: str, dimension_numbers: Any) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -109,7 +106,7 @@ def dot_general(
     for what, ours, theirs in (("contracting", lhs_contract, rhs_contract), ("batch", lhs_batch, rhs_batch)):
         sizes, others = [capacity(left, i) for i in ours], [capacity(right, i) for i in theirs]
         if sizes != others:
-            shown = _core.marked_shapes([(_sizes(left), ours), (_sizes(right), theirs)])
+            shown = marked((left.shape, ours), (right.shape, theirs))
             raise ShapeError(
                 f"lax.dot_general: {what} axes have sizes {tuple(sizes)} and {tuple(others)}{shown}\n"
                 "  name axes of equal sizes, in the same order\n  see docs/errors.md#product-mismatch"
@@ -182,7 +179,7 @@ def dot(
         fits = left.ndim in (1, 2) and right.ndim in (1, 2) and capacity(left, -1) == capacity(right, 0)
         if not fits:
             if left.ndim in (1, 2) and right.ndim in (1, 2):
-                shown = _core.marked_shapes([(_sizes(left), [left.ndim - 1]), (_sizes(right), [0])])
+                shown = marked((left.shape, [left.ndim - 1]), (right.shape, [0]))
                 raise ShapeError(
                     f"lax.dot: the last axis of shape {left.shape} and the first of shape {right.shape} are summed together, "
                     f"but their sizes differ{shown}\n"

@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core, numpy, random
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.capture import transformed
 from cotangent._base.device import Placement
 from cotangent._base.words import check_word
 from cotangent._core import Array
@@ -131,7 +132,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
         del key
         return creation.full(shape, value, _core.default_float_dtype() if dtype is None else dtype)
 
-    return init
+    return transformed(init)(init)
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
@@ -161,7 +162,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
         draws = random.uniform(key, shape, dtype)
         return draws * _core.convert(scale, draws.dtype)
 
-    return init
+    return transformed(init)(init)
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
@@ -191,7 +192,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
         draws = random.normal(key, shape, dtype)
         return draws * _core.convert(stddev, draws.dtype)
 
-    return init
+    return transformed(init)(init)
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
@@ -223,7 +224,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0,
         draws = random.truncated_normal(key, lower, upper, shape, dtype)
         return draws * _core.convert(stddev, draws.dtype)
 
-    return init
+    return transformed(init)(init)
 
 
 def variance_scaling(
@@ -311,7 +312,7 @@ def variance_scaling(
         # The standard deviation of a normal distribution cut at 2 of its own.
         return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (_root(variance, dtype) / 0.87962566103423978)
 
-    return init
+    return transformed(init)(init)
 
 
 def _root(value: float | Array, dtype: Any) -> float | Array:
@@ -459,7 +460,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         weights = numpy.moveaxis(numpy.reshape(matrix, (*others, columns)), -1, column_axis)
         return weights * _core.convert(scale, weights.dtype)
 
-    return init
+    return transformed(init)(init)
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
@@ -510,7 +511,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         zero = _core.full((), 0, matrix.dtype)
         return primitives.pad(wide, zero, low=low, high=high, interior=[0] * len(shape))
 
-    return init
+    return transformed(init)(init)
 
 
 check_arguments(globals())

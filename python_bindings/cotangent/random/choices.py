@@ -102,7 +102,7 @@ def categorical(
     if not fits:
         raise ValueError(
             f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits\n"
-            f"  pass shape=(n, *{tuple(others)}) for n of each, or leave it out for one"
+            f"  pass shape=({', '.join(['n', *map(str, others)])}) for n of each, or leave it out for one"
         )
     if not replace:
         within = {at: length for at, length in lengths.items() if at < len(lead)}

@@ -12,10 +12,11 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import check_callable
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
-from cotangent._ops.extents import alike, capacities, capacity
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
 from cotangent._ops.sizes import axis_size
 from cotangent._transforms.branches import cond
@@ -150,8 +151,10 @@ def expm_frechet(
     ------
     LinAlgError
         The matrices are not square.
+    ShapeError
+        The shapes do not broadcast.
     ValueError
-        The shapes differ, or there is no such method.
+        There is no such method.
 
     References
     ----------
@@ -167,11 +170,6 @@ def expm_frechet(
     check_word("expm_frechet", "method", method, (None, "SPS", "blockEnlarge"))
     a, e = _core.promote([A, E], inexact=True)
     check_square(a, "expm_frechet")
-    if not alike(a, e):
-        raise ValueError(
-            f"expm_frechet: A and E must have equal shapes; got {a.shape} and {e.shape}\n"
-            "  pass one direction E for each matrix, as broadcast_to makes them"
-        )
     value, derivative = jvp(expm, (a,), (e,))
     return (value, derivative) if compute_expm else derivative
 
@@ -356,6 +354,7 @@ def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tup
     Array([[1., 3.],
            [0., 4.]], dtype=float32)
     """
+    check_callable(func, "funm")
     check_square(A, "funm")
     t, z = schur_form(A)
     eigenvalues = diagonal(t)

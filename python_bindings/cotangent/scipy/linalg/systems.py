@@ -166,6 +166,13 @@ def _triangular(
     return x[..., 0] if vector else x
 
 
+def _factored(name: str, by: str, pair: Any) -> tuple[Any, Any]:
+    """The two results of a factorization."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise TypeError(f"{name} takes the pair that {by} returns; got {type(pair).__name__}\n  pass {by}(a)")
+    return pair[0], pair[1]
+
+
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """The solution of ``a x = b`` from the Cholesky factor of ``a``.
 
@@ -199,7 +206,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     Array([1., 2.], dtype=float32)
     """
     del overwrite_b, check_finite
-    factor, lower = c_and_lower
+    factor, lower = _factored("cho_solve", "cho_factor", c_and_lower)
     factor = _core.array(factor)
     check_square(factor, "cho_solve")
     right, vector = _as_columns(factor, _core.array(b), "cho_solve")
@@ -338,7 +345,7 @@ def lu_solve(
     Array([1., 2.], dtype=float32)
     """
     del overwrite_b, check_finite
-    factors, pivots = lu_and_piv
+    factors, pivots = _factored("lu_solve", "lu_factor", lu_and_piv)
 
     @matrices(2)
     def run(matrix: Array, right: Array) -> Array:
