@@ -136,6 +136,7 @@ class _TraceableJit:
         """That of jitted functions, for `isinstance`."""
         return JitFunction
 
+    @_core.leaving
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._jitted(*args, **kwargs)
