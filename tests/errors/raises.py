@@ -24,7 +24,7 @@ import transcripts
 ROOT = transcripts.ROOT
 PYTHON = ROOT / "python_bindings" / "cotangent"
 # Exceptions that never reach a user: what raises them is caught where it was called.
-CAUGHT = {"TracerMetError", "_NeededError", "_UnsaveableError"}
+CAUGHT = {"NotWrittenError", "ReferenceNeededError", "TracerMetError", "_NeededError", "_UnsaveableError"}
 
 
 @dataclasses.dataclass(frozen=True)
