@@ -11,8 +11,9 @@ A file is Markdown. Its first block of code is what every program begins with; e
 What a statement prints and its value follow it, or the class and whole message of what it raises. ``CT_UPDATE_ERRORS=1`` writes what comes out into
 the file, to be read before it is committed. `problems` says what else must hold of a program.
 
-A file whose first block imports a package that is not installed is left out (`lacking`). Each program runs in an empty folder. Those of a file whose first block installs the hook for JAX run in a process of their own, where it stays
-installed: ``python tests/transcripts.py FILE RESULT`` is that process.
+A file whose first block imports a package that is not installed is left out (`lacking`). Each program runs in an empty folder. Those of a
+file whose first block installs the hook for JAX run in a process of their own, where it stays installed: ``python tests/transcripts.py FILE
+RESULT`` is that process.
 """
 
 from __future__ import annotations
