@@ -13,7 +13,8 @@ import numpy as np
 
 from cotangent import _core, random
 from cotangent import numpy as cnp
-from cotangent._base.capture import check_callable, function_name, leaving, wraps
+from cotangent._base.boundary import leaving
+from cotangent._base.capture import check_callable, function_name, wraps
 from cotangent._core import Array
 from cotangent._transforms.chunks import checked_chunk_size
 from cotangent._transforms.staging import jit
