@@ -24,7 +24,7 @@ import transcripts
 ROOT = transcripts.ROOT
 PYTHON = ROOT / "python_bindings" / "cotangent"
 # Exceptions that never reach a user: what raises them is caught where it was called.
-CAUGHT = {"TracerMetError", "_NeededError", "_UnsaveableError"}
+CAUGHT = {"NotWrittenError", "ReferenceNeededError", "TracerMetError", "_NeededError", "_UnsaveableError"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ def reached_by_programs() -> dict[tuple[str, int], bool]:
     """The places that the programs of tests/errors reach, and whether the message there says what to do."""
     reached: dict[tuple[str, int], bool] = {}
     for path in transcripts.files():
-        for program in transcripts.ran(path):
+        for program in transcripts.ran(path) if not transcripts.lacking(path) else ():
             for statement in program.statements:
                 for file, line in statement.sites:
                     place = (in_repository(file), line)

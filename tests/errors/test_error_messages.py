@@ -11,6 +11,8 @@ import transcripts
 
 @pytest.mark.parametrize("path", transcripts.files(), ids=lambda path: path.stem)
 def test_programs_that_fail(path: Path) -> None:
+    if package := transcripts.lacking(path):
+        pytest.skip(f"{package} is not installed")
     programs = transcripts.ran(path)
     anchors = transcripts.anchors_of_the_page()
     if os.environ.get("CT_UPDATE_ERRORS"):

@@ -11,8 +11,9 @@ A file is Markdown. Its first block of code is what every program begins with; e
 What a statement prints and its value follow it, or the class and whole message of what it raises. ``CT_UPDATE_ERRORS=1`` writes what comes out into
 the file, to be read before it is committed. `problems` says what else must hold of a program.
 
-Each program runs in an empty folder. Those of a file whose first block installs the hook for JAX run in a process of their own, where it stays
-installed: ``python tests/transcripts.py FILE RESULT`` is that process.
+A file whose first block imports a package that is not installed is left out (`lacking`). Each program runs in an empty folder. Those of a
+file whose first block installs the hook for JAX run in a process of their own, where it stays installed: ``python tests/transcripts.py FILE
+RESULT`` is that process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import importlib.util
 import io
 import json
 import re
@@ -145,6 +147,14 @@ def run(begin: list[Statement], program: Program) -> None:
             if statement.error:
                 # An empty line would end the program.
                 statement.printed += f"{statement.error}: {statement.message}\n"
+
+
+def lacking(path: Path) -> str:
+    """A package that the programs of a file begin with and that is not installed; or an empty text."""
+    imports = [
+        found for statement in programs(path)[0] for found in re.findall(r"^(?:import|from) (\w+)", statement.source)
+    ]
+    return next((name for name in imports if name != "jax" and importlib.util.find_spec(name) is None), "")
 
 
 def ran(path: Path) -> list[Program]:

@@ -80,7 +80,7 @@ def test_structures_are_printed_and_compared_in_words() -> None:
     print(list(equality_errors((1, [2]), (1, [2, 3]))))
     print(broadcast_prefix((1, 2), ({"p": 0, "q": 0}, 5)), tree_util.tree_broadcast((1, 2), ([0, 0], 5)))
     for tree, value in (([1, 2], [7]), ({"a": 1}, {"b": 7}), ([[1]], [(7,)]), (None, [2])):
-        print(message(lambda: tree_util.tree_structure(tree).flatten_up_to(value)).splitlines()[-1].strip())
+        print(message(lambda: tree_util.tree_structure(tree).flatten_up_to(value)).splitlines()[1].strip())
     """
     assert checked(program).splitlines() == [
         "PyTreeDef({'a': (*, None), 'b': [CustomNode(namedtuple[Point], [*, *])]})",

@@ -164,7 +164,7 @@ def test_a_mesh_of_one_device_and_none_of_several() -> None:
         try:
             jax.make_mesh((2,), ("x",))
         except ValueError as error:
-            print(error)
+            print(str(error).splitlines()[0])
     """
     assert run(program).splitlines() == [
         "[0. 2. 4. 6.] 1",
@@ -179,7 +179,7 @@ def test_a_map_over_the_one_device() -> None:
         try:
             jax.pmap(lambda x: x)(jnp.ones((2, 2)))
         except ValueError as error:
-            print(error)
+            print(str(error).splitlines()[0])
     """
     assert run(program).splitlines() == [
         "[[1. 1.]]",

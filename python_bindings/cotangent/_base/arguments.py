@@ -118,7 +118,8 @@ def leaving_methods(kind: Any) -> Any:
         elif isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
             if name not in _WITHIN:
                 setattr(kind, name, type(member)(_core.leaving(member.__func__)))
-        elif isinstance(member, property) and isinstance(member.fget, types.FunctionType):
+        elif isinstance(member, property) and isinstance(member.fget, types.FunctionType) and not hasattr(type, name):
+            # A class takes no property for what it has itself: `__class__`, `__name__`.
             fset = _core.leaving(member.fset) if isinstance(member.fset, types.FunctionType) else member.fset
             setattr(kind, name, property(_core.leaving(member.fget), fset, member.fdel, member.__doc__))
     return kind

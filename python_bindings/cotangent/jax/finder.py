@@ -21,7 +21,7 @@ from cotangent import _core
 from cotangent._base.arguments import leaving_methods, suggestion
 from cotangent._base.device import Device
 from cotangent._core import Array, JitFunction
-from cotangent.jax import behaviour
+from cotangent.jax import behaviour, narrowing, tracebacks
 from cotangent.jax.mirror.errors import JaxRuntimeError
 from cotangent.jax.missing import missing
 from cotangent.jax.names import JAX_VERSION, MODULES, NAMES
@@ -32,6 +32,8 @@ __all__ = ["install", "is_installed", "uninstall"]
 _NOT_HERE = object()  # a name may well stand for None
 _MIRROR = "cotangent.jax.mirror"
 _HERE = str(Path(__file__).parent)
+# Their functions take the frames out themselves.
+_LEAVES = (narrowing.__file__, tracebacks.__file__)
 # Classes of JAX's extension module, by which libraries dispatch.
 _JAXLIB = {
     "ArrayImpl": Array,
@@ -112,13 +114,16 @@ def _leaving(found: Any) -> Any:
             if kind.__module__.startswith("cotangent.jax.") and kind not in _known:
                 _known[kind] = leaving_methods(kind)
         return found
-    if not isinstance(found, types.FunctionType) or not found.__code__.co_filename.startswith(_HERE):
+    if not isinstance(found, types.FunctionType):
+        return found
+    file = found.__code__.co_filename
+    if not file.startswith(_HERE) or file in _LEAVES:
         return found
     if found not in _known:
+        name, home = found.__name__, vars(sys.modules[str(found.__module__)])
         _known[found] = _core.leaving(found)
-        home = vars(sys.modules[found.__module__])  # where pickles look for it
-        if home.get(found.__name__) is found:
-            home[found.__name__] = _known[found]
+        if home.get(name) is found:  # where pickles look for it
+            home[name] = _known[found]
     return _known[found]
 
 

@@ -26,7 +26,7 @@ class _Missing(type):
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(name)
+            raise AttributeError(f"{cls._path} has no attribute {name!r}: cotangent has not what it is")
         return missing(f"{cls._path}.{name}")
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -97,9 +97,7 @@ class Config:
     config_with_absl = parse_flags_with_absl
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return _read(self._held, name)
+        return _read(self.__dict__.get("_held", {}), name)  # a copy that is being made has nothing yet
 
 
 config = Config()

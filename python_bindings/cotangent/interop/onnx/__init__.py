@@ -125,18 +125,24 @@ def load(model: Any) -> Callable[..., Any]:
     inputs = [value.name for value in graph.input if value.name not in constants]
     unknown = sorted(unread(graph))
     if unknown:
-        raise NotImplementedError(f"onnx.load: operators that are not read: {', '.join(unknown)}")
+        raise NotImplementedError(
+            f"onnx.load: operators that are not read: {', '.join(unknown)}\n"
+            "  export the model without them, and compute these parts with functions of cotangent"
+        )
     reader = Reader(onnx)
 
     def run(*arrays: Any) -> Any:
         if len(arrays) != len(inputs):
-            raise TypeError(f"{graph.name} takes {len(inputs)} arrays ({', '.join(inputs)}), called with {len(arrays)}")
+            raise TypeError(
+                f"{graph.name} takes {len(inputs)} array{'s' * (len(inputs) != 1)} ({', '.join(inputs)}), called with {len(arrays)}\n"
+                f"  call {graph.name}({', '.join(inputs)})"
+            )
         given = {name: _core.array(x) for name, x in zip(inputs, arrays, strict=True)}
         results = tuple(_core.array(x) for x in reader.graph(graph, given))
         return results[0] if len(results) == 1 else results
 
     run.__name__ = graph.name or "model"
-    return run
+    return _core.leaving(run)
 
 
 def _at_opset(onnx: Any, model: Any) -> Any:
@@ -150,7 +156,8 @@ def _at_opset(onnx: Any, model: Any) -> Any:
         return needed("onnx.version_converter", "cotangent.interop.onnx").convert_version(model, OPSET)
     except Exception as error:
         raise NotImplementedError(
-            f"onnx.load: a model of opset {versions[0]} that onnx does not convert to opset {OPSET}: {error}"
+            f"onnx.load: a model of opset {versions[0]} that onnx does not convert to opset {OPSET}: {error}\n"
+            f"  export the model again for opset {OPSET}"
         ) from error
 
 

@@ -201,7 +201,9 @@ def _batch_normalization(
     training_mode: int = 0,
 ) -> Any:
     if training_mode:
-        raise NotImplementedError("onnx.load: BatchNormalization with training_mode=1 is not read")
+        raise NotImplementedError(
+            "onnx.load: BatchNormalization with training_mode=1 is not read\n  export the model in evaluation mode"
+        )
     x = _core.array(x)
     scale, b, mean, var = (_per_channel(v, max(x.ndim, 2)) for v in (scale, b, mean, var))
     return (x - mean) * (scale / cnp.sqrt(var + epsilon)) + b
@@ -245,7 +247,10 @@ def _sources(mode: str, size: int, out: int, scale: Any) -> Any:
         return (at + 0.5) / scale - 0.5
     if mode == "half_pixel_symmetric":
         return size / 2 * (1 - out / (scale * size)) + (at + 0.5) / scale - 0.5
-    raise NotImplementedError(f"onnx.load: Resize with coordinate_transformation_mode={mode} is not read")
+    raise NotImplementedError(
+        f"onnx.load: Resize with coordinate_transformation_mode={mode} is not read\n"
+        "  use half_pixel, half_pixel_symmetric, pytorch_half_pixel, asymmetric or align_corners"
+    )
 
 
 _NEAREST: dict[str, Callable[[Any], Any]] = {
@@ -293,7 +298,10 @@ def _resize(
     nearest_mode: str = "round_prefer_floor",
 ) -> Any:
     if antialias or keep_aspect_ratio_policy != "stretch":
-        raise NotImplementedError("onnx.load: Resize with antialias or keep_aspect_ratio_policy is not read")
+        raise NotImplementedError(
+            "onnx.load: Resize with antialias or keep_aspect_ratio_policy is not read\n"
+            "  export it with antialias=0 and keep_aspect_ratio_policy='stretch', which are the defaults"
+        )
     x = _core.array(x)
     places = list(range(x.ndim)) if axes is None else [axis % x.ndim for axis in axes]
     by_size = sizes is not None and np.asarray(sizes).size > 0

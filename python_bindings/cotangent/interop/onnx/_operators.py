@@ -158,7 +158,9 @@ def _shrink(x: Any, *, bias: float = 0.0, lambd: float = 0.5) -> Any:
 
 def _dropout(x: Any, ratio: Any = None, training_mode: Any = None, *, seed: int = 0) -> Any:
     if training_mode is not None and np.asarray(training_mode):
-        raise NotImplementedError("onnx.load: Dropout with training_mode=1 is not read")
+        raise NotImplementedError(
+            "onnx.load: Dropout with training_mode=1 is not read\n  export the model in evaluation mode"
+        )
     x = _core.array(x)
     return x, cnp.ones(x.shape, bool)
 
@@ -170,7 +172,9 @@ def _reduced(name: str, reduce: Callable[..., Any], integers: bool = False) -> C
     def read(x: Any, axes: Any = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Any:
         x = _core.array(x)
         if not integers and _core.dtype_kind(x.dtype) != "float":
-            raise NotImplementedError(f"onnx.load: {name} of {x.dtype} is not read")
+            raise NotImplementedError(
+                f"onnx.load: {name} of {x.dtype} is not read\n  put a Cast to float32 in front of it"
+            )
         if axes is None or not np.asarray(axes).size:
             axes = () if noop_with_empty_axes else range(x.ndim)
         places = tuple(_axes(list(axes), x.ndim))

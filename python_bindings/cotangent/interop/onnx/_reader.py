@@ -74,7 +74,10 @@ class Reader:
             result = OPERATORS[operator](*inputs, **attributes)
             found = list(result) if isinstance(result, (tuple, list)) else [result]
             if len(node.output) > len(found):
-                raise NotImplementedError(f"onnx.load: {operator} with {len(node.output)} outputs is not read")
+                raise NotImplementedError(
+                    f"onnx.load: {operator} with {len(node.output)} outputs is not read\n"
+                    f"  name its first {len(found)} alone"
+                )
             return found
         schema = self.onnx.defs.get_schema(operator, OPSET)
         defaults = {
@@ -123,7 +126,8 @@ class Reader:
         known = most is not None and not isinstance(most, Array) and not isinstance(start, Array)
         if not known or not _goes_on(body):
             raise NotImplementedError(
-                "onnx.load: Loop with stacked results is read where the number of its steps is a constant"
+                "onnx.load: Loop with stacked results is read where the number of its steps is a constant\n"
+                "  give that number as a constant of the model, and a condition that stays true"
             )
         steps = int(np.asarray(most).reshape(())) if np.asarray(start).reshape(()) else 0
 
@@ -198,7 +202,9 @@ def _constant(**attributes: Any) -> Any:
             return np.asarray(attributes[name], dtype)
     if "value" in attributes:
         return attributes["value"]
-    raise NotImplementedError(f"onnx.load: Constant with {', '.join(attributes)} is not read")
+    raise NotImplementedError(
+        f"onnx.load: Constant with {', '.join(attributes)} is not read\n  give it as a tensor of numbers: value"
+    )
 
 
 def _goes_on(body: Any) -> bool:
@@ -222,7 +228,9 @@ def bound(row: Row, inputs: Sequence[Any], attributes: Mapping[str, Any], decode
     """The equation that a node is, of inputs and of all its attributes; ``decode`` makes ours of a dtype of theirs."""
     for name, value in row.fixed.items():
         if attributes.get(name, value) != value:
-            raise NotImplementedError(f"onnx.load: {row.operator} with {name}={attributes[name]} is not read")
+            raise NotImplementedError(
+                f"onnx.load: {row.operator} with {name}={attributes[name]} is not read\n  export it with {name}={value}"
+            )
     constants = {place for place in row.places.values() if isinstance(place, int)}
     operands = [_core.array(x) for number, x in enumerate(inputs) if number not in constants]
     given: dict[str, Any] = dict(row.needs)

@@ -70,7 +70,9 @@ class Writer:
     def dtype(self, dtype: Any) -> int:
         """ONNX's number of a dtype."""
         if _core.dtype_kind(dtype) == "key":
-            raise NotImplementedError("onnx.export: ONNX has no random keys")
+            raise NotImplementedError(
+                "onnx.export: ONNX has no random keys\n  draw random numbers outside of the function, and pass them to it"
+            )
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def constant(self, value: Any) -> str:
@@ -159,9 +161,10 @@ class Writer:
 
     def unwritten(self, equation: ir.Equation, why: str = "is no operator of ONNX here") -> NotImplementedError:
         """The error about what cannot be written."""
+        types = ", ".join(f"{_core.dtype_name(each.dtype)}{list(each.shape)}" for each in equation.in_types)
         line = f"\n  at {self._location}" if self._location else ""
         return NotImplementedError(
-            f"onnx.export: {equation.primitive} of {', '.join(map(str, equation.in_types))} {why}{line}\n"
+            f"onnx.export: {equation.primitive} of {types} {why}{line}\n"
             "  compose the function of others, or export it as a C library (ct.export)"
         )
 

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 
+@leaving_methods
 class WrappedFun:
     """A function on its way through transformations."""
 

@@ -162,7 +162,9 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
         found = prefix_errors(prefix_tree, full_tree, is_leaf)
         if not found:
             raise
-        raise found[0]("broadcast_prefix prefix_tree") from None
+        raise ValueError(
+            f"{found[0]('broadcast_prefix prefix_tree')}\n  give a prefix of the same structure, down to its leaves"
+        ) from None
     return _repeated(leaves, parts)
 
 
@@ -231,7 +233,8 @@ def checked_flatten_up_to(own: Callable[[PyTreeDef, Any], list[Any]]) -> Callabl
             wrong = mismatch(structure, tree)
             if wrong is None or wrong in str(error):
                 raise
-            raise ValueError(f"{error}\n  {wrong}") from None
+            text, see, where = str(error).partition("\n  see ")
+            raise ValueError(f"{text}\n  {wrong}{see}{where}") from None
 
     return flatten_up_to
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
-from cotangent._base.arguments import leaving_methods
+from cotangent._base.arguments import leaving_methods, suggestion
 from cotangent._base.capture import wraps
 from cotangent._core import Array, JitFunction, Traced
 from cotangent.errors import ConcretizationError
@@ -136,6 +136,7 @@ class _TraceableJit:
         """That of jitted functions, for `isinstance`."""
         return JitFunction
 
+    @_core.leaving
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._jitted(*args, **kwargs)
@@ -225,7 +226,7 @@ class _At:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(name)
+            raise AttributeError(f"an update of elements has no attribute {name!r}")
 
         def update(*args: Any, **kwargs: Any) -> Any:
             def call(x: Any, index: Any, args: Any, kwargs: Any) -> Any:
@@ -310,7 +311,7 @@ class Tracer(metaclass=_TracerType):
     def __getattr__(self, name: str) -> Any:
         if hasattr(Array, name):  # what functions of arrays ask of these alone
             return getattr(_met(self), name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        raise AttributeError(f"{type(self).__name__} has no attribute {name}{suggestion(name, dir(Array))}")
 
     def full_lower(self) -> Any:
         """The value, where it is known without the trace."""

@@ -41,5 +41,7 @@ def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, **options: 
         for other in rest if "is_leaf" not in options else ():
             found = prefix_errors(tree, other)
             if found:
-                raise found[0]("tree_map_with_path tree") from None
+                raise ValueError(
+                    f"{found[0]('tree_map_with_path tree')}\n  give trees of the same structure, down to the leaves of the first"
+                ) from None
         raise

@@ -124,8 +124,6 @@ def power(x: Any, y: Any) -> Any:
         exponent = operator.index(y)
     except TypeError:
         raise NotImplementedError(_INTEGERS) from None
-    if isinstance(y, Coordinates):
-        raise NotImplementedError(_INTEGERS)
     if exponent <= 0:
         raise NotImplementedError(
             f"sparse rule for integer_pow with non-positive exponent {exponent} is not implemented because it would "

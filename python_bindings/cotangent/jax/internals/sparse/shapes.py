@@ -14,12 +14,27 @@ from cotangent import lax
 from cotangent.jax.internals.sparse.coordinates import Coordinates, is_inside, padded, per_batch
 from cotangent.jax.internals.sparse.layouts import sum_duplicates, transpose, update_layout
 
-__all__ = ["broadcast_in_dim", "concatenate", "dynamic_slice", "reduce_sum", "reshape", "reverse", "slice_", "squeeze"]
+__all__ = [
+    "axes_of",
+    "broadcast_in_dim",
+    "concatenate",
+    "dynamic_slice",
+    "reduce_sum",
+    "reshape",
+    "reverse",
+    "slice_",
+    "squeeze",
+]
 
 C = TypeVar("C", bound=Coordinates)
 
 
-def _axes(mat: Coordinates, axes: Sequence[int]) -> tuple[int, ...]:
+def axes_of(mat: Coordinates, axes: Sequence[int]) -> tuple[int, ...]:
+    """The axes, counted from the first.
+
+    Raises:
+        ValueError: one is out of bounds.
+    """
     out = []
     for axis in axes:
         number = operator.index(axis)
@@ -50,12 +65,12 @@ def _where_inside(indices: Any, keep: Any, sizes: Sequence[int]) -> Any:
 
 def squeeze(mat: C, dimensions: Sequence[int]) -> C:
     """The array without axes of size 1."""
-    axes = _axes(mat, dimensions)
+    axes = axes_of(mat, dimensions)
     if any(mat.shape[axis] != 1 for axis in axes):
         raise ValueError(
             "cannot select an axis to squeeze out which has size not equal to one, "
             f"got shape={mat.shape} and dimensions={axes}\n"
-            f"  pass axes of size 1: {tuple(axis for axis, size in enumerate(mat.shape) if size == 1)}"
+            f"  its axes of size 1: {[axis for axis, size in enumerate(mat.shape) if size == 1]}"
         )
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     batches = tuple(axis for axis in axes if axis < first)
@@ -81,7 +96,7 @@ def squeeze(mat: C, dimensions: Sequence[int]) -> C:
 
 def reverse(mat: C, dimensions: Sequence[int]) -> C:
     """The array with axes the other way round."""
-    axes = _axes(mat, dimensions)
+    axes = axes_of(mat, dimensions)
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     batches = [axis for axis in axes if axis < first]
     dense = [axis - mat.n_sparse + 1 for axis in axes if axis >= last]
@@ -189,7 +204,7 @@ def dynamic_slice(mat: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
 
 def reduce_sum(mat: C, axes: Sequence[int]) -> C:
     """The sums along axes: of dense axes, of parts that have got the same position, of batches that have become parts of one."""
-    gone = _axes(mat, axes)
+    gone = axes_of(mat, axes)
     first, last = mat.n_batch, mat.n_batch + mat.n_sparse
     data = mat.data
     dense = tuple(axis - mat.n_sparse + 1 for axis in gone if axis >= last)

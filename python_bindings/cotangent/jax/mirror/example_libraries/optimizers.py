@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cotangent.numpy as cnp
-from cotangent import tree_util
+from cotangent import _core, tree_util
 
 __all__ = [
     "JoinPoint",
@@ -83,7 +83,7 @@ def optimizer(make: Callable[..., Any]) -> Callable[..., Optimizer]:
         def params_fn(state: OptimizerState) -> Any:
             return state.tree_def.unflatten([params_of(one) for one in _states(state)])
 
-        return Optimizer(init_fn, update_fn, params_fn)
+        return Optimizer(init_fn, _core.leaving(update_fn), params_fn)
 
     return make_for_trees
 

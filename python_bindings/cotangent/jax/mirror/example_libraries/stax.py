@@ -7,7 +7,7 @@ from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
-from cotangent import nn, random
+from cotangent import _core, nn, random
 from cotangent.nn import initializers
 
 __all__ = [
@@ -101,6 +101,7 @@ def FanInConcat(axis: int = -1) -> Layer:  # noqa: N802 (JAX's name)
 def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802 (JAX's name)
     """A layer that keeps elements with probability ``rate``, where it trains."""
 
+    @_core.leaving
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         if mode != "train":
             return inputs

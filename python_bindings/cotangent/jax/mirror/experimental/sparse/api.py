@@ -21,7 +21,7 @@ _FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, 
 def _format(name: str, names: Sequence[str]) -> Any:
     if name not in names:
         raise ValueError(
-            f"sparse_format={name!r} not recognized{suggestion(name, names)}; must be one of {list(names)}\n"
+            f"sparse_format={name!r} not recognized; must be one of {list(names)}{suggestion(name, names)}\n"
             "  leave sparse_format out for 'bcoo'"
         )
     return _FORMATS[name]

@@ -181,7 +181,7 @@ class BCOO(Coordinates, JAXSparse):
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """The sum of the elements, dense, or along axes, sparse."""
         axes = range(self.ndim) if axis is None else (axis,) if np.ndim(axis) == 0 else axis
-        numbers = [number % self.ndim for number in axes]
+        numbers = shapes.axes_of(self, axes)
         data = self.data if dtype is None else self.data.astype(dtype)
         data = cnp.sum(data[None], axis=0) if dtype is None else data  # in the dtype of sums
         out = shapes.reduce_sum(self.of(data, self.indices, self.shape), numbers)

@@ -15,6 +15,7 @@ from cotangent.jax.mirror.experimental.sparse.bcoo import BCOO, bcoo_conv_genera
 from cotangent.jax.mirror.experimental.sparse.bcsr import BCSR
 from cotangent.jax.mirror.experimental.sparse.coo import COO
 from cotangent.jax.mirror.experimental.sparse.csr import CSC, CSR
+from cotangent.jax.tracebacks import api_boundary
 
 __all__ = ["sparsify"]
 
@@ -146,6 +147,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     """
 
     @functools.wraps(f)
+    @api_boundary
     def on_sparse(*args: Any, **params: Any) -> Any:
         leaves, structure = tree_util.tree_flatten(args, is_leaf=_is_sparse)
 
