@@ -8,6 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.boundary import leaving
 from cotangent._base.capture import (
     SymbolicZero,
     capture,
@@ -16,7 +17,6 @@ from cotangent._base.capture import (
     float0_zeros,
     function_name,
     is_inexact_dtype,
-    leaving,
     wraps,
 )
 from cotangent._base.carriers import map_every_leaf
