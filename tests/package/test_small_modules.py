@@ -176,7 +176,7 @@ def test_options_of_jax_that_are_settled():
     ct.config.update("jax_numpy_rank_promotion", "allow")
     assert ct.config.jax_default_prng_impl == ct.config.read("default_prng_impl") == "threefry2x32"
     for name, value in [("jax_platforms", "gpu"), ("jax_numpy_rank_promotion", "raise"), ("jax_log_compiles", True)]:
-        with pytest.raises(ValueError, match=f"{name.removeprefix('jax_')} cannot be {value!r}.*\n.*one of"):
+        with pytest.raises(ValueError, match=f"{name.removeprefix('jax_')} cannot be {value!r}\n  (set one of|leave it)"):
             ct.config.update(name, value)
     with ct.default_matmul_precision("highest"):
         assert float(ct.numpy.dot(2.0, 3.0)) == 6
