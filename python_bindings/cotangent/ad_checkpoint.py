@@ -81,19 +81,20 @@ class PrimitiveName(str):
         return str(self)
 
 
+def _meant(policy: Any) -> str:
+    """The policy of a name."""
+    known = isinstance(policy, str) and policy.isidentifier() and hasattr(checkpoint_policies, policy)
+    return f"ct.checkpoint_policies.{policy if known else 'dots_saveable'}"
+
+
 def _clauses(policy: Policy | Callable[..., Any] | None) -> str:
     if policy is None:
         return ""
     if isinstance(policy, Policy):
         return "|".join(policy.clauses)
     if not callable(policy):
-        meant = (
-            f"ct.checkpoint_policies.{policy}"
-            if hasattr(checkpoint_policies, str(policy))
-            else "ct.checkpoint_policies.dots_saveable"
-        )
         raise TypeError(
-            f"checkpoint: policy must be one of ct.checkpoint_policies, or a function; got {policy!r}\n  pass policy={meant}"
+            f"checkpoint: policy must be one of ct.checkpoint_policies, or a function; got {policy!r}\n  pass policy={_meant(policy)}"
         )
     names = sorted(_core.slot_matrix())
     kept = [name for name in names if policy(PrimitiveName(name))]

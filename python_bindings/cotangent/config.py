@@ -47,7 +47,8 @@ def _name(name: str) -> str:
 
 def _settle(name: str, value: Any) -> None:
     if value not in _SETTLED[name]:
-        raise ValueError(f"{name} cannot be {value!r}{suggestion(value, _words(name))}\n  {_possible(name)}")
+        near = suggestion(value, _words(name)) if len(_words(name)) > 2 else ""  # 'gpu' is no misspelled 'cpu'
+        raise ValueError(f"{name} cannot be {value!r}{near}\n  {_possible(name)}")
 
 
 def _words(name: str) -> list[str]:

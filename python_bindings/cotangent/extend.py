@@ -166,8 +166,8 @@ def primitive(
         )
     if reference is None and expand is None:
         raise ValueError(
-            f"primitive {name}: nothing says what it computes\n"
-            "  give reference=, a function of NumPy arrays, or expand=, one that is written with other operations"
+            f"primitive {name}: give reference= or expand=, which say what it computes\n"
+            "  reference= is a function of NumPy arrays, expand= one that is written with other operations: expand=lambda x: x * x"
         )
     rules = {
         "type": type,

@@ -184,7 +184,7 @@ def test_a_limit_that_cannot_be_kept() -> None:
     ):
         ct.jit(lambda a: cnp.sort(a @ a, axis=0).sum(), memory_limit=0)(A)
     assert ct.jit(lambda x: x + 1, memory_limit=0)(1.0) == 2.0
-    with pytest.raises(ValueError, match=r"memory_limit=-1; pass a number of bytes, or None"):
+    with pytest.raises(ValueError, match=r"memory_limit=-1\n  pass a number of bytes, or memory_limit=None"):
         ct.jit(mapped, memory_limit=-1)
     with pytest.raises(TypeError, match=r"memory_limit must be an integer or None; got 'much'"):
         ct.jit(mapped, memory_limit="much")  # type: ignore[call-overload]

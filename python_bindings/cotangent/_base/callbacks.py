@@ -228,7 +228,7 @@ def pure_callback(
     """
     if sharding is not None:
         raise ValueError(
-            "pure_callback: sharding must be None: callbacks run where the program was called\n  leave sharding out"
+            "pure_callback: sharding must be None: there is one device\n  leave sharding out"
         )
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
@@ -291,7 +291,7 @@ def io_callback(
     del ordered
     if sharding is not None:
         raise ValueError(
-            "io_callback: sharding must be None: callbacks run where the program was called\n  leave sharding out"
+            "io_callback: sharding must be None: there is one device\n  leave sharding out"
         )
     return _call(callback, result_shape_dtypes, args, kwargs, "io", "sequential", "io_callback")
 

@@ -447,5 +447,5 @@ def one_backend(compiler: str, placed: set[str], name: str) -> str:
     return compiler or "".join(placed)
 
 
-devices, local_devices = checked(devices), checked(local_devices)
-device_count, local_device_count = checked(device_count), checked(local_device_count)
+for _name in ("devices", "local_devices", "device_count", "local_device_count"):
+    globals()[_name] = checked(globals()[_name])

@@ -129,7 +129,7 @@ def _itself(self: Any, *_: Any) -> Any:
 
 def attach() -> None:
     """Gives the types what `pickle` and `copy` ask for. Copies are the objects themselves, as those of functions are."""
-    JitFunction.__reduce_ex__ = _core.leaving(_reduce_jitted)  # type: ignore[method-assign,assignment]
+    JitFunction.__reduce_ex__ = _core.leaving(_reduce_jitted)  # type: ignore[method-assign]
     CustomFunction.__reduce_ex__ = _reduce_custom  # type: ignore[method-assign,assignment]
     Graph.__reduce__ = _reduce_graph  # type: ignore[method-assign,assignment]
     kinds: tuple[Any, ...] = (JitFunction, CustomFunction, Graph)

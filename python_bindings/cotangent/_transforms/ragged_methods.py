@@ -591,7 +591,7 @@ def _missing(self: Ragged, name: str) -> Any:
     if not name.startswith("_") and hasattr(Array, name):
         raise AttributeError(
             f"a Ragged has no {name}: it is for exact arrays\n"
-            f"  take the array without padding: x.unpad().{name}, or that of a row of a batch: x[0].unpad().{name}"
+            f"  take the array without padding, x.unpad().{name} (of a row of a batch, x[0].unpad().{name}), or compute with ct.mask(f)(x)"
         )
     near = "" if name.startswith("_") else f"{suggestion(name, dir(Ragged))}\n  dir(ct.Ragged) lists what there is"
     raise AttributeError(f"'Ragged' object has no attribute {name!r}{near}")
