@@ -35,6 +35,7 @@ from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_files as _ragged_files  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
+from cotangent._transforms import ragged_sparse as _ragged_sparse  # noqa: E402
 from cotangent._transforms.batching import vmap  # noqa: E402
 from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
 from cotangent._transforms.forward import jvp, linearize  # noqa: E402
@@ -101,6 +102,7 @@ _pickled_functions.attach()
 _ragged_methods.attach()
 _ragged_axes.attach()
 _ragged_exchange.attach()
+_ragged_sparse.attach()
 _ragged_files.attach()
 _leaving_methods(Ragged)
 

@@ -22,6 +22,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 NOTEBOOKS = sorted(notebook_runs.FOLDER.glob("*.ipynb"))
 
 OF_THE_PROCESSOR = {
+    "05_meta_learning": "its loops of thousands of steps take many minutes where a GPU's threads run one by one",
+    "07_small_gpt": "its training takes many minutes where a GPU's threads run one by one",
     "01_per_example_gradients": "its kernel of 1400 examples takes many minutes where a GPU's threads run one by one",
     "03_export": "it compares bits of exported libraries, which are those of its programs",
 }

@@ -39,7 +39,7 @@ def checked(function: Any) -> Any:
     while function.__code__.co_flags & inspect.CO_VARARGS and isinstance(
         getattr(function, "__wrapped__", None), types.FunctionType
     ):
-        function = function.__wrapped__  # type: ignore[attr-defined]
+        function = function.__wrapped__
     annotations = function.__annotations__
     kinds = {name: _KINDS[text] for name, text in annotations.items() if text in _KINDS and name != "return"}
     code = function.__code__
@@ -143,4 +143,4 @@ def check_arguments(namespace: dict[str, Any]) -> None:
                     setattr(member, attribute, checked(within))
             leaving_methods(member)
         elif isinstance(member, _core.Entrance) and member.__wrapped__.__module__ == module:
-            _core.set_entrance_function(member, checked(member.__wrapped__))  # type: ignore[arg-type]
+            _core.set_entrance_function(member, checked(member.__wrapped__))

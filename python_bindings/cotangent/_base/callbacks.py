@@ -227,9 +227,7 @@ def pure_callback(
     [1.0, 1.0, 1.0]
     """
     if sharding is not None:
-        raise ValueError(
-            "pure_callback: sharding must be None: there is one device\n  leave sharding out"
-        )
+        raise ValueError("pure_callback: sharding must be None: there is one device\n  leave sharding out")
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(
             f"pure_callback: vmap_method must be None or one of {list(VMAP_METHODS)}; got {vmap_method!r}"
@@ -290,9 +288,7 @@ def io_callback(
     """
     del ordered
     if sharding is not None:
-        raise ValueError(
-            "io_callback: sharding must be None: there is one device\n  leave sharding out"
-        )
+        raise ValueError("io_callback: sharding must be None: there is one device\n  leave sharding out")
     return _call(callback, result_shape_dtypes, args, kwargs, "io", "sequential", "io_callback")
 
 

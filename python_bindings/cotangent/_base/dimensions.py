@@ -18,6 +18,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, leaving_methods
+from cotangent._base.comparisons import Comparison
 from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, DataDependentShapeError, ShapeError
@@ -35,39 +36,6 @@ def _is_int(value: Any) -> bool:
 
 def _int32(value: Any) -> Array:
     return value.value if isinstance(value, Dim) else _core.full((), int(value), "int32")
-
-
-class Comparison:
-    """Whether a size compares to another as asked, where its bounds do not tell: a bool array, which has no truth yet."""
-
-    def __init__(self, value: Array, text: str, size: Dim, hint: str = "") -> None:
-        self.value = value
-        self.text = text
-        self.size = size
-        self.hint = hint
-
-    def __ct_array__(self) -> Array:
-        return self.value
-
-    def __bool__(self) -> bool:
-        raise self.size.undecided(self.text, also=self.hint)
-
-    def __repr__(self) -> str:
-        return f"Comparison({self.text})"
-
-    def __and__(self, other: Any) -> Any:
-        return self.value & _core.array(other)
-
-    def __or__(self, other: Any) -> Any:
-        return self.value | _core.array(other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self.value ^ _core.array(other)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __invert__(self) -> Any:
-        return ~self.value
 
 
 @leaving_methods

@@ -75,39 +75,11 @@ def _jacobian(
         out_count = captured.structure.num_leaves
         _check_exact_output(captured, f"{transform} of {name}")
         avals = captured.graph.out_avals
-        for index, aval in enumerate(avals[:out_count]):
-            if not is_inexact_dtype(aval[1]):
-                raise DTypeError(
-                    f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative\n"
-                    "  return it as the second of a pair and pass has_aux=True, or convert it to a floating dtype"
-                    "\n  see docs/errors.md#no-derivative-of-integers"
-                )
-            if not forward and not holomorphic and _core.dtype_kind(aval[1]) == "complex":
-                raise DTypeError(
-                    f"jacrev of {name}: output {index} has dtype {aval[1]}\n  for holomorphic functions pass holomorphic=True; else"
-                    " use jacfwd, or differentiate real and imaginary parts"
-                )
-            if holomorphic and _core.dtype_kind(aval[1]) != "complex":
-                raise DTypeError(
-                    f"{transform}(holomorphic=True) needs {name} to return complex arrays; it returned {aval[1]}\n"
-                    f"  for real functions leave holomorphic out, {transform}(f)"
-                )
-        complex_in = [
-            leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag and _core.dtype_kind(leaf.dtype) == "complex"
-        ]
-        if holomorphic and len(complex_in) != sum(wrt):
-            raise DTypeError(
-                f"{transform}(holomorphic=True) of {name} needs complex arguments\n  convert them with .astype('complex64'), or leave"
-                " holomorphic out"
-            )
-        if complex_in and forward and not holomorphic:
-            raise DTypeError(
-                f"jacfwd of {name}: complex arguments need holomorphic=True\n  jacrev takes them where outputs are real"
-            )
+        differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]
+        _check_dtypes(name, transform, avals[:out_count], differentiated, holomorphic)
         primal, tangent, count = _core.graph_linearize(captured.graph, wrt + [False] * len(captured.closure))
         results = _core.apply_graph(primal, leaves + captured.closure)
         outputs, residuals = results[: len(results) - count], results[len(results) - count :]
-        differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]
         sources = [(leaf._bound_shape, leaf.dtype) for leaf in differentiated]
         inexact_out = [aval for aval in avals if is_inexact_dtype(aval[1])]
         targets = [(aval[0], aval[1]) for aval in inexact_out]
@@ -160,6 +132,39 @@ def _jacobian(
         return (jacobian, captured.aux.unflatten(outputs[out_count:])) if has_aux else jacobian
 
     return jacobian_fun
+
+
+def _check_dtypes(
+    name: str, transform: str, avals: Sequence[Any], differentiated: Sequence[Array], holomorphic: bool
+) -> None:
+    """Raises for outputs and arguments that the transform has no derivative of, unless it is told that they are holomorphic."""
+    for index, aval in enumerate(avals):
+        if not is_inexact_dtype(aval[1]):
+            raise DTypeError(
+                f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative\n"
+                "  return it as the second of a pair and pass has_aux=True, or convert it to a floating dtype"
+                "\n  see docs/errors.md#no-derivative-of-integers"
+            )
+        if transform == "jacrev" and not holomorphic and _core.dtype_kind(aval[1]) == "complex":
+            raise DTypeError(
+                f"jacrev of {name}: output {index} has dtype {aval[1]}\n  for holomorphic functions pass holomorphic=True; else"
+                " use jacfwd, or differentiate real and imaginary parts"
+            )
+        if holomorphic and _core.dtype_kind(aval[1]) != "complex":
+            raise DTypeError(
+                f"{transform}(holomorphic=True) needs {name} to return complex arrays; it returned {aval[1]}\n"
+                f"  for real functions leave holomorphic out, {transform}(f)"
+            )
+    complex_in = [leaf for leaf in differentiated if _core.dtype_kind(leaf.dtype) == "complex"]
+    if holomorphic and len(complex_in) != len(differentiated):
+        raise DTypeError(
+            f"{transform}(holomorphic=True) of {name} needs complex arguments\n  convert them with .astype('complex64'), or leave"
+            " holomorphic out"
+        )
+    if complex_in and transform == "jacfwd" and not holomorphic:
+        raise DTypeError(
+            f"jacfwd of {name}: complex arguments need holomorphic=True\n  jacrev takes them where outputs are real"
+        )
 
 
 def _check_exact_output(captured: Captured, what: str) -> None:

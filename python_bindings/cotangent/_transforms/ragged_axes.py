@@ -18,8 +18,8 @@ from cotangent._transforms.ragged_methods import (
     _divided,
     _of_a_batch,
     give_members,
-    masked,
 )
+from cotangent._transforms.ragged_operands import masked
 
 
 def _inner(self: Ragged, axis: Any, name: str) -> int:

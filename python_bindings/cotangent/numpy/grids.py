@@ -92,7 +92,7 @@ class _Joined:
     def __repr__(self) -> str:
         return f"<ct.numpy.{self._name}>"
 
-    @checked  # type: ignore[arg-type]
+    @checked
     def __getitem__(self, key: Any) -> Array:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, start = self._defaults

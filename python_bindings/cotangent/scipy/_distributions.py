@@ -131,7 +131,7 @@ class Continuous(Distribution):
             return self._where_valid(self._probability(function)(z, *shapes), shapes)
 
         self._describe(apply, function, "q" if inverse else "x")
-        return checked(apply)  # type: ignore[arg-type]
+        return checked(apply)
 
     def _probability(self, function: str) -> Function:
         given = self._functions
@@ -182,7 +182,7 @@ class Discrete(Distribution):
             return cnp.log(value) if function.startswith("log") else value
 
         self._describe(apply, function, "" if function == "entropy" else "q" if function == "ppf" else "k")
-        return checked(apply)  # type: ignore[arg-type]
+        return checked(apply)
 
 
 def inside(condition: Array, value: Array, outside: float = -math.inf) -> Array:
