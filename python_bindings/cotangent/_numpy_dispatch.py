@@ -43,7 +43,9 @@ _PLAIN = (Array, np.ndarray, np.generic, bool, int, float, complex)
 def _counterparts(theirs: ModuleType) -> dict[Any, Any]:
     """The functions of a module that have one of the same name here; aliases of it, too."""
     __import__(_MODULES[theirs.__name__])
-    ours = vars(sys.modules[_MODULES[theirs.__name__]])
+    module = sys.modules[_MODULES[theirs.__name__]]
+    dir(module)  # loads what is loaded at first use
+    ours = vars(module)
     found: dict[Any, Any] = {}
     for name, function in vars(theirs).items():
         counterpart = None if name.startswith("_") else ours.get(name)

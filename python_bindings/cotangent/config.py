@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import sys
+import types
 from collections.abc import Iterator
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.arguments import check_arguments, leaving_methods, suggestion
 from cotangent._base.device import backend_for, device_at
 from cotangent._base.messages import no_attribute as _no_attribute
 
@@ -381,4 +383,15 @@ def default_matmul_precision(new_val: str | None) -> Iterator[None]:
     yield
 
 
+@leaving_methods
+class _Options(types.ModuleType):
+    """The module, whose options are not assigned to."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.removeprefix("jax_") in (*_CHOSEN, *_SETTLED):
+            raise AttributeError(f"ct.config.{name} cannot be assigned to\n  use ct.config.update({name!r}, {value!r})")
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Options
 check_arguments(globals())

@@ -6,6 +6,8 @@ import functools
 import inspect
 import operator
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -296,3 +298,18 @@ def test_concrete_arrays_are_numpys_to_numpy() -> None:
     y = np.ones((2, 3))
     y += x
     np.testing.assert_array_equal(y, X + 1)
+
+
+@pytest.mark.parametrize("name", ["median", "diff", "histogram", "trapezoid", "polyval"])
+def test_functions_that_are_loaded_at_first_use(name: str) -> None:
+    """In a process of their own, in which nothing has asked for them."""
+    program = (
+        "import numpy as np, cotangent as ct\n"
+        f"function = np.{name}\n"
+        "x = np.float32([3, 1, 2])\n"
+        f"more = {{'polyval': (2.0,)}}.get('{name}', ())\n"
+        "first = lambda values: values[0] if isinstance(values, tuple) else values\n"
+        "print(np.allclose(first(ct.jit(lambda x: function(x, *more))(x)), first(function(x, *more)), rtol=1e-6))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
-
-import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
@@ -39,7 +38,14 @@ def is_inexact(x: Array) -> bool:
 
 
 def _normalize_argnums(argnums: int | Sequence[int], count: int, transform: str) -> tuple[int, ...]:
-    numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
+    try:
+        several: Any = argnums if hasattr(argnums, "__iter__") else (argnums,)
+        numbers = tuple(map(operator.index, several))
+    except TypeError:
+        raise TypeError(
+            f"{transform}: argnums must be an integer, or a sequence of them; got {argnums!r}\n"
+            "  pass the number of the argument to differentiate by, counted from 0: argnums=0"
+        ) from None
     if not numbers:
         raise ValueError(f"{transform}: argnums={argnums} names no argument\n  pass argnums=0 for the first")
     result = []
