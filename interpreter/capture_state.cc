@@ -122,7 +122,8 @@ std::string_view concretization_hint(CaptureMode mode) {
              "ct.lax.while_loop for `while`";
     case CaptureMode::kJit:
       return "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop or ct.lax.fori_loop instead of a "
-             "loop that depends on values, or pass the argument as static (static_argnums, static_argnames)";
+             "loop that depends on values, or pass the argument as static (static_argnums, static_argnames); to see it "
+             "while the program runs: ct.debug.print('{}', x)";
     case CaptureMode::kBatch:
       return "under vmap the value differs from example to example; use ct.numpy.where or ct.lax.cond instead of `if`, "
              "ct.lax.while_loop instead of `while`";

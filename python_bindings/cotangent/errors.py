@@ -4,6 +4,7 @@ Wrong values, types and indices raise the builtin ``ValueError``, ``TypeError`` 
 have known has a class of its own here. Every message says what is wrong, where in the user's program, and what to do.
 """
 
+from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import (
     ConcretizationError,
     CorruptFileError,
@@ -34,6 +35,7 @@ __all__ = [
     "TracerIntegerConversionError",
     "TracerLeakError",
     "UnexpectedTracerError",
+    "explain",
 ]
 
 
@@ -124,3 +126,43 @@ class NonConcreteBooleanIndexError(DataDependentShapeError, IndexError):
 ConcretizationTypeError = TracerBoolConversionError = TracerArrayConversionError = ConcretizationError
 TracerIntegerConversionError = ConcretizationError
 UnexpectedTracerError = TracerLeakError
+
+
+def explain(section: str) -> str:
+    """Returns what the page of errors says of a kind of error: the smallest program that causes it, and its repair.
+
+    Parameters
+    ----------
+    section : str
+        What the last line of a message names: ``"docs/errors.md#shape-mismatch"``, or ``"shape-mismatch"``.
+
+    Returns
+    -------
+    str
+        The section, in Markdown.
+
+    Raises
+    ------
+    ValueError
+        The page has no such section.
+
+    Examples
+    --------
+    >>> print(ct.errors.explain("shape-mismatch")[:31])
+    ### Shapes that do not broadcast
+    """
+    import re
+    from pathlib import Path
+
+    name = section.rpartition("#")[2]
+    text = (Path(__file__).parent / "errors.md").read_text()
+    parts = re.split(r"^\(([\w-]+)\)=\n", text, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if name not in sections:
+        raise ValueError(
+            f"errors.explain: there is no section {name!r}{suggestion(name, sections)}\n  it has {', '.join(sections)}"
+        )
+    return re.split(r"^## ", sections[name], flags=re.MULTILINE)[0].strip()
+
+
+check_arguments(globals())
