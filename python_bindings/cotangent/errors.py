@@ -4,7 +4,6 @@ Wrong values, types and indices raise the builtin ``ValueError``, ``TypeError`` 
 have known has a class of its own here. Every message says what is wrong, where in the user's program, and what to do.
 """
 
-from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._core import (
     ConcretizationError,
     CorruptFileError,
@@ -14,6 +13,7 @@ from cotangent._core import (
     NotDifferentiableError,
     ShapeError,
     TracerLeakError,
+    leaving,
 )
 
 __all__ = [
@@ -128,6 +128,7 @@ TracerIntegerConversionError = ConcretizationError
 UnexpectedTracerError = TracerLeakError
 
 
+@leaving
 def explain(section: str) -> str:
     """Returns what the page of errors says of a kind of error: the smallest program that causes it, and its repair.
 
@@ -151,6 +152,7 @@ def explain(section: str) -> str:
     >>> print(ct.errors.explain("shape-mismatch")[:31])
     ### Shapes that do not broadcast
     """
+    import difflib
     import re
     from pathlib import Path
 
@@ -159,10 +161,6 @@ def explain(section: str) -> str:
     parts = re.split(r"^\(([\w-]+)\)=\n", text, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     if name not in sections:
-        raise ValueError(
-            f"errors.explain: there is no section {name!r}{suggestion(name, sections)}\n  it has {', '.join(sections)}"
-        )
+        near = "".join(f"; did you mean {meant!r}?" for meant in difflib.get_close_matches(name, sections, 1))
+        raise ValueError(f"errors.explain: there is no section {name!r}{near}\n  it has {', '.join(sections)}")
     return re.split(r"^## ", sections[name], flags=re.MULTILINE)[0].strip()
-
-
-check_arguments(globals())

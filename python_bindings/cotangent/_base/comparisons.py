@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-
-if TYPE_CHECKING:
-    from cotangent._base.dimensions import Dim
 
 __all__ = ["Comparison"]
 
 
 class Comparison:
-    """Whether a size compares to another as asked, where its bounds do not tell: a bool array, which has no truth yet."""
+    """Whether a size, a `Dim`, compares to another as asked, where its bounds do not tell: a bool array, which has no truth yet."""
 
-    def __init__(self, value: Array, text: str, size: Dim, hint: str = "") -> None:
+    def __init__(self, value: Array, text: str, size: Any, hint: str = "") -> None:
         self.value = value
         self.text = text
         self.size = size
