@@ -99,7 +99,7 @@ void shorten(PyObject* error, int depth) {
     const bool own = is_own(end);
     if (own && notes_sites) note_site(end);
     // What has left a function of this package before was raised on purpose, though that frame is gone.
-    if (!shows_all && (PyObject_HasAttrString(error, kLeftBefore) || !(own && is_defect(error, end)))) {
+    if (!shows_all && (!(own && is_defect(error, end)) || PyObject_HasAttrString(error, kLeftBefore) != 0)) {
       if (own && PyObject_SetAttrString(error, kLeftBefore, Py_True) != 0) PyErr_Clear();
       PyObject* kept = without_own(traceback);
       PyException_SetTraceback(error, kept == nullptr ? Py_None : kept);
