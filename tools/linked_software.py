@@ -83,8 +83,9 @@ def linked_archives(link_map: str) -> set[str]:
 
 
 def used_headers(dependencies: str) -> set[str]:
-    """The headers outside of the build in what ``ninja -t deps`` prints."""
-    return {line.strip() for line in dependencies.splitlines() if line.startswith("    /")}
+    """The headers of others in what ``ninja -t deps`` prints: absolute paths, and those of packages of Python beside the sources."""
+    lines = [line.strip() for line in dependencies.splitlines() if line.startswith("    ")]
+    return {line for line in lines if line.startswith("/") or "/site-packages/" in line}
 
 
 def of_build(directory: Path, link_map: Path) -> list[Component]:

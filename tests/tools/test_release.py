@@ -135,8 +135,14 @@ def test_archives_of_a_link_map_are_those_of_others(tools: Any) -> None:
 
 
 def test_headers_are_those_that_the_compiler_read(tools: Any) -> None:
-    printed = "ir/graph.cc.o: #deps 3, deps mtime 1 (VALID)\n    ../ir/graph.h\n    /usr/include/absl/types/span.h\n\n"
-    assert tools("linked_software").used_headers(printed) == {"/usr/include/absl/types/span.h"}
+    printed = (
+        "ir/graph.cc.o: #deps 3, deps mtime 1 (VALID)\n    ../ir/graph.h\n    /usr/include/absl/types/span.h\n"
+        "    ../.venv/lib/python3.11/site-packages/pybind11/include/pybind11/cast.h\n\n"
+    )
+    assert tools("linked_software").used_headers(printed) == {
+        "/usr/include/absl/types/span.h",
+        "../.venv/lib/python3.11/site-packages/pybind11/include/pybind11/cast.h",
+    }
 
 
 def test_software_without_an_entry_stops_the_release(tools: Any) -> None:

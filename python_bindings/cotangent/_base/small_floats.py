@@ -1,7 +1,6 @@
 """NumPy's dtypes bfloat16 and float8: types of the package ml_dtypes, which is asked for when one of them is needed.
 
-Arrays of these dtypes are computed with in any case. The package is needed where one is handed out as NumPy's: for the attribute `dtype`,
-for NumPy's arrays, and to print.
+Arrays of these dtypes can be made without it; what asks for their `dtype`, as most functions do, needs the package, and says so.
 """
 
 from __future__ import annotations
