@@ -27,9 +27,17 @@ def network(seed: int, count: int) -> Network:
     return terms, result, {label: draw.choice([1, 2, 3, 7, 10]) for label in used}
 
 
+def summed_first(terms: tuple[str, ...], result: str) -> list[frozenset[str]]:
+    """The labels of each operand without those that nothing else has: einsum sums over these before it multiplies."""
+    return [
+        frozenset(term) & frozenset(result).union(*(other for k, other in enumerate(terms) if k != i))
+        for i, term in enumerate(terms)
+    ]
+
+
 def cost(terms: tuple[str, ...], result: str, sizes: dict[str, int], path: list[tuple[int, ...]]) -> int:
     """The number of products of all steps."""
-    held, total = [set(term) for term in terms], 0
+    held, total = summed_first(terms, result), 0
     for step in path:
         assert len(step) == 2 and step[0] < step[1]
         taken = [held[i] for i in step]
@@ -55,7 +63,7 @@ def least(terms: tuple[str, ...], result: str, sizes: dict[str, int]) -> int:
                 found.append(math.prod(sizes[label] for label in held[i] | held[j]) + of((*others, made)))
         return min(found)
 
-    return of(tuple(frozenset(term) for term in terms))
+    return of(tuple(summed_first(terms, result)))
 
 
 @pytest.mark.parametrize("count", [3, 4, 5])

@@ -1,9 +1,10 @@
 """The order in which `einsum` contracts more than two operands: of few the cheapest of all, of more a good one.
 
-A step multiplies two operands and sums over the labels that nothing else has. Its cost is the number of products: the sizes of all of its
-labels, multiplied. The cost of an order is the sum over its steps. `cheapest` looks at all ways to divide each subset of the operands in
-two, in time 3**n; while there are more than it can take, the pair is contracted whose product grows least over its operands. All is integer
-arithmetic, and ties go to what comes first: equal calls have equal orders, and bits, on every machine and whatever else is installed.
+A step multiplies two operands and sums over the labels that nothing else has; over labels that one operand alone has is summed before. Its
+cost is the number of products: the sizes of all of its labels, multiplied. The cost of an order is the sum over its steps. `cheapest` looks
+at all ways to divide each subset of the operands in two, in time 3**n; while there are more than it can take, the pair is contracted whose
+product grows least over its operands. All is integer arithmetic, and ties go to what comes first: equal calls have equal orders, and bits,
+on every machine and whatever else is installed.
 """
 
 from __future__ import annotations
