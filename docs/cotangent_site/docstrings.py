@@ -27,6 +27,7 @@ class _NumPy(_Plain, NumpyDocstring):
 
 
 NUMPY_SECTION = re.compile(r"^[A-Z][A-Za-z ]+\n-{3,}\s*$", re.MULTILINE)
+EXAMPLE = re.compile(r"^[ \t]*>>> ", re.MULTILINE)
 CITATION = re.compile(r"^(\s*)\.\. \[(\w+)\] ", re.MULTILINE)
 LITERAL = re.compile(r"(``.+?``|`[^`\n]+`_{0,2})", re.DOTALL)
 
@@ -46,12 +47,19 @@ def plain(text: str) -> str:
     return "".join(pieces)
 
 
+def before_example(block: str) -> str:
+    """The block with its prose made plain: what stands before an example, which goes on to the block's end."""
+    example = EXAMPLE.search(block)
+    end = example.start() if example else len(block)
+    return plain(block[:end]) + block[end:]
+
+
 def prose(doc: str) -> str:
     """The docstring with its prose made plain; examples stay as they are, and citations are items of a list."""
     doc = CITATION.sub(r"\1- [\2] ", doc)
     doc = re.sub(r"\[(\w+)\]_", r"[\1]", doc)
     blocks = re.split(r"(\n[ \t]*\n)", doc)
-    return "".join(block if re.match(r"\s*>>> ", block) else plain(block) for block in blocks)
+    return "".join(before_example(block) for block in blocks)
 
 
 def as_rst(doc: str, name: str, kind: str) -> list[str]:

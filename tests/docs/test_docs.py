@@ -99,14 +99,16 @@ def test_circles_are_errors() -> None:
 
 
 @pytest.mark.parametrize("name", EXECUTED)
-def test_every_snippet_gives_what_the_page_shows(name: str) -> None:
+def test_every_snippet_gives_what_the_page_shows(name: str, tmp_path: Path) -> None:
     script = (
         "import doctest, sys\n"
         "result = doctest.testfile(sys.argv[1], module_relative=False, optionflags=doctest.ELLIPSIS)\n"
         "assert result.attempted\n"
         "sys.exit(bool(result.failed))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, ROOT / name], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", script, ROOT / name], capture_output=True, text=True, timeout=300, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 

@@ -135,7 +135,24 @@ def test_prose_of_docstrings_is_plain() -> None:
     assert docstrings.plain("``a`` and ``b``, ``c d``.") == "``a`` and ``b``, ``c d``."
     example = "Text *x.\n\n>>> f(*args)\n3"
     assert docstrings.prose(example) == "Text \\*x.\n\n>>> f(*args)\n3"
+    under_a_heading = "Text *x.\n\nExamples\n--------\n>>> f(*args, x ** 2, a | b_)\n/* 4 */"
+    assert docstrings.prose(under_a_heading) == under_a_heading.replace("Text *x", r"Text \*x")
     assert docstrings.prose("As in [1]_.\n\n.. [1] A paper.") == "As in [1].\n\n- [1] A paper."
+
+
+def test_examples_of_the_reference_are_code_as_it_is_written() -> None:
+    lines = [line for text in reference.pages().values() for line in examples_of(text)]
+    assert len(lines) > 3000 and any("**" in line for line in lines)
+    assert [line for line in lines if re.search(r"\\[*|_]", line)] == []
+
+
+def examples_of(text: str) -> list[str]:
+    """The lines of a page from ``>>>`` to an empty line."""
+    found, inside = [], False
+    for line in text.splitlines():
+        inside = bool(line.strip()) and (inside or line.lstrip().startswith(">>> "))
+        found += [line] if inside else []
+    return found
 
 
 def test_both_styles_of_sections_are_read() -> None:

@@ -208,15 +208,23 @@ def test_donated_arguments_need_a_result_of_their_own() -> None:
 
 
 @compilers
-def test_the_program_of_the_documentation(compiler: str, tmp_path: Path) -> None:
+def test_the_programs_of_the_documentation(compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "export.md").read_text()
-    program = text.split("```c\n")[1].split("```")[0]
-    python = text.split("```pycon\n")[1].split("```")[0]
+    (first, second), (first_c, second_c) = (
+        [part.split("```")[0] for part in text.split(f"```{language}\n")[1:3]] for language in ("pycon", "c")
+    )
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    code = "\n".join(line[4:] for line in python.splitlines() if line.startswith((">>> ", "... ")))
-    exec(code, names)
+    for python in (first, second):
+        exec("\n".join(line[4:] for line in python.splitlines() if line.startswith((">>> ", "... "))), names)
+    compiled, run = text.split("```sh\n")[1].split("```")[0].splitlines()
+    (tmp_path / "main.c").write_text(first_c)
+    assert compiled.split()[0] == "cc"
+    subprocess.run([compiler, *STRICT, *compiled.split()[1:]], check=True)
+    program, says = run.split("  # ")
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip() == says
     names["library"].save(tmp_path)
-    assert build(tmp_path, compiler, program, "model") == ""
+    assert build(tmp_path, compiler, second_c, "model") == ""
     names["folder"].cleanup()
 
 

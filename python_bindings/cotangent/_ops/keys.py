@@ -120,7 +120,9 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A typed key, from an integer seed.
 
-    Its numbers are those of `PRNGKey` of the same seed; its dtype says that it is a key.
+    Its numbers are those of `PRNGKey` of the same seed; its dtype says that it is a key. Where 64 bits are not enabled
+    the lowest 32 bits of a Python int count, so that ``key(7)`` equals ``key(2**40 + 7)``. A key of 64 random bits is
+    ``wrap_key_data(np.frombuffer(os.urandom(8), np.uint32))``.
 
     Parameters
     ----------
@@ -140,12 +142,16 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     ------
     TypeError
         The seed is no integer scalar.
+    OverflowError
+        The seed does not fit 64 bits.
 
     Examples
     --------
     >>> k = ct.random.key(42)
     >>> k.shape, k.dtype, ct.random.key_data(k).tolist()
     ((), key<fry>, [0, 42])
+    >>> bool(k == ct.random.key(2**40 + 42))
+    True
     """
     _check_generator(dtype)
     return wrap_key_data(PRNGKey(seed, impl=impl))

@@ -457,7 +457,7 @@ def epsilon(
     Returns
     -------
     float
-        Ε.
+        The least ε that holds with ``delta``, or a bound above it.
 
     Raises
     ------
