@@ -35,10 +35,14 @@ PROGRAMS = {
     "cc": "gcc",
     "julia": "julia",
     "ld.lld": "lld",
+    "llvm-ar": "llvm",
     "llvm-nm": "llvm",
     "nm": "binutils",
     "node": "nodejs",
     "pkg-config": "pkg-config",
+    "qemu-aarch64": "qemu-user",
+    "qemu-arm": "qemu-user",
+    "qemu-riscv64": "qemu-user",
     "qemu-system-arm": "qemu-system-arm",
     "qemu-x86_64": "qemu-user",
     "rustc": "rustc",
@@ -58,6 +62,8 @@ def has(name: str) -> bool:
         return find_assembler() is not None
     if is_program(name):
         return shutil.which(name) is not None
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise KeyError(f"{name} is no module, and PROGRAMS does not say which package has it")
     try:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:

@@ -40,6 +40,7 @@ def test_tests_ask_in_this_way() -> None:
         "interop/test_interop_onnx.py",  # a module of ours that needs onnx
         "interop/test_interop_onnx_models.py",
         "primitives/test_adding_a_primitive.py",  # ninja of the environment
+        "errors/transcripts.py",  # programs that need a package are left out
         "cpp/test_cpp.py",  # whether setarch may
         "docs/docstring_examples.py",
         "shared/needs.py",
@@ -54,3 +55,8 @@ def test_tests_ask_in_this_way() -> None:
         if "ecosystem" not in file.parts and asking.search(file.read_text())
     }
     assert found <= others
+
+
+def test_names_that_nobody_has_are_refused() -> None:
+    with pytest.raises(KeyError, match="qemu-z80 is no module"):
+        needs.has("qemu-z80")

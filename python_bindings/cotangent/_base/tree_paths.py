@@ -249,7 +249,10 @@ def _visit_with_path(
     while pending:
         prefix, node = pending.pop()
         if len(prefix) >= _core.DEEPEST_TREE:
-            raise AssertionError("tree_flatten refuses trees that deep")
+            raise ValueError(
+                f"a pytree nests deeper than {_core.DEEPEST_TREE} levels, or contains itself\n"
+                "  pass is_leaf=, to stop at nodes above that"
+            )
         stop = bool(is_leaf(prefix, node))
         leaf.append(stop)
         level = None if stop else _one_level(node)
