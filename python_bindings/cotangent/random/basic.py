@@ -111,6 +111,11 @@ def fold_in(key: Any, data: Any) -> Array:
     key
         Of the kind of ``key``.
 
+    Raises
+    ------
+    TypeError
+        ``data`` is not an integer, or several.
+
     References
     ----------
     John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
@@ -122,7 +127,7 @@ def fold_in(key: Any, data: Any) -> Array:
     True
     """
     words = _words_of(key, "fold_in")
-    if _core.is_python_scalar(data):
+    if isinstance(data, int):
         number = _core.full((), int(data) & 0xFFFFFFFF, _UINT32)
     else:
         array = _core.array(data)

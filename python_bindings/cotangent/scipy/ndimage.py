@@ -82,6 +82,11 @@ def map_coordinates(
     Array([ 5. , 12.5], dtype=float32)
     """
     array = cnp.asarray(input)
+    if not hasattr(coordinates, "__iter__") or cnp.ndim(coordinates) == 0:
+        raise TypeError(
+            f"map_coordinates: coordinates must be a sequence of arrays, one for each axis; got {coordinates!r}\n"
+            "  pass a sequence of one array of positions for each axis: [rows, columns]"
+        )
     points = [cnp.asarray(c) for c in coordinates]
     if len(points) != array.ndim:
         raise ValueError(
