@@ -49,7 +49,7 @@ def _format(self: Array, spec: str) -> str:
     if self.ndim == 0:
         return format(values.item(), spec)
     raise TypeError(
-        f"the format {spec!r} is of one number; got an array of shape {self.shape}\n"
+        f"the format {spec!r} is for one number; got an Array of shape {self.shape}\n"
         f"  format each, [format(v, {spec!r}) for v in x.ravel().tolist()], or the whole: numpy.array2string(x, precision=3)"
     )
 
