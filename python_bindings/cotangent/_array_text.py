@@ -52,5 +52,3 @@ def _format(self: Array, spec: str) -> str:
         f"the format {spec!r} is for one number; got an Array of shape {self.shape}\n"
         f"  format each, [format(v, {spec!r}) for v in x.ravel().tolist()], or the whole: numpy.array2string(x, precision=3)"
     )
-
-
