@@ -262,7 +262,7 @@ def test_lengths_that_were_put_into_a_structure_are_checked_in_every_call(tmp_pa
             for right, wrong in ((lengths, lengths + 1), (lengths - 3, lengths - 4)):
                 called(function, right)
                 for _ in range(2):  # what was compiled looks at them, too
-                    with pytest.raises(ct.errors.ShapeError, match="is a length of .*, outside 0 … 4"):
+                    with pytest.raises(ct.errors.ShapeError, match=r"is a length of .*, outside 0 … 4"):
                         called(function, wrong)
         assert called(step, lengths).tolist() == [3, 4] and called(step, lengths - 3).tolist() == [0, 1]
         both = ct.jit(lambda r, step=step: (step(r), step(r)))
