@@ -46,4 +46,9 @@ def _format(self: Array, spec: str) -> str:
     if not spec:
         return _str(self)
     values = _core.peek_numpy(self)
-    return format(values.item() if self.ndim == 0 else values, spec)
+    if self.ndim == 0:
+        return format(values.item(), spec)
+    raise TypeError(
+        f"the format {spec!r} is for one number; got an Array of shape {self.shape}\n"
+        f"  format each, [format(v, {spec!r}) for v in x.ravel().tolist()], or the whole: numpy.array2string(x, precision=3)"
+    )

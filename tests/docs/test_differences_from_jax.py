@@ -247,6 +247,21 @@ def _() -> None:
 def _() -> None:
     with pytest.raises((ValueError, NotImplementedError, TypeError), match="rbg"):
         ct.random.key(0, impl="rbg")
+    jax = needed("jax")
+    key, its = ct.random.PRNGKey(0), jax.random.PRNGKey(0)
+    assert (
+        jax.random.fold_in(its, 5.5).tolist()
+        == jax.random.fold_in(its, 5).tolist()
+        == ct.random.fold_in(key, 5).tolist()
+    )
+    for refused in (5.5, np.float32(5)):
+        with pytest.raises(TypeError, match="fold_in: data must be an integer scalar"):
+            ct.random.fold_in(key, refused)
+    assert (
+        ct.random.fold_in(key, -1).tolist()
+        == ct.random.fold_in(key, 2**40 - 1).tolist()
+        == jax.random.fold_in(its, 2**32 - 1).tolist()
+    )
 
 
 @row("`x[i] = y`")

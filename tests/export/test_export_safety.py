@@ -243,6 +243,34 @@ def test_lengths_out_of_range_are_an_error_code(tmp_path: Path) -> None:
                 function(ct.Ragged(X, {0: np.int32(length)}))
 
 
+def test_lengths_that_were_put_into_a_structure_are_checked_in_every_call(tmp_path: Path) -> None:
+    rows = ct.Ragged(np.ones((2, 4), np.float32), {1: np.array([3, 4], np.int32)})
+    exported(ct.vmap(ct.mask(cnp.sum)), rows, directory=tmp_path)
+    (data, lengths), structure = ct.tree.flatten(rows)
+
+    def called(function: Any, lengths: Any) -> Any:
+        return function(ct.tree.unflatten(structure, [data, lengths]))
+
+    for native in (False, True):
+        step = ct.export.load(tmp_path, native=native).step
+        for function in (
+            step,
+            ct.jit(step),
+            ct.jit(lambda r, step=step: 2 * step(r)),
+            ct.grad(lambda r, f=step: f(r).sum()),
+        ):
+            for right, wrong in ((lengths, lengths + 1), (lengths - 3, lengths - 4)):
+                called(function, right)
+                for _ in range(2):  # what was compiled looks at them, too
+                    with pytest.raises(ct.errors.ShapeError, match=r"is a length of .*, outside 0 … 4"):
+                        called(function, wrong)
+        assert called(step, lengths).tolist() == [3, 4] and called(step, lengths - 3).tolist() == [0, 1]
+        both = ct.jit(lambda r, step=step: (step(r), step(r)))
+        assert called(both, lengths - 1)[1].tolist() == [2, 3]
+        with pytest.raises(ct.errors.ShapeError, match="outside 0 … 4"):
+            called(both, lengths + 1)
+
+
 def test_lengths_of_every_example_and_through_calls_are_checked(tmp_path: Path) -> None:
     @ct.jit
     def total(data: Any, length: Any) -> Any:

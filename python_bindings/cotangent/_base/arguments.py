@@ -57,6 +57,17 @@ def suggestion(word: object, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def as_list(function: str, parameter: str, given: Any, instead: str) -> list[Any]:
+    """What an argument has several of, as a list; ``instead``: what to write.
+
+    Raises:
+        TypeError: it cannot be iterated over, as one number cannot.
+    """
+    if not hasattr(given, "__iter__") or getattr(given, "ndim", None) == 0:
+        raise TypeError(f"{function}: {parameter} must be a sequence; got {given!r}\n  {instead}")
+    return list(given)
+
+
 # What functions of NumPy's have, and what to write where the function here has not.
 _KEYWORDS_OF_NUMPY = {
     "out": "assign what it returns: out[...] = {}(...)",

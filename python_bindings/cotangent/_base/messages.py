@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,29 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import suggestion
 
-__all__ = ["indented", "kind_of", "marked", "marked_axes", "marked_difference", "no_attribute", "placed", "sizes_of"]
+__all__ = [
+    "called",
+    "indented",
+    "kind_of",
+    "marked",
+    "marked_axes",
+    "marked_difference",
+    "no_attribute",
+    "placed",
+    "sizes_of",
+]
+
+_PACKAGE = str(pathlib.Path(__file__).parents[1])
+
+
+def called(name: str) -> str:
+    """The public function that the user has called, which may have others do its work; ``name`` if it is none: an operator, a method."""
+    frame, found = sys._getframe(1), name
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
+            found = frame.f_code.co_name
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
 
 
 def no_attribute(module: str, name: str) -> AttributeError:

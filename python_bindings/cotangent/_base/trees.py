@@ -101,7 +101,8 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Lists the leaves of a pytree, to compute with.
 
-    As `tree_flatten`, but that a `Ragged` has its data as the one leaf, without the lengths.
+    As `tree_flatten`, but that a `Ragged` has its data as the one leaf, without the lengths: `tree_unflatten` takes what
+    `tree_flatten` gives.
 
     Parameters
     ----------
@@ -119,6 +120,9 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     --------
     >>> ct.tree.leaves({"b": 1, "a": (2, None, [3])})
     [2, 3, 1]
+    >>> rows = ct.ragged([[1.0, 2.0], [3.0]])
+    >>> len(ct.tree.leaves(rows)), len(ct.tree.flatten(rows)[0])
+    (1, 2)
     """
     leaves, _, carriers = flatten_noting(tree, is_leaf)
     return content_leaves(flatten_to_carriers(tree, is_leaf)[0], is_leaf) if carriers else leaves

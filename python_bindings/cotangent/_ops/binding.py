@@ -10,6 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.messages import called
 from cotangent._core import Array, Primitive
 from cotangent.errors import DTypeError
 
@@ -128,7 +129,7 @@ def real_only(x: Any, name: str) -> Array:
     array = inexact(x)
     if kind(array) == "complex":
         raise DTypeError(
-            f"{name} takes real arrays; got {array.dtype}\n  give it the parts, x.real and x.imag, or the absolute value, abs(x)"
+            f"{called(name)} takes real arrays; got {array.dtype}\n  give it the parts, x.real and x.imag, or the absolute value, abs(x)"
         )
     return array
 

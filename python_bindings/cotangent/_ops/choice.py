@@ -7,7 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import as_list, check_arguments
 from cotangent._core import Array, entrance
 from cotangent._ops.comparisons import truth
 from cotangent._ops.positions import nonzero
@@ -103,6 +103,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     >>> ct.numpy.select([x < 2, x < 4], [x * 10, x * 100], default=-1)
     Array([ 10, 200, 300,  -1], dtype=int32)
     """
+    several = "give a list of conditions and one of as many choices: select([x > 0], [x])"
+    condlist = as_list("select", "condlist", condlist, several)
+    choicelist = as_list("select", "choicelist", choicelist, several)
     if len(condlist) != len(choicelist):
         raise ValueError(
             f"select: {len(condlist)} conditions but {len(choicelist)} choices\n"

@@ -10,6 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.messages import called
 from cotangent._core import Array
 from cotangent._ops.binding import (
     choose,
@@ -34,7 +35,7 @@ def _numbers(x: Any, y: Any, name: str) -> list[Array]:
     x, y = _core.promote([x, y])
     if kind(x) == "complex":
         raise DTypeError(
-            f"{name} takes real arrays; got {x.dtype}\n  give it the parts, x.real and x.imag, or divide with / and round them"
+            f"{called(name)} takes real arrays; got {x.dtype}\n  give it the parts, x.real and x.imag, or divide with / and round them"
         )
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()

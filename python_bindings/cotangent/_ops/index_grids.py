@@ -9,7 +9,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import as_list, check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.dimensions import Dim
 from cotangent._base.words import not_among
@@ -73,7 +73,9 @@ def ravel_multi_index(
     >>> ct.numpy.ravel_multi_index((np.array([0, 1]), np.array([1, 2])), (2, 3))
     Array([1, 5], dtype=int64)
     """
-    dims = tuple(dims)
+    of_each = "give one array of indices for each size: ravel_multi_index([rows, columns], (3, 4))"
+    multi_index = as_list("ravel_multi_index", "multi_index", multi_index, of_each)
+    dims = tuple(as_list("ravel_multi_index", "dims", dims, of_each))
     if len(multi_index) != len(dims):
         raise ValueError(
             f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import as_list, check_arguments
 from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
@@ -274,7 +274,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     Array([3., 2.], dtype=float32)
     """
     no_out(out, "choose")
-    choices = list(choices)
+    choices = as_list("choose", "choices", choices, "pass the arrays to choose from: choose(a, [x, y])")
     if mode == "raise":
         if not is_host_value(a):
             raise ConcretizationError(

@@ -20,7 +20,7 @@ from cotangent._special.support import (
     where_needed,
 )
 
-__all__ = ["erf", "erf_inv", "erfc", "erfcx", "ndtri"]
+__all__ = ["erf", "erfc", "erfcx", "erfinv", "ndtri"]
 
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
@@ -235,7 +235,7 @@ def _ndtri(p: Array) -> Array:
     return pick(inside, value, ends)
 
 
-def erf_inv(x: Any) -> Array:
+def erfinv(x: Any) -> Array:
     """The inverse of the error function: infinite at -1 and 1, NaN beyond.
 
     Parameters
@@ -257,7 +257,7 @@ def erf_inv(x: Any) -> Array:
     >>> ct.scipy.special.erfinv(ct.numpy.array([0.0, 0.5])).round(4)
     Array([0.    , 0.4769], dtype=float32)
     """
-    return _erf_inv(*floats("erf_inv", x))
+    return _erf_inv(*floats("erfinv", x))
 
 
 def ndtri(p: Any) -> Array:

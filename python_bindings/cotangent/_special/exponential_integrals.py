@@ -13,7 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise
 from cotangent._special import tables
-from cotangent._special.gammas import digamma, lgamma
+from cotangent._special.gammas import digamma, gammaln
 from cotangent._special.support import fitted, floats
 from cotangent._transforms.control_flow import while_loop
 
@@ -103,7 +103,7 @@ def _expn(n: Array, x: Array) -> Array:
 
 
 def _log_factorial(n: Array) -> Array:
-    return lgamma(n + 1)
+    return gammaln(n + 1)
 
 
 def expn(n: Any, x: Any) -> Array:

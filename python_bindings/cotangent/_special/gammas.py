@@ -14,7 +14,7 @@ from cotangent._ops.per_element import by_precision, elementwise, pick
 from cotangent._special import tables
 from cotangent._special.support import fitted, floats, is_integral, where_needed
 
-__all__ = ["digamma", "gamma", "lgamma", "polygamma", "zeta"]
+__all__ = ["digamma", "gamma", "gammaln", "polygamma", "zeta"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 # How many terms of the zeta function are summed one by one, and the coefficients of Euler and Maclaurin's series for the
@@ -231,7 +231,7 @@ def _polygamma(m: Array, x: Array) -> Array:
     return pick(primitives.and_(m >= 0.0, is_integral(m)), value, math.nan)
 
 
-def lgamma(x: Any) -> Array:
+def gammaln(x: Any) -> Array:
     """The logarithm of the magnitude of the gamma function; infinite at its poles.
 
     Near its zeros below 0 the absolute error is a few units in the last place of 1; at 1 and 2 relative errors are.
@@ -255,7 +255,7 @@ def lgamma(x: Any) -> Array:
     >>> ct.scipy.special.gammaln(ct.numpy.array([0.5, 10.0])).round(4)
     Array([ 0.5724, 12.8018], dtype=float32)
     """
-    return _lgamma(*floats("lgamma", x))
+    return _lgamma(*floats("gammaln", x))
 
 
 def gamma(x: Any) -> Array:

@@ -25,7 +25,7 @@ from cotangent._special.support import floats, where_needed
 from cotangent._transforms.control_flow import while_loop
 from cotangent._transforms.forward import jvp
 
-__all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
+__all__ = ["betainc", "gammainc", "gammaincc", "igamma_grad_a", "random_gamma_grad"]
 
 _SPARE_BITS = 12  # by which sums are more exact than results of fewer bits than float64
 _SETTLED = 6  # iterations without change, for derivatives to settle too
@@ -419,7 +419,7 @@ _betainc = Elementwise(_regularised_beta, (None, None, _beta_density), "betainc"
 # ---- Public functions ------------------------------------------------------------------------------------------------
 
 
-def igamma(a: Any, x: Any) -> Array:
+def gammainc(a: Any, x: Any) -> Array:
     """The lower incomplete gamma function, regularised: the probability of a gamma sample up to ``x``.
 
     NaN for negative arguments. In float64 the relative error is that of an exponential: small results have
@@ -448,10 +448,10 @@ def igamma(a: Any, x: Any) -> Array:
     >>> ct.scipy.special.gammainc(1.0, ct.numpy.array([0.5, 2.0])).round(4)
     Array([0.3935, 0.8647], dtype=float32)
     """
-    return _igamma(*floats("igamma", a, x))
+    return _igamma(*floats("gammainc", a, x))
 
 
-def igammac(a: Any, x: Any) -> Array:
+def gammaincc(a: Any, x: Any) -> Array:
     """The upper incomplete gamma function, regularised: the probability of a gamma sample above ``x``.
 
     It keeps its digits where the lower one is close to 1, and has the errors of that.
@@ -477,16 +477,16 @@ def igammac(a: Any, x: Any) -> Array:
     >>> ct.scipy.special.gammaincc(1.0, ct.numpy.array([0.5, 2.0])).round(4)
     Array([0.6065, 0.1353], dtype=float32)
     """
-    return _igammac(*floats("igammac", a, x))
+    return _igammac(*floats("gammaincc", a, x))
 
 
 def igamma_grad_a(a: Any, x: Any) -> Array:
-    """The derivative of `igamma` by ``a``."""
+    """The derivative of `gammainc` by ``a``."""
     return _igamma_grad_a(*floats("igamma_grad_a", a, x))
 
 
 def random_gamma_grad(a: Any, x: Any) -> Array:
-    """How a sample ``x`` of the gamma distribution moves with ``a`` while ``igamma(a, x)`` stays the same."""
+    """How a sample ``x`` of the gamma distribution moves with ``a`` while ``gammainc(a, x)`` stays the same."""
     return _random_gamma_grad(*floats("random_gamma_grad", a, x))
 
 

@@ -13,7 +13,7 @@ from cotangent._core import Array
 from cotangent._ops.elementary import sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise
 from cotangent._special.exponential_integrals import series
-from cotangent._special.gammas import gamma, lgamma
+from cotangent._special.gammas import gamma, gammaln
 from cotangent._special.support import floats
 from cotangent._transforms.control_flow import fori_loop, while_loop
 from cotangent.custom_derivatives import custom_jvp
@@ -81,10 +81,10 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
 
     shift, growth = ops.where(negative, -far, 0.0), ops.where(negative, 0.0, far)
     sign = _sign_of_gamma(b)
-    power = ops.exp(lgamma(b) - lgamma(first) + growth + (first - b) * ops.log(far))
+    power = ops.exp(gammaln(b) - gammaln(first) + growth + (first - b) * ops.log(far))
     tail = sign * _sign_of_gamma(first) * power * falling(b - first, 1 - first, 1.0)
     # The part without an exponential counts where the other has a factor near 0: of whole numbers below, and close to those.
-    power = ops.exp(lgamma(b) - lgamma(b - first) + shift - first * ops.log(far))
+    power = ops.exp(gammaln(b) - gammaln(b - first) + shift - first * ops.log(far))
     turned = sin_of_pi(first + 0.5)
     tail = tail + sign * _sign_of_gamma(b - first) * turned * power * falling(first, first - b + 1, -1.0)
     value = ops.where(x == 0, 1.0, ops.where(large, tail, total))

@@ -10,6 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.messages import called
 from cotangent._core import Array
 from cotangent._ops.binding import kind
 from cotangent._ops.per_element import by_precision, pick, polynomial
@@ -26,7 +27,7 @@ def floats(name: str, *operands: Any) -> list[Array]:
     arrays = _core.promote(list(operands), inexact=True)
     if kind(arrays[0]) != "float":
         raise DTypeError(
-            f"{name} takes real arrays; got {arrays[0].dtype}\n"
+            f"{called(name)} takes real arrays; got {arrays[0].dtype}\n"
             "  give it the parts, x.real and x.imag, or the absolute value, abs(x)"
         )
     return arrays

@@ -98,7 +98,10 @@ def are_lengths(values: Any) -> bool:
 
 
 class Comparison(NamedTuple):
-    """Lengths that a program takes for equal, each an argument's by its number or one that it closes over, and what compares them."""
+    """Lengths that a program takes for equal, each an argument's by its number or one that it closes over, and what compares them.
+
+    The second may be the bound of the first: what looks at the two, unless they are equal, says what it makes of a shorter one.
+    """
 
     first: int | Array
     second: int | Array
@@ -109,7 +112,7 @@ class Comparisons(threading.local):
     """Of each program that is being captured to be called later: lengths that it takes for equal; None where it may not come to that."""
 
     def __init__(self) -> None:
-        self.noted: list[list[tuple[Array, Array, str, str]] | None] = []
+        self.noted: list[list[tuple[Array, Array, Callable[[Array, Array], None]]] | None] = []
 
 
 _comparisons = Comparisons()
@@ -120,7 +123,7 @@ def collect_comparisons(run: Callable[[], T], inputs: Sequence[Array]) -> tuple[
 
     What the program computes from its inputs is among the lengths that it closes over: it is gone when the capture has ended.
     """
-    noted: list[tuple[Array, Array, str, str]] = []
+    noted: list[tuple[Array, Array, Callable[[Array, Array], None]]] = []
     _comparisons.noted.append(noted)
     try:
         result = run()
@@ -135,10 +138,9 @@ def collect_comparisons(run: Callable[[], T], inputs: Sequence[Array]) -> tuple[
         return number
 
     found: dict[tuple[int, int], Comparison] = {}
-    for first, second, what, advice in noted:
+    for first, second, check in noted:
         numbers = number_of(first), number_of(second)
         sides = [number if number < len(inputs) else values[number] for number in numbers]
-        check = functools.partial(check_equal, what=what, advice=advice)
         if numbers[0] != numbers[1]:
             found.setdefault(numbers, Comparison(sides[0], sides[1], check))
     return result, list(found.values())
@@ -181,7 +183,9 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "", place: str
             return
         first, second = _core.stands_for(first), _core.stands_for(second)
         if _core.is_traced(first) or _core.is_traced(second):
-            noted.append((_core.array(first), _core.array(second), what, advice))
+            noted.append(
+                (_core.array(first), _core.array(second), functools.partial(check_equal, what=what, advice=advice))
+            )
             return
     left, right = _core.to_numpy(first), _core.to_numpy(second)
     if left.ndim and right.ndim and left.shape != right.shape:
@@ -195,6 +199,23 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "", place: str
     where = f" in example {', '.join(map(str, example))}" if left.ndim else ""
     at = tuple(example)
     raise ShapeError(f"{what} have lengths {int(left[at])} and {int(right[at])}{where}{_at(place)}{advice}")
+
+
+def check_bounded(length: Array, bound: int, check: Callable[[Array], None]) -> None:
+    """Has ``check`` look at a length that may not be its bound.
+
+    At once if it is known; when the program is called if it is an argument of one that is jitted.
+    """
+    if _core.is_traced(length):
+        noted = _comparisons.noted[-1] if _comparisons.noted else []
+        if noted is None:
+            return
+        length = _core.stands_for(length)
+        if _core.is_traced(length):
+            longest = _core.array(np.int32(bound))  # an array at hand, not a part of the program
+            noted.append((length, longest, lambda length, _: check_bounded(length, bound, check)))
+            return
+    check(length)
 
 
 def check_position(size: Any, number: int, what: str, place: str = "") -> None:

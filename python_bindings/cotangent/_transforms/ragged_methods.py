@@ -20,7 +20,7 @@ from cotangent._transforms.lengths import check_position
 from cotangent._transforms.ragged import Ragged
 from cotangent._transforms.ragged_documentation import docstring
 from cotangent._transforms.ragged_operands import _as_operands, _check_alignment, _check_axes, element_wise, masked
-from cotangent._transforms.ragged_text import ragged_repr
+from cotangent._transforms.ragged_text import ragged_format, ragged_repr
 from cotangent.errors import ConcretizationError, ShapeError
 
 Function = Callable[..., Any]
@@ -409,8 +409,8 @@ def attach() -> None:
     """Gives `Ragged` the methods and operators of an array."""
     members: dict[str, Any] = {
         "__getitem__": _get_item, "__len__": _length, "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
-        "__getattr__": _missing, "__round__": _element_wise_method("round"), "__repr__": ragged_repr, "reshape": _reshape,
-        "clip": _clip, "__divmod__": _divmod, "__rdivmod__": _reflected_divmod,
+        "__getattr__": _missing, "__round__": _element_wise_method("round"), "__repr__": ragged_repr, "__format__": ragged_format,
+        "reshape": _reshape, "clip": _clip, "__divmod__": _divmod, "__rdivmod__": _reflected_divmod,
     }  # fmt: skip
     for name, sign in _BINARY.items():
         word = name if name not in ("and", "or") else f"{name}_"

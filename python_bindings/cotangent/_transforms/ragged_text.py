@@ -100,6 +100,16 @@ def _text(value: Ragged, head: str) -> str:
     return f"{head}{body}, lengths={_lengths_text(value)}{names}, dtype={value.dtype.name})"
 
 
+def ragged_format(value: Ragged, spec: str) -> str:
+    """Its text. There is no other format of several numbers."""
+    if not spec:
+        return str(value)
+    raise TypeError(
+        f"the format {spec!r} is for one number; got a Ragged\n"
+        f"  format each, [[format(v, {spec!r}) for v in row] for row in x.tolist()], or print the whole under numpy.printoptions(precision=3)"
+    )
+
+
 def ragged_repr(value: Ragged) -> str:
     """``Ragged([[1., 2.], [3.]], lengths={1: [2, 1]}, dtype=float32)``."""
     return _text(value, "Ragged(")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import json
@@ -15,6 +16,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import leaving_methods, suggestion
 from cotangent._base.capture import aval_of, flatten_arguments
 from cotangent._core import Array, Graph, OpenLibrary, PyTreeDef, SavedFile
+from cotangent._transforms.lengths import check_bounded
 from cotangent.errors import CorruptFileError, ShapeError
 from cotangent.export._saved import MissingClassError, tree_from_json
 
@@ -242,12 +244,11 @@ class SavedFunction:
                 )
             operands.append(leaf if given_dtype == dtype and given_weak == weak else _core.convert(leaf, dtype))
         for index, bound in self.bounds:
-            self.check_length(operands[index], index, bound)
+            check_bounded(operands[index], bound, functools.partial(self.check_length, index=index, bound=bound))
         return operands
 
     def check_length(self, length: Array, index: int, bound: int) -> None:
-        if _core.is_traced(length):
-            return
+        """Raises ShapeError unless a length, whose value is known, is one that the program can have."""
         values = _core.to_numpy(length)
         if values.size and (values.min() < 0 or values.max() > bound):
             raise ShapeError(

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import convert, literal
+from cotangent._ops.binding import convert, is_integer, literal
 from cotangent._ops.extents import (
     alike,
     bound_of,
@@ -31,7 +33,7 @@ from cotangent._ops.extents import (
 from cotangent._ops.matrices import matrices, one_batch
 from cotangent._ops.sizes import axis_size, is_dimension, ragged_length
 from cotangent._transforms.control_flow import scan
-from cotangent.errors import ShapeError
+from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import check_square
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
 from cotangent.lax.factorizations import cholesky, eig, eigh, lu, qr, schur, svd
@@ -146,6 +148,17 @@ def inverse_order(order: Array) -> Array:
     return primitives.scatter_add(literal(order, 0), order, positions, axis=axis, batch_dims=axis)
 
 
+def _row_numbers(function: str, what: str, numbers: Any) -> Array:
+    """What `lu` returned besides the factors, as int32."""
+    array = _core.array(numbers)
+    if not is_integer(array):
+        raise DTypeError(
+            f"{function}: {what} must be integers; got {array.dtype}\n"
+            "  pass what lu returns: factors, pivots, permutation = ct.lax.linalg.lu(a)"
+        )
+    return convert(array, "int32")
+
+
 @matrices(2, promote=False)
 def _solve_by_factors(factors: Array, b: Array, order: Array, trans: int) -> Array:
     factors, order, b = one_batch((factors, 2), (order, 1), (b, 2))
@@ -187,8 +200,10 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
     ------
     ShapeError
         The shapes do not fit.
+    DTypeError
+        The permutation is not of integers.
     ValueError
-        ``trans`` is none of these.
+        ``trans`` is none of these; or ``permutation`` is none of the rows, as far as its values are known.
 
     Examples
     --------
@@ -197,7 +212,7 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
     >>> ct.lax.linalg.lu_solve(factors, permutation, ct.numpy.array([5.0, 12.0]))
     Array([1., 2.], dtype=float32)
     """
-    factors, order, b = _core.array(lu), convert(_core.array(permutation), "int32"), _core.array(b)
+    factors, order, b = _core.array(lu), _row_numbers("lu_solve", "the permutation", permutation), _core.array(b)
     if trans not in (0, 1, 2):
         raise ValueError(
             f"lu_solve: trans must be 0, 1 or 2; got {trans}\n"
@@ -215,6 +230,13 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
             f"lu_solve: a permutation of shape {order.shape} for factors of shape {factors.shape}\n"
             "  pass the first and the third result of lu"
         )
+    if not _core.is_traced(order):
+        known = _core.to_numpy(order)
+        if (np.sort(known, axis=-1) != np.arange(known.shape[-1])).any():
+            raise ValueError(
+                f"lu_solve: a permutation of {known.shape[-1]} rows has each of 0 … {known.shape[-1] - 1} once; got {known.tolist()}\n"
+                "  pass the third result of lu; of pivots: ct.lax.linalg.lu_pivots_to_permutation(pivots, n)"
+            )
     x: Array = _solve_by_factors(factors, right, order, trans)
     return x[..., 0] if vectors else x
 
@@ -238,13 +260,17 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     ------
     ShapeError
         There are more pivots than rows.
+    DTypeError
+        The pivots are not integers.
+    ValueError
+        A pivot is the number of no row, as far as their values are known.
 
     Examples
     --------
     >>> ct.lax.linalg.lu_pivots_to_permutation(ct.numpy.array([2, 2, 2]), 3)
     Array([2, 0, 1], dtype=int32)
     """
-    exchanges = convert(_core.array(pivots), "int32")
+    exchanges = _row_numbers("lu_pivots_to_permutation", "the pivots", pivots)
     length = None
     if is_dimension(permutation_size):
         length, permutation_size = _core.array(permutation_size), bound_of(permutation_size)
@@ -253,6 +279,13 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
             f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows\n"
             "  pass the pivots that lu returns, and the number of rows of its matrix"
         )
+    if not _core.is_traced(exchanges):
+        known = _core.to_numpy(exchanges)
+        if known.size and (known.min() < 0 or known.max() >= permutation_size):
+            raise ValueError(
+                f"lu_pivots_to_permutation: pivots are numbers of {permutation_size} rows, from 0; got {known.tolist()}\n"
+                "  pass the pivots that lu returns, and the number of rows of its matrix"
+            )
     if exchanges.ndim - 1 in _core.ragged_axes(exchanges):
         count, own = ragged_length(exchanges, exchanges.ndim - 1), index_along(exchanges, exchanges.ndim - 1)
         # Behind the last pivot each row is exchanged with itself.

@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import as_list, check_arguments
 from cotangent._base.boundary import leaving
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
@@ -351,7 +351,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         condlist = [whole] if whole.shape == array.shape else list(whole)
     elif condlist and not isinstance(condlist[0], (list, tuple, np.ndarray, Array)) and array.ndim:
         condlist = [condlist]
-    functions = list(funclist)
+    of_each = "give one function for each condition, and one more for where none holds"
+    functions = as_list("piecewise", "funclist", funclist, of_each)
     if len(functions) == len(condlist) + 1:
         other = functions.pop()
     elif len(functions) == len(condlist):
@@ -359,7 +360,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     else:
         raise ValueError(
             f"piecewise: {len(condlist)} conditions take as many functions, or one more; got {len(functions)}\n"
-            "  give one function for each condition, and one more for where none holds"
+            f"  {of_each}"
         )
 
     def value(function: Any) -> Array:

@@ -26,7 +26,7 @@ from cotangent._ops.sizes import (
     static_shape,
     symbolic_shape,
 )
-from cotangent._special import erf_inv
+from cotangent._special import erfinv
 from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError
 from cotangent.random import sequences
@@ -111,6 +111,11 @@ def fold_in(key: Any, data: Any) -> Array:
     key
         Of the kind of ``key``.
 
+    Raises
+    ------
+    TypeError
+        ``data`` is not an integer, or several.
+
     References
     ----------
     John K. Salmon, Mark A. Moraes, Ron O. Dror and David E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
@@ -122,7 +127,7 @@ def fold_in(key: Any, data: Any) -> Array:
     True
     """
     words = _words_of(key, "fold_in")
-    if _core.is_python_scalar(data):
+    if isinstance(data, int):
         number = _core.full((), int(data) & 0xFFFFFFFF, _UINT32)
     else:
         array = _core.array(data)
@@ -305,7 +310,7 @@ def _normal(key: Array, shape: Any, dtype: Any) -> Array:
 
 def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
     lowest = float(np.nextafter(np.array(-1.0, dtype), np.array(0.0, dtype)))
-    draws = erf_inv(_uniform(words, _end(lowest, dtype), _end(1.0, dtype), sizes, lengths, dtype))
+    draws = erfinv(_uniform(words, _end(lowest, dtype), _end(1.0, dtype), sizes, lengths, dtype))
     return draws * literal(draws, math.sqrt(2.0))
 
 
@@ -398,7 +403,7 @@ def truncated_normal(
         shape = common_shape([low.shape, high.shape])
     root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
     draws = uniform(key, shape, dtype, primitives.erf(low / root), primitives.erf(high / root))
-    draws = erf_inv(draws) * root
+    draws = erfinv(draws) * root
     # Rounding must not reach the ends.
     smallest = primitives.stop_gradient(low)
     largest = primitives.stop_gradient(high)

@@ -11,7 +11,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.arguments import as_list, check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.binding import inexact
 from cotangent._ops.extents import capacity
@@ -60,7 +60,8 @@ class RegularGridInterpolator:
         bounds_error: bool = False,
         fill_value: float | None = math.nan,
     ) -> None:
-        self.grid = tuple(inexact(axis) for axis in points)
+        of_each = "pass a tuple of one vector for each axis of values: (x, y)"
+        self.grid = tuple(inexact(axis) for axis in as_list("RegularGridInterpolator", "points", points, of_each))
         self.values = inexact(values)
         self.method, self.bounds_error, self.fill_value = _known(method), bounds_error, fill_value
         if bounds_error:
@@ -70,8 +71,7 @@ class RegularGridInterpolator:
         shape = self.values.shape
         if len(self.grid) > len(shape):
             raise ShapeError(
-                f"RegularGridInterpolator: {len(self.grid)} axes of points for values of shape {shape}\n"
-                "  pass a tuple of one vector for each axis of values: (x, y)"
+                f"RegularGridInterpolator: {len(self.grid)} axes of points for values of shape {shape}\n  {of_each}"
             )
         for i, axis in enumerate(self.grid):
             if axis.ndim != 1 or capacity(axis, 0) < 2 or axis.shape[0] != shape[i]:

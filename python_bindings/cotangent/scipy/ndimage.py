@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import numpy as cnp
-from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.arguments import as_list, check_arguments, suggestion
 from cotangent._core import Array
 from cotangent._ops.extents import without_padding
 from cotangent._ops.sizes import Size, axis_size
@@ -82,12 +82,10 @@ def map_coordinates(
     Array([ 5. , 12.5], dtype=float32)
     """
     array = cnp.asarray(input)
-    points = [cnp.asarray(c) for c in coordinates]
+    of_each = "pass a sequence of one array of positions for each axis: [rows, columns]"
+    points = [cnp.asarray(c) for c in as_list("map_coordinates", "coordinates", coordinates, of_each)]
     if len(points) != array.ndim:
-        raise ValueError(
-            f"map_coordinates: {len(points)} coordinates for an array with {array.ndim} axes\n"
-            "  pass a sequence of one array of positions for each axis: [rows, columns]"
-        )
+        raise ValueError(f"map_coordinates: {len(points)} coordinates for an array with {array.ndim} axes\n  {of_each}")
     if mode not in _MODES:
         raise NotImplementedError(
             f"map_coordinates: mode {mode!r} is not supported; choose one of {', '.join(_MODES)}{suggestion(mode, _MODES)}\n"

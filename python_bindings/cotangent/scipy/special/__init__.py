@@ -1,11 +1,21 @@
 """Special functions under their names in `scipy.special`, of real arrays unless said otherwise."""
 
 from cotangent._base.arguments import adopt_members as _adopt_members
-from cotangent._special import betainc, digamma, erf, erfc, i0, i0e, i1, i1e, ndtri
-from cotangent._special import erf_inv as erfinv
-from cotangent._special import igamma as gammainc
-from cotangent._special import igammac as gammaincc
-from cotangent._special import lgamma as gammaln
+from cotangent._special import (
+    betainc,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    gammainc,
+    gammaincc,
+    gammaln,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    ndtri,
+)
 from cotangent._special.exponential_integrals import exp1, expi, expn
 from cotangent._special.integrals import dawsn, fresnel, sici, spence, wofz
 from cotangent._special.normal import ndtr, owens_t

@@ -15,9 +15,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise
 from cotangent._ops.sizes import static_count
-from cotangent._special import digamma, tables
+from cotangent._special import digamma, gammaln, tables
 from cotangent._special import gamma as _real_gamma
-from cotangent._special import lgamma as gammaln
 from cotangent._special.complex import complex_gamma, complex_loggamma
 from cotangent._special.gammas import polygamma as _polygamma
 from cotangent._special.gammas import zeta as _hurwitz_zeta
