@@ -101,6 +101,6 @@ def test_unknown_kinds_list_all(tmp_path: Path) -> None:
     made = ct.export.compile(lambda x: x, cnp.ones(3), name="demo")
     with pytest.raises(
         ValueError,
-        match="files='hs' is no kind of file\n  the kinds: h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl",
+        match="files='hs' is no kind of file; did you mean 'h'\\?\n  the kinds: h, c, a, so, wasm, mjs, ctir, cmake, pc, hpp, rs, py, jl",
     ):
         made.save(tmp_path, files=("hs",))

@@ -13,6 +13,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from cotangent._base.arguments import check_arguments
+
 __all__ = ["MOST_SEARCHED", "Step", "contraction_order"]
 
 MOST_SEARCHED = 8  # operands: 3280 divisions, some milliseconds
@@ -109,3 +111,6 @@ def _grows_least(
                 found, labels = candidate, made
     assert found is not None
     return found[2], found[3], labels
+
+
+check_arguments(globals())
