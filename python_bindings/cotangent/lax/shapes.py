@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 from cotangent import _core
@@ -334,7 +334,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     (1, 2, 1)
     """
     operand = as_array("expand_dims", array)
-    rank = check_rank(operand.ndim + len(listed("expand_dims", "the axes", dimensions)), "lax.expand_dims")
+    # A range may have more than a list can.
+    count = len(dimensions) if isinstance(dimensions, Sized) else len(listed("expand_dims", "the axes", dimensions))
+    rank = check_rank(operand.ndim + count, "lax.expand_dims")
     return insert_axes(operand, _axes("expand_dims", dimensions, rank))
 
 
