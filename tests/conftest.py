@@ -20,6 +20,7 @@ KEPT_CACHE = os.environ.get("CT_TEST_CACHE_DIR", "")
 if not SHARES_CACHE:
     os.environ["CT_CACHE_DIR"] = KEPT_CACHE or tempfile.mkdtemp(prefix="cotangent-test-cache-")
 CACHE = os.environ["CT_CACHE_DIR"]
+ERROR_SITES: set[tuple[str, int]] = set()  # where errors were made, if CT_ERROR_SITES asks for it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,11 +42,19 @@ def pytest_sessionstart() -> None:
         _core.note_error_sites(True)
 
 
+def pytest_runtest_teardown() -> None:
+    if "CT_ERROR_SITES" in os.environ:  # after each test: programs of tests/errors ask for theirs, which ends it
+        from cotangent import _core
+
+        ERROR_SITES.update(_core.note_error_sites(True))
+
+
 def pytest_sessionfinish() -> None:
     if folder := os.environ.get("CT_ERROR_SITES"):
         from cotangent import _core
 
-        (Path(folder) / f"{os.getpid()}.json").write_text(json.dumps(sorted(_core.note_error_sites(False))))
+        ERROR_SITES.update(_core.note_error_sites(False))
+        (Path(folder) / f"{os.getpid()}.json").write_text(json.dumps(sorted(ERROR_SITES)))
 
 
 def pytest_unconfigure() -> None:
