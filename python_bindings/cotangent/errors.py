@@ -149,8 +149,8 @@ def explain(section: str) -> str:
 
     Examples
     --------
-    >>> print(ct.errors.explain("shape-mismatch")[:31])
-    ### Shapes that do not broadcast
+    >>> ct.errors.explain("shape-mismatch").splitlines()[0]
+    '### Shapes that do not broadcast'
     """
     import difflib
     import re

@@ -304,6 +304,7 @@ def test_type_checkers_see_what_there_is() -> None:
     names = {node.target.id if isinstance(node, ast.AnnAssign) else node.name for node in guarded.body}
     plain = {
         "__repr__",
+        "__format__",
         "__bool__",
         "__getattr__",
         "__hash__",

@@ -146,7 +146,7 @@ def test_what_has_changed_chooses_the_tests(
 
 def test_times_are_written_after_all_have_run(dev: ModuleType, ran: list[list[str]]) -> None:
     dev.test(["--times"])
-    assert ran[-1][0].endswith("suites.py") and ran[-1][-1] == "--write" and "--times" not in ran[-2]
+    assert ran[-1][0].endswith("suite_times.py") and ran[-1][-1] == "--write" and "--times" not in ran[-2]
 
 
 def test_lint_repairs_before_it_checks(dev: ModuleType, ran: list[list[str]]) -> None:

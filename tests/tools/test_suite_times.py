@@ -8,7 +8,7 @@ from pathlib import Path
 
 import collected
 import pytest
-import suites
+import suite_times
 from places import ROOT, TESTS
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
@@ -22,7 +22,7 @@ REPORT = """<?xml version="1.0" encoding="utf-8"?>
 
 def test_every_folder_is_described() -> None:
     folders = {file.parent.name for file in TESTS.glob("*/*.py")}
-    assert suites.described().keys() == folders
+    assert suite_times.described().keys() == folders
     assert not list(TESTS.glob("test_*.py")), "tests stand in folders"
 
 
@@ -33,13 +33,13 @@ def test_no_two_test_files_have_one_name() -> None:
 
 def test_a_report_becomes_a_table(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT)
-    found, clock = suites.measured(tmp_path / "report.xml")
+    found, clock = suite_times.measured(tmp_path / "report.xml")
     assert clock == 7.5
     assert [(suite.name, suite.tests, suite.skipped, suite.seconds) for suite in found] == [
         ("jit", 2, 1, 3.0),
         ("laws", 1, 0, 9.0),
     ]
-    lines = suites.page(found, clock).splitlines()
+    lines = suite_times.page(found, clock).splitlines()
     assert "3 tests take 12 s of processors' time, and 8 s by the clock" in lines[2]
     first = next(number for number, line in enumerate(lines) if line == "| seconds | test |")
     assert lines[first + 2 : first + 4] == [
@@ -49,8 +49,8 @@ def test_a_report_becomes_a_table(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_row_for_each_folder_of_tests() -> None:
-    text = suites.PAGE.read_text()
-    for name in suites.described().keys() - {"ecosystem", "shared"}:
+    text = suite_times.PAGE.read_text()
+    for name in suite_times.described().keys() - {"ecosystem", "shared"}:
         assert f"| `{name}` |" in text, "run ./dev test --times"
 
 
