@@ -513,7 +513,7 @@ TEST(CompilePrograms, ExportForAnotherMachine) {
   EXPECT_EQ(files->linked.substr(1, 3), "ELF");
   EXPECT_EQ(files->linked.substr(18, 2), std::string("\xb7\0", 2));  // e_machine
   EXPECT_THAT(std::string(library_target("vax").status().message()),
-              testing::HasSubstr("for the target 'vax'; choose one of: x86-64, x86-64-v2, "));
+              testing::HasSubstr("for the target 'vax'\n  choose one of: x86-64, x86-64-v2, "));
 }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
