@@ -174,6 +174,14 @@ def losses(axis: Axes, values: Any, **options: Any) -> None:
     axis.set(**{"xlabel": "step", "ylabel": "loss", **options})
 
 
+def learned(axis: Axes, x: Any, curve: Any, found: Any) -> None:
+    """A curve, and what was learned of it."""
+    axis.plot(x, curve, "--", color=ORANGE, label="curve")
+    axis.plot(x, found, color=BLUE, label="learned")
+    axis.set(ylim=(None, 1.9))
+    axis.legend(loc="upper left")
+
+
 def ellipse(axis: Axes, mean: Any, covariance: Any, deviations: float, **options: Any) -> None:
     """The points that are so many deviations away."""
     import numpy as np
@@ -440,10 +448,7 @@ def microcontroller(scratch: Path) -> Any:
     left.set(xlabel="step", ylabel="loss")
     left.legend()
     x = np.linspace(-2, 2, 100, dtype=np.float32)
-    right.plot(x, 2 * x * np.exp(-(x**2)), "--", color=ORANGE, label="curve")
-    right.plot(x, np.asarray(module.predict(params, x[:, None]))[:, 0], color=BLUE, label="learned")
-    right.set(ylim=(None, 1.9))
-    right.legend(loc="upper left")
+    learned(right, x, 2 * x * np.exp(-(x**2)), np.asarray(module.predict(params, x[:, None]))[:, 0])
     return made
 
 
@@ -489,10 +494,7 @@ def rust(scratch: Path) -> Any:
     made, (left, right) = figure(1, 2)
     left.semilogy(found, color=BLUE, linewidth=1)
     left.set(xlabel="step", ylabel="loss")
-    right.plot(x, np.sin(4 * x), "--", color=ORANGE, label="curve")
-    right.plot(x, np.asarray(curve.predict(state["params"], x)), color=BLUE, label="learned")
-    right.set(ylim=(None, 1.9))
-    right.legend(loc="upper left")
+    learned(right, x, np.sin(4 * x), np.asarray(curve.predict(state["params"], x)))
     return made
 
 

@@ -12,6 +12,9 @@
 namespace ct::python {
 namespace {
 
+// Floats that NumPy has by the package ml_dtypes.
+bool is_small_float(DType dtype) { return dtype == DType::kBFloat16 || is_float8(dtype); }
+
 py::object import_dtype(DType dtype) {
   const std::string name(dtype_name(dtype));
   const py::module_ numpy = py::module_::import("numpy");
@@ -19,7 +22,7 @@ py::object import_dtype(DType dtype) {
     case DType::kKey:
       return py::module_::import("cotangent._base.keys").attr("KEY_DTYPE");
     default:
-      if (dtype != DType::kBFloat16 && !is_float8(dtype)) return numpy.attr("dtype")(name);
+      if (!is_small_float(dtype)) return numpy.attr("dtype")(name);
       return numpy.attr("dtype")(py::module_::import("cotangent._base.small_floats").attr("small_float")(name));
   }
 }
@@ -176,6 +179,13 @@ DType dtype_from_python(py::handle spec) {
 
 void register_dtypes(py::module_& module) {
   module.def("dtype_name", [](py::handle spec) { return std::string(dtype_name(dtype_from_python(spec))); });
+  module.def("small_float_names", [] {
+    std::vector<std::string> names;
+    for (int i = 0; i < kNumDTypes; ++i) {
+      if (is_small_float(static_cast<DType>(i))) names.emplace_back(dtype_name(static_cast<DType>(i)));
+    }
+    return names;
+  });
   module.def("default_float_dtype", [] { return numpy_dtype(default_float()); });
   module.def("default_int_dtype", [] { return numpy_dtype(default_int()); });
   module.def("default_complex_dtype", [] { return numpy_dtype(default_complex()); });

@@ -16,10 +16,12 @@ std::string package_directory;  // frames below it are ours
 // Whether equations are given the user's line; a graph that serves many lines has none.
 thread_local bool notes_locations = true;
 
+bool is_own(std::string_view file) { return !package_directory.empty() && file.starts_with(package_directory); }
+
 // This package, and those that call it on behalf of the user's line: NumPy by its dispatch, and others that ask an
 // array for its elements.
 bool is_library(std::string_view file) {
-  if (!package_directory.empty() && file.substr(0, package_directory.size()) == package_directory) return true;
+  if (is_own(file)) return true;
   const size_t packages = file.find("-packages/");
   if (packages == std::string_view::npos) return false;
   const std::string_view rest = file.substr(packages + std::string_view("-packages/").size());
@@ -36,7 +38,7 @@ enum class Author : uint8_t {
 };
 
 bool is_delegate(std::string_view file) {
-  if (package_directory.empty() || file.substr(0, package_directory.size()) != package_directory) return false;
+  if (!is_own(file)) return false;
   const std::string_view name = file.substr(file.rfind('/') + 1);
   return name == "_array_methods.py" || name == "_array_shapes.py" || name == "_numpy_dispatch.py" ||
          name == "boundary.py";
@@ -132,8 +134,7 @@ bool is_package_code(PyCodeObject* code) {
   Py_ssize_t length = 0;
   const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
   if (file == nullptr) PyErr_Clear();
-  return file != nullptr && !package_directory.empty() &&
-         std::string_view(file, static_cast<size_t>(length)).starts_with(package_directory);
+  return file != nullptr && is_own(std::string_view(file, static_cast<size_t>(length)));
 }
 
 LocationId calling_location() {

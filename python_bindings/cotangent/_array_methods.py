@@ -22,8 +22,10 @@ from cotangent import _array_exchange, _array_shapes, _core, numpy
 from cotangent._array_assignment import assign
 from cotangent._array_places import PLACES
 from cotangent._array_text import _format, _repr, _str
+from cotangent._base.arguments import left
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.keys import KEY_DTYPE
+from cotangent._base.messages import with_hint
 from cotangent._core import Array
 from cotangent._numpy_dispatch import asked_by_index, asked_by_library
 from cotangent._ops import arithmetic as elementwise
@@ -92,14 +94,6 @@ def _power(self: Array, other: Any, modulus: Any = None) -> Any:
 # ---- Exchange with Python and NumPy ----------------------------------------------------------------------------------
 
 
-def _with_hint(error: Exception, hint: str, section: str = "") -> str:
-    """The message of an error with another line of what to do."""
-    first, *lines = str(error).splitlines()
-    place = [line for line in lines if line.startswith("  at ")]
-    link = [f"  see docs/errors.md#{section}"] if section else [line for line in lines if line.startswith("  see ")]
-    return "\n".join([first, *place, f"  {hint}", *link])
-
-
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements as a NumPy array; without a copy it is read-only and shares memory."""
     try:
@@ -107,12 +101,12 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     except ConcretizationError as error:
         frame = sys._getframe(1)
         if hint := asked_by_index(frame):
-            raise ConcretizationError(_with_hint(error, hint, "buffer-of-numpy")) from None
+            raise ConcretizationError(with_hint(error, hint, "buffer-of-numpy")) from None
         hint = asked_by_library(frame)
         if not hint:
             raise
         constant = ", or make it a constant with ct.lax.stop_gradient(x) first" if "stop_gradient" in str(error) else ""
-        raise ConcretizationError(_with_hint(error, hint + constant)) from None
+        raise ConcretizationError(with_hint(error, hint + constant)) from None
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise ValueError(
@@ -457,15 +451,11 @@ _MEMBERS: dict[str, Any] = {
 }
 
 
-def _left(name: str, member: Any) -> Any:
-    """A method or property that errors leave without the frames of this package."""
-    if isinstance(member, types.FunctionType):
-        if member.__module__.startswith("cotangent._array_"):  # its own name is none to users
-            member.__name__, member.__qualname__ = name, f"Array.{name}"
-        return _core.leaving(member)
-    if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
-        return property(_core.leaving(member.fget), member.fset, member.fdel, member.__doc__)
-    return member
+def _as_member(name: str, member: Any) -> Any:
+    """A method or property as users see it."""
+    if isinstance(member, types.FunctionType) and member.__module__.startswith("cotangent._array_"):
+        member.__name__, member.__qualname__ = name, f"Array.{name}"  # its own name is none to users
+    return left(member)
 
 
 def attach() -> None:
@@ -473,4 +463,4 @@ def attach() -> None:
     _core.set_index_hook(indexing.get_item)
     _core.set_assignment_hook(assign)
     for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
-        setattr(Array, name, _left(name, member))
+        setattr(Array, name, _as_member(name, member))

@@ -49,23 +49,33 @@ def checked(function: Any) -> Any:
     return _core.checked(outer, positional.rstrip(_ANY), by_name)
 
 
-def suggestion(word: object, words: Iterable[str]) -> str:
-    """What ends a message about a word that is none of ``words``: the one that was meant, if one is near, or nothing."""
+def nearest(word: object, words: Iterable[str]) -> str | None:
+    """The one of ``words`` that was meant by a word that is none of them, if one is near."""
     import difflib
 
     near = difflib.get_close_matches(word, tuple(words), 1) if isinstance(word, str) else []
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return near[0] if near else None
 
 
-def as_list(function: str, parameter: str, given: Any, instead: str) -> list[Any]:
-    """What an argument has several of, as a list; ``instead``: what to write.
+def suggestion(word: object, words: Iterable[str]) -> str:
+    """What ends a message about a word that is none of ``words``: the one that was meant, if one is near, or nothing."""
+    meant = nearest(word, words)
+    return "" if meant is None else f"; did you mean {meant!r}?"
+
+
+def as_list(function: str, parameter: str, given: Any, instead: str = "") -> list[Any]:
+    """What an argument has several of, as a list; ``instead``: what to write, by default a tuple of what was given.
 
     Raises:
         TypeError: it cannot be iterated over, as one number cannot.
     """
-    if not hasattr(given, "__iter__") or getattr(given, "ndim", None) == 0:
-        raise TypeError(f"{function}: {parameter} must be a sequence; got {given!r}\n  {instead}")
-    return list(given)
+    try:
+        return list(given)
+    except TypeError:
+        if hasattr(given, "__iter__") and getattr(given, "ndim", None) != 0:
+            raise
+        instead = instead or f"write ({given!r},) for one of them"
+        raise TypeError(f"{function}: {parameter} must be a sequence; got {given!r}\n  {instead}") from None
 
 
 # What functions of NumPy's have, and what to write where the function here has not.
@@ -119,20 +129,27 @@ _WITHIN = {
 }
 
 
+def left(member: Any) -> Any:
+    """A method or property that errors leave without the frames of this package; other members of a class as they are."""
+    if isinstance(member, types.FunctionType):
+        return _core.leaving(member)
+    if isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
+        return type(member)(_core.leaving(member.__func__))
+    if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
+        fset = _core.leaving(member.fset) if isinstance(member.fset, types.FunctionType) else member.fset
+        return property(_core.leaving(member.fget), fset, member.fdel, member.__doc__)
+    return member
+
+
 def leaving_methods(kind: Any) -> Any:
     """The class, whose methods, properties and constructors errors leave without the frames of this package."""
     for name, member in list(vars(kind).items()):
-        if name.startswith("_") and not name.endswith("__"):
+        if name in _WITHIN or (name.startswith("_") and not name.endswith("__")):
             continue  # what users call calls it
-        if isinstance(member, types.FunctionType) and name not in _WITHIN:
-            setattr(kind, name, _core.leaving(member))
-        elif isinstance(member, staticmethod | classmethod) and isinstance(member.__func__, types.FunctionType):
-            if name not in _WITHIN:
-                setattr(kind, name, type(member)(_core.leaving(member.__func__)))
-        elif isinstance(member, property) and isinstance(member.fget, types.FunctionType) and not hasattr(type, name):
-            # A class takes no property for what it has itself: `__class__`, `__name__`.
-            fset = _core.leaving(member.fset) if isinstance(member.fset, types.FunctionType) else member.fset
-            setattr(kind, name, property(_core.leaving(member.fget), fset, member.fdel, member.__doc__))
+        if isinstance(member, property) and hasattr(type, name):
+            continue  # a class takes no property for what it has itself: `__class__`, `__name__`
+        if (made := left(member)) is not member:
+            setattr(kind, name, made)
     return kind
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import operator
-import pathlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,14 +17,13 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.comparisons import Comparison
-from cotangent._base.messages import placed
+from cotangent._base.messages import outermost_function, placed
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, DataDependentShapeError, ShapeError
 
 __all__ = ["Dim", "dimension"]
 
 _MOST = 2**31 - 1
-_PACKAGE = str(pathlib.Path(__file__).parents[1])
 SAME_NAME = "where their lengths are one, give both axes the same name in ct.Ragged(..., names=...)"
 
 
@@ -69,7 +66,7 @@ class Dim:
             "use ct.numpy.where or ct.lax.cond on the size as a value, ct.numpy.minimum or maximum for the smaller or larger of two,"
             " or make the program independent of it"
         )
-        function = _called_function()
+        function = outermost_function()
         named = not function or text.startswith(f"{function}:")
         return ConcretizationError(
             placed(
@@ -299,16 +296,6 @@ class Dim:
 
     def __rtruediv__(self, other: Any) -> Any:
         return self._array(other, operator.truediv, True)
-
-
-def _called_function() -> str:
-    """The name of the function of this package that the user has called; "" where it has none of its own."""
-    frame, name = sys._getframe(1), ""
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        if not frame.f_code.co_filename.endswith("_numpy_dispatch.py"):
-            name = frame.f_code.co_name
-        frame = frame.f_back  # type: ignore[assignment]
-    return "" if name.startswith(("_", "<")) else name
 
 
 def check_equal_sizes(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pathlib
 import sys
-from collections.abc import Sequence
+import types
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cotangent import _core
@@ -18,21 +18,38 @@ __all__ = [
     "marked_axes",
     "marked_difference",
     "no_attribute",
+    "outermost_function",
     "placed",
     "sizes_of",
+    "with_hint",
 ]
 
-_PACKAGE = str(pathlib.Path(__file__).parents[1])
+_PACKAGE = __file__.removesuffix("_base/messages.py")
+
+
+def _own_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+    """A frame and those that have called it, as far as they are the package's."""
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        yield frame
+        frame = frame.f_back
 
 
 def called(name: str) -> str:
     """The public function that the user has called, which may have others do its work; ``name`` if it is none: an operator, a method."""
-    frame, found = sys._getframe(1), name
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    found = name
+    for frame in _own_frames(sys._getframe(1)):
         if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
             found = frame.f_code.co_name
-        frame = frame.f_back  # type: ignore[assignment]
     return found
+
+
+def outermost_function() -> str:
+    """The name of the function of this package that the user has called; "" where it has none of its own."""
+    name = ""
+    for frame in _own_frames(sys._getframe(1)):
+        if not frame.f_code.co_filename.endswith(("_numpy_dispatch.py", "boundary.py")):
+            name = frame.f_code.co_name
+    return "" if name.startswith(("_", "<")) else name
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
@@ -43,7 +60,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
 def marked(*shapes: tuple[Sequence[Any], Sequence[int]]) -> str:
     """Lines that show shapes one below the other, with a mark below each axis that is named: for the end of a message's first line."""
-    return _core.marked_shapes([([str(size) for size in shape], axes) for shape, axes in shapes])
+    return _core.marked_shapes([(sizes_of(shape), axes) for shape, axes in shapes])
 
 
 def placed(text: str, hint: str, section: str = "") -> str:
@@ -51,6 +68,14 @@ def placed(text: str, hint: str, section: str = "") -> str:
     place = _core.calling_place()
     link = f"\n  see docs/errors.md#{section}" if section else ""
     return f"{text}\n  at {place}\n  {hint}{link}" if place else f"{text}\n  {hint}{link}"
+
+
+def with_hint(error: Exception, hint: str, section: str = "") -> str:
+    """The message of an error with another line of what to do, and the section of docs/errors.md; without one, that of the error."""
+    first, *lines = str(error).splitlines()
+    place = [line for line in lines if line.startswith("  at ")]
+    link = [f"  see docs/errors.md#{section}"] if section else [line for line in lines if line.startswith("  see ")]
+    return "\n".join([first, *place, f"  {hint}", *link])
 
 
 def sizes_of(shape: Sequence[Any]) -> list[str]:
@@ -63,16 +88,14 @@ def marked_difference(x: Sequence[Any], y: Sequence[Any]) -> str:
     pairs = zip(reversed(sizes_of(x)), reversed(sizes_of(y)), strict=False)
     unlike = [number for number, (m, n) in enumerate(pairs, 1) if m != n]
     unlike += range(min(len(x), len(y)) + 1, max(len(x), len(y)) + 1)
-    return _core.marked_shapes(
-        [(sizes_of(shape), [-number for number in unlike if number <= len(shape)]) for shape in (x, y)]
-    )
+    return marked(*((shape, [-number for number in unlike if number <= len(shape)]) for shape in (x, y)))
 
 
 def marked_axes(shapes: Sequence[Sequence[Any]], axes: Sequence[int]) -> str:
     """Shapes below each other, each with one axis marked; nothing for a single one."""
     if len(shapes) < 2:
         return ""
-    return _core.marked_shapes([(sizes_of(shape), [axis]) for shape, axis in zip(shapes, axes, strict=True)])
+    return marked(*((shape, [axis]) for shape, axis in zip(shapes, axes, strict=True)))
 
 
 def kind_of(value: Any) -> str:

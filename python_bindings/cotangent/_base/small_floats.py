@@ -8,23 +8,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from cotangent import _core
 from cotangent._base.missing import needed
 
 __all__ = ["SMALL_FLOATS", "has_small_floats", "small_float", "small_floats"]
 
-SMALL_FLOATS = frozenset(
-    {
-        "bfloat16",
-        "float8_e3m4",
-        "float8_e4m3",
-        "float8_e4m3b11fnuz",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-    }
-)
+SMALL_FLOATS = frozenset(_core.small_float_names())
 
 
 def small_floats(asks: str = "NumPy's dtype of bfloat16 and float8") -> Any:

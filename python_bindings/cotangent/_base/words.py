@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cotangent._base.arguments import suggestion
+from cotangent._base.arguments import nearest
 
 
 def check_word(function: str, parameter: str, word: Any, words: Sequence[Any]) -> None:
@@ -21,10 +21,11 @@ def not_among(function: str, parameter: str, word: Any, words: Sequence[Any]) ->
     """
     *others, last = map(repr, words)
     known = [each for each in words if isinstance(each, str)]
-    meant = [each for each in known if isinstance(word, str) and each.lower() == word.lower()]
-    near = f"; did you mean {meant[0]!r}?" if meant else suggestion(word, known)
-    if near:
-        hint = f"pass {parameter}={near.split(' mean ')[1][:-1]}"
+    alike = [each for each in known if isinstance(word, str) and each.lower() == word.lower()]
+    meant = alike[0] if alike else nearest(word, known)
+    near = "" if meant is None else f"; did you mean {meant!r}?"
+    if meant is not None:
+        hint = f"pass {parameter}={meant!r}"
     elif words[0] is None:
         hint = f"leave {parameter} out, or pass {parameter}={known[0]!r}"
     else:

@@ -13,6 +13,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.messages import marked
 from cotangent._base.missing import needed
 from cotangent._core import Array
 from cotangent._ops.binding import no_out, own
@@ -331,13 +332,12 @@ def einsum(
         for axis, (label, size) in enumerate(zip(term, x._bound_shape, strict=True)):
             known, other, place = sizes.get(label, (1, i, axis))
             if known != 1 and size not in (1, known):
-                marked = [(place, other), (axis, i)] if other != i else [(place, i)]
-                shapes = [([str(n) for n in arrays[operand].shape], [at]) for at, operand in marked]
-                if other == i:
-                    shapes[0][1].append(axis)
+                meeting = (
+                    [(x.shape, [place, axis])] if other == i else [(arrays[other].shape, [place]), (x.shape, [axis])]
+                )
                 name = f"label {label!r}" if label in text else "an axis of ..."
                 raise ShapeError(
-                    f"einsum: {name} has size {known} in operand {other}, and {size} in operand {i}{_core.marked_shapes(shapes)}\n"
+                    f"einsum: {name} has size {known} in operand {other}, and {size} in operand {i}{marked(*meeting)}\n"
                     "  transpose or cut an operand so that axes of one label have one size, or write two labels\n"
                     "  see docs/errors.md#product-mismatch"
                 )

@@ -22,7 +22,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.dimensions import Dim, as_dimension, is_scalar_integer
-from cotangent._base.messages import placed
+from cotangent._base.messages import placed, with_hint
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
 from cotangent._ops.positions import is_sized as is_sized_mask
@@ -32,6 +32,9 @@ from cotangent._ops.sizes import axis_size, insert_axes, symbolic_size
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
 _INT32 = np.dtype("int32")
+_INSTEAD_OF_MASK = (
+    "use ct.numpy.where(mask, x, 0), which keeps the shape, or x[ct.numpy.nonzero(mask, size=n)] for the first n"
+)
 _WHOLE_INDEX = "for a whole number divide with //: x[n // 2]"
 _WHOLE = "for a whole number divide with //: x[: n // 2]"
 
@@ -162,7 +165,9 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
             try:
                 mask: Any = item if sized else np.asarray(_core.to_numpy(item))
             except ConcretizationError as error:
-                raise NonConcreteBooleanIndexError(_of_unknown_mask(error)) from None
+                raise NonConcreteBooleanIndexError(
+                    with_hint(error, _INSTEAD_OF_MASK, "shape-that-depends-on-values")
+                ) from None
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
                 check_mask(mask, axis, x)
@@ -179,14 +184,6 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
     if positions:
         return expanded[: positions[0] + 1] + fill + expanded[positions[0] + 1 :]
     return expanded + fill
-
-
-def _of_unknown_mask(error: ConcretizationError) -> str:
-    kept = [line for i, line in enumerate(str(error).splitlines()) if i == 0 or line.startswith("  at ")]
-    hint = (
-        "  use ct.numpy.where(mask, x, 0), which keeps the shape, or x[ct.numpy.nonzero(mask, size=n)] for the first n"
-    )
-    return "\n".join([*kept, hint, "  see docs/errors.md#shape-that-depends-on-values"])
 
 
 def _contains_arrays(item: Any, depth: int = 0) -> bool:

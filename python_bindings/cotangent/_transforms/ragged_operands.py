@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.messages import sizes_of
+from cotangent._base.messages import marked, sizes_of
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.lengths import check_equal
 from cotangent._transforms.masking import mask
@@ -166,9 +166,7 @@ def _check_axes(node: Ragged, axis: int, other: Any, other_axis: int, name: str)
         )
     bound = node.data._bound_shape[axis]
     if size != bound:
-        shapes = _core.marked_shapes(
-            [([str(n) for n in x._bound_shape], [at]) for x, at in ((node.data, axis), (data, other_axis))]
-        )
+        shapes = marked((node.data._bound_shape, [axis]), (data._bound_shape, [other_axis]))
         raise ShapeError(
             f"{name}: axis {axis + node.ndim} of a Ragged is padded to {bound} elements, and axis {other_axis + data.ndim} of an exact"
             f" array of shape {tuple(data._bound_shape)} has {size}{shapes}\n"
@@ -195,7 +193,7 @@ def _check_lengths(first: Any, second: Any, what: str, x: Any, axis: int, y: Any
     try:
         check_equal(first, second, what)
     except ShapeError as error:
-        shapes = _core.marked_shapes([(_sizes_of(x), [axis]), (_sizes_of(y), [other_axis])])
+        shapes = marked((_sizes_of(x), [axis]), (_sizes_of(y), [other_axis]))
         what, _, advice = str(error).partition("\n")
         advice = advice or "  cut the longer one, y[:x.shape[axis]] under ct.mask, or make both of one length"
         raise ShapeError(f"{what}{shapes}\n{advice}\n  see docs/errors.md#lengths-that-differ") from None

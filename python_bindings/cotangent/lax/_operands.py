@@ -12,6 +12,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import as_list
 from cotangent._base.messages import marked
 from cotangent._core import Array, Primitive
 from cotangent._ops.extents import alike, capacities, capacity
@@ -56,19 +57,8 @@ def as_array(name: str, x: Any) -> Array:
 
 
 def listed(function: str, what: str, values: Any) -> list[Any]:
-    """What there is one of for each axis, or for each array, as a list.
-
-    Raises:
-        TypeError: it cannot be iterated over.
-    """
-    try:
-        return list(values)
-    except TypeError:
-        if hasattr(values, "__iter__") and getattr(values, "ndim", None) != 0:
-            raise
-        raise TypeError(
-            f"lax.{function}: {what} must be a sequence; got {values!r}\n  write ({values!r},) for one of them"
-        ) from None
+    """What there is one of for each axis, or for each array, as a list; TypeError if it cannot be iterated over."""
+    return as_list(f"lax.{function}", what, values)
 
 
 def check_square(function: str, matrix: Array) -> None:
@@ -154,7 +144,7 @@ def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Arra
     return one_shape(name, arrays)
 
 
-def marked_difference(shapes: Sequence[Sequence[Any]], but: int = -1) -> str:
+def first_difference(shapes: Sequence[Sequence[Any]], but: int = -1) -> str:
     """The first shape and the first that differs from it, with the axes where it does marked; ``but`` is an axis that may differ."""
     first = shapes[0]
     for shape in shapes[1:]:

@@ -33,7 +33,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent._transforms.lengths import require
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array, listed, marked_difference, numbered, one_dtype
+from cotangent.lax._operands import as_array, first_difference, listed, numbered, one_dtype
 from cotangent.lax.shapes import _integers, expand_dims, squeeze
 
 __all__ = ["concatenate", "index_in_dim", "pad", "slice", "slice_in_dim", "split", "stack", "tile", "unstack"]
@@ -334,7 +334,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
         )
     if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
         raise ShapeError(
-            f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}{marked_difference(shapes, axis)}\n"
+            f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}{first_difference(shapes, axis)}\n"
             "  cut, pad or reshape them until only that axis differs"
         )
     return primitives.concatenate(*arrays, axis=axis)
@@ -376,7 +376,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     if not alike(*arrays):
         shapes = [x.shape for x in arrays]
         raise ShapeError(
-            f"lax.stack: shapes {', '.join(map(str, shapes))} are not equal{marked_difference(shapes)}\n"
+            f"lax.stack: shapes {', '.join(map(str, shapes))} are not equal{first_difference(shapes)}\n"
             "  broadcast them first, with ct.numpy.broadcast_arrays, or keep arrays of several lengths as ct.ragged"
         )
     position = normalize_axis(axis, arrays[0].ndim + 1, "lax.stack")
