@@ -387,10 +387,11 @@ Values replace_transpose(Builder& builder, const TransposeInput& input, const At
   const Value cotangent = input.cotangents[0];
   const Value indices = last_of_equal(input.operands[1], input.avals[0].dim(GatherAttrs::from(*attrs).axis), attrs);
   Values result(3);
+  // Read before it is overwritten: the scatter can then happen in the cotangent's own memory.
+  if (input.linear(2)) result[2] = gather_like(cotangent, indices, attrs);
   if (input.linear(0)) {
     result[0] = builder.bind1(kScatter, {cotangent, indices, zeros(builder, input.avals[2])}, attrs);
   }
-  if (input.linear(2)) result[2] = gather_like(cotangent, indices, attrs);
   return result;
 }
 
