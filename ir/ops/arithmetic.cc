@@ -17,6 +17,11 @@ namespace {
 Value sum_with_update(const SimplifyInput& m, Value x, Value update) {
   const Equation* found = m.builder.producer(update.var);
   if (found == nullptr) return {};
+  if (found->primitive->arrangement == Arrangement::kPad) {
+    const auto window = m.small_window(update);
+    if (!window || !m.is_full(window->around, 0) || x.aval() != m.output) return {};
+    return with_window(x, *window, window_of(x, *window) + window->inside);
+  }
   const Primitive& primitive = *found->primitive;
   const auto* scatter = primitive.structure_as<structures::Scatter>();
   const bool is_scatter_add = scatter != nullptr && scatter->combine == ScalarOp::kAdd;
