@@ -3,8 +3,6 @@
 // equations; what it emits is not looked at again in the same run.
 #pragma once
 
-#include <optional>
-
 #include "ir/primitive.h"
 
 namespace ct {
@@ -26,22 +24,7 @@ struct SimplifyInput {
   bool is_finite_full(Value value) const;          // of a real floating dtype
   // The constant that made `value`, in another shape.
   Value full_of(Value value, absl::Span<const int64_t> shape) const;
-
-  // Where something lies in an array whose elements are another value elsewhere.
-  struct Window {
-    Ints start, sizes;     // on each axis
-    Value inside, around;  // before they were put there
-    bool at_same_place(const Window& other) const { return start == other.start && sizes == other.sizes; }
-  };
-  // Of a value that is such an array, if what lies in it is a small part of the whole, and its elements stay
-  // neighbours: writing it into an array is cheaper than a choice for each element. Examples may share it.
-  std::optional<Window> small_window(Value value) const;
 };
-
-// The array with a window of it replaced.
-Value with_window(Value x, const SimplifyInput::Window& window, Value update);
-// The elements of a window.
-Value window_of(Value x, const SimplifyInput::Window& window);
 
 // A rule of primitives with one result. Null: the equation stays.
 SimplifyRule simplify_by(std::function<Value(const SimplifyInput& input)> rule);

@@ -43,25 +43,12 @@ Values select_transpose(Builder&, const TransposeInput& input, const AttrsPtr&) 
   return results;
 }
 
-// Chosen in a small window only: the other array, with that window written into it.
-Value update_of_window(const SimplifyInput& m) {
-  const auto window = m.small_window(m.operands[0]);
-  if (!window || !m.is_full(window->inside, 1) || !m.is_full(window->around, 0)) return {};
-  const Value chosen = m.operands[1], others = m.operands[2];
-  if (others.aval() != m.output) return {};
-  if (m.is_full(chosen)) return with_window(others, *window, m.full_of(chosen, window->sizes));
-  const auto from = m.made_by(chosen, Arrangement::kPad) != nullptr ? m.small_window(chosen) : std::nullopt;
-  const bool is_same = from && from->at_same_place(*window);
-  return with_window(others, *window, is_same ? from->inside : window_of(chosen, *window));
-}
-
 Value simplify_select(const SimplifyInput& m) {
   if (m.operands[1] == m.operands[2]) return m.operands[1];
   if (m.is_full(m.operands[0], 1)) return m.operands[1];
   if (m.is_full(m.operands[0], 0)) return m.operands[2];
   const Equation* inverted = m.made_by(m.operands[0], kNot);
-  if (inverted != nullptr) return select(m.operand(*inverted, 0), m.operands[2], m.operands[1]);
-  return update_of_window(m);
+  return inverted == nullptr ? Value{} : select(m.operand(*inverted, 0), m.operands[2], m.operands[1]);
 }
 
 std::optional<terms::Sum> terms_of_select(const terms::Input& input) {
