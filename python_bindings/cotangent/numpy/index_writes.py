@@ -18,15 +18,17 @@ from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
 from cotangent._ops.extents import capacities, capacity, drop_axes, shaped_like, split_axis, spread_over, stretched
-from cotangent._ops.index_plans import Plan, check_mask, is_mask, items_with_axes, resolve, with_mask_axes
+from cotangent._ops.index_plans import Plan, check_mask, is_mask, resolve, with_mask_axes
 from cotangent._ops.indexing import (
     Lookup,
+    finds_one,
     gathered,
     get_item,
     look_up,
     result_shape,
     shape_result,
     take_window,
+    without_lookup,
 )
 from cotangent._ops.positions import exact_mask, is_unknown
 from cotangent._ops.sized_slices import SizedSlice
@@ -159,7 +161,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         index, wide = with_mask_axes(index, x)
         updated = update_item(wide, index, operation, values, mode, unique)
         return shaped_like(updated, x)
-    if plan.has_window and _finds_one(plan, x):
+    if plan.has_window and finds_one(plan, x):
         return _update_found(x, index, plan, operation, values, mode)
     window = take_window(x, plan) if plan.has_window else x
     found = look_up(window, plan, mode) if plan.looked_up else None
@@ -189,11 +191,6 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     return _put_window(x, plan, updates, operation)
 
 
-def _finds_one(plan: Plan, x: Array) -> bool:
-    """Whether the lookup is of one position, in an array of which all sizes are known."""
-    return bool(plan.looked_up) and not _core.ragged_axes(x) and all(not np.ndim(at) for _, at in plan.looked_up)
-
-
 def _update_found(x: Array, index: Any, plan: Plan, operation: str, values: Any, mode: str) -> Array:
     """``update_item`` of windows in what a single position names, such as a row: the row is updated, and put back.
 
@@ -202,10 +199,9 @@ def _update_found(x: Array, index: Any, plan: Plan, operation: str, values: Any,
     found = look_up(x, plan, mode)
     flat = gathered(x, found)
     row = primitives.gather(flat, found.indices, axis=found.axis, batch_dims=0)
-    looked_up = [axis for axis, _ in plan.looked_up]
-    is_about = lambda item, axis: axis in looked_up and item is not None and not isinstance(item, EllipsisType)  # noqa: E731
-    rest = tuple(item for item, axis in zip(*items_with_axes(index, x), strict=True) if not is_about(item, axis))
-    return _scatter(x, found, update_item(row, rest, operation, values, mode, True), "set", True)
+    return _scatter(
+        x, found, update_item(row, without_lookup(plan, index, x), operation, values, mode, True), "set", True
+    )
 
 
 _SCATTERS = {
