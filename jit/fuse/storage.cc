@@ -179,8 +179,7 @@ class StorageDecision {
       if (cost_[var] > 0 || equation.output_count > 1) return storage_.store(var, "it is one number: a register");
     }
     if (feeds_back(var)) return storage_.store(var, "an array is updated with it in place");
-    if (outlives_source(var))
-      return storage_.store(var, "an array that it is read from is updated in place before it is used");
+    if (outlives_source(var)) return storage_.store(var, "what it is read from is updated in place before it is used");
     std::vector<Demand> demands;
     for (const GraphFacts::Use& use : facts_.uses[var]) {
       if (const char* reason = add_demands(var, use, demands)) return storage_.store(var, reason);

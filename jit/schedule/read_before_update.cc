@@ -17,7 +17,7 @@ using loop::Program;
 using loop::Statement;
 using loop::StatementKind;
 
-// How far a reader may stand behind the update: programs of thousands of loops are compiled in time that grows with
+// How far behind the update readers are looked for: programs of thousands of loops are compiled in time that grows with
 // their size only.
 constexpr size_t kFarthest = 256;
 
@@ -28,12 +28,13 @@ struct Update {
 
 class BlockOrder {
  public:
-  BlockOrder(Program& program, BlockId block) : program_(program), statements_(program.blocks[block].statements) {
-    for (const Statement& s : statements_) add_uses(program, s, uses_.emplace_back());
-  }
+  BlockOrder(Program& program, BlockId block) : program_(program), statements_(program.blocks[block].statements) {}
 
   void run() {
-    for (const Update& update : updates()) order(update);
+    const std::vector<Update> all = updates();
+    if (all.empty()) return;
+    for (const Statement& s : statements_) add_uses(program_, s, uses_.emplace_back());
+    for (const Update& update : all) order(update);
   }
 
  private:
@@ -56,12 +57,10 @@ class BlockOrder {
     if (first == uses_.size()) return;
     const size_t end = std::min(first + kFarthest, uses_.size());
     std::vector<size_t> readers;
-    for (size_t i = first + 1; i < uses_.size(); ++i) {
+    for (size_t i = first + 1; i < end; ++i) {
       // From here on it is another array.
       if (uses_[i].writes.contains(update.from) || exchanges(statements_[i], update)) break;
-      if (!uses_[i].reads.contains(update.from)) continue;
-      if (i >= end) return;
-      readers.push_back(i);
+      if (uses_[i].reads.contains(update.from)) readers.push_back(i);
     }
     if (readers.empty()) return;
 
