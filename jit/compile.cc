@@ -24,6 +24,7 @@
 #include "jit/schedule/buffers.h"
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
+#include "jit/schedule/read_before_update.h"
 #include "jit/schedule/read_early.h"
 #include "jit/store/cache.h"
 #include "jit/store/disk_cache.h"
@@ -180,6 +181,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
   }
+  // What loops carry and change in place is read before.
+  run_pass("read_before_update", jit::read_before_update, program);
   // What is read for the last time makes room.
   run_pass("read_early", jit::read_early, program);
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.

@@ -11,12 +11,34 @@
 namespace ct {
 namespace {
 
+// A window put among zeros, added to an array: the array with that window updated, where the window is a small part of
+// the whole, and its elements stay neighbours. The cotangents of what a loop reads at one place are summed in this way.
+Value sum_with_window(const SimplifyInput& m, Value x, const Equation& pad) {
+  constexpr int64_t kLeastOutside = 16;  // times what is inside: gates of a recurrent network are added as a whole
+  if (!m.is_full(m.operand(pad, 1), 0) || x.aval() != m.output) return {};
+  const Value inside = m.operand(pad, 0);
+  const AttrsPtr attrs = m.builder.attrs_ptr(pad);
+  const Ints &low = attrs->ints("low"), &high = attrs->ints("high"), &interior = attrs->ints("interior");
+  Ints limit = low;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const int64_t size = inside.shape()[axis];
+    if (low[axis] < 0 || high[axis] < 0 || (interior[axis] != 0 && size > 1)) return {};
+    limit[axis] += size;
+  }
+  const int64_t size = num_elements(inside.shape());
+  if (size == 0 || size > num_elements(x.shape()) / kLeastOutside) return {};
+  Values starts;
+  for (const int64_t start : low) starts.push_back(full_integer(m.builder, Aval(DType::kInt64, {}), start));
+  return dynamic_update_slice(x, slice(x, low, limit, Ints(limit.size(), 1)) + inside, starts);
+}
+
 // An update put among zeros, added to an array: the array updated, in its own memory if nothing else needs that. The
 // cotangents of what a loop reads by index are summed in this way. Only where no element is updated twice, which would
 // change the order of the sum.
 Value sum_with_update(const SimplifyInput& m, Value x, Value update) {
   const Equation* found = m.builder.producer(update.var);
   if (found == nullptr) return {};
+  if (found->primitive->arrangement == Arrangement::kPad) return sum_with_window(m, x, *found);
   const Primitive& primitive = *found->primitive;
   const auto* scatter = primitive.structure_as<structures::Scatter>();
   const bool is_scatter_add = scatter != nullptr && scatter->combine == ScalarOp::kAdd;

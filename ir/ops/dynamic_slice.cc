@@ -313,15 +313,16 @@ Values dynamic_update_slice_transpose(Builder& builder, const TransposeInput& in
   const Value cotangent = input.cotangents[0];
   const auto starts = starts_of(input.operands, 2);
   Values result(input.avals.size());
-  if (input.linear(0)) {
-    Values operands{cotangent, zeros(builder, input.avals[1])};
-    append(operands, starts);
-    result[0] = builder.bind1(kDynamicUpdateSlice, operands, attrs);
-  }
+  // Read before it is overwritten: the update can then happen in the cotangent's own memory.
   if (input.linear(1)) {
     Values operands{cotangent};
     append(operands, starts);
     result[1] = builder.bind1(kDynamicSlice, operands, attrs->with("sizes", without_batch(input.avals[1], *attrs)));
+  }
+  if (input.linear(0)) {
+    Values operands{cotangent, zeros(builder, input.avals[1])};
+    append(operands, starts);
+    result[0] = builder.bind1(kDynamicUpdateSlice, operands, attrs);
   }
   return result;
 }

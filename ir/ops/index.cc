@@ -359,6 +359,12 @@ namespace {
 
 // ---- scatter ------------------------------------------------------------------------------------------------------
 
+Ints ints_between(int first, int limit) {
+  Ints result;
+  for (int i = first; i < limit; ++i) result.push_back(i);
+  return result;
+}
+
 // Row-major positions of the indices of one batch element, in the shape of the indices.
 Value positions_of(Value indices, int batch_dims) {
   Ints shape(indices.shape().begin() + batch_dims, indices.shape().end());
@@ -368,6 +374,23 @@ Value positions_of(Value indices, int batch_dims) {
   return broadcast(reshape(positions, shape), indices.shape(), axes);
 }
 
+// The same as last_of_equal, each index compared with all that come after it.
+Value last_by_comparing(Value indices, int batch_dims) {
+  Ints flat(indices.shape().begin(), indices.shape().begin() + batch_dims);
+  flat.push_back(num_elements(absl::MakeConstSpan(indices.shape()).subspan(batch_dims)));
+  const Value row = reshape(indices, flat);
+  Ints pairs = flat;
+  pairs.push_back(flat.back());
+  Ints first = ints_between(0, batch_dims + 1), second = first;
+  second.back() = batch_dims + 1;
+  const Aval positions(DType::kInt32, pairs);
+  const Value is_later =
+      gt(iota(*indices.builder, positions, batch_dims + 1), iota(*indices.builder, positions, batch_dims));
+  const Value is_equal = eq(broadcast(row, pairs, first), broadcast(row, pairs, second));
+  const Value named_again = reduce_max(convert(bit_and(is_equal, is_later), DType::kInt32), {batch_dims + 1});
+  return keep_where(reshape(eq(named_again, zeros_like(named_again)), indices.shape()), indices);
+}
+
 // The indices, -1 in place of all but the last of equal ones.
 Value last_of_equal(Value indices, int64_t size, const AttrsPtr& attrs) {
   const auto layout = ScatterAttrs::from(*attrs);
@@ -375,6 +398,8 @@ Value last_of_equal(Value indices, int64_t size, const AttrsPtr& attrs) {
     return indices;
   }
   indices = signed_indices(indices);
+  const int64_t count = num_elements(absl::MakeConstSpan(indices.shape()).subspan(layout.batch_dims));
+  if (!keeps_lengths() && count * count <= size) return last_by_comparing(indices, layout.batch_dims);
   const Value positions = positions_of(indices, layout.batch_dims);
   Ints table_shape(indices.shape().begin(), indices.shape().begin() + layout.batch_dims);
   table_shape.push_back(size);
@@ -387,10 +412,11 @@ Values replace_transpose(Builder& builder, const TransposeInput& input, const At
   const Value cotangent = input.cotangents[0];
   const Value indices = last_of_equal(input.operands[1], input.avals[0].dim(GatherAttrs::from(*attrs).axis), attrs);
   Values result(3);
+  // Read before it is overwritten: the scatter can then happen in the cotangent's own memory.
+  if (input.linear(2)) result[2] = gather_like(cotangent, indices, attrs);
   if (input.linear(0)) {
     result[0] = builder.bind1(kScatter, {cotangent, indices, zeros(builder, input.avals[2])}, attrs);
   }
-  if (input.linear(2)) result[2] = gather_like(cotangent, indices, attrs);
   return result;
 }
 
@@ -414,12 +440,6 @@ Value with_one_index_axis(Value x, int first, int count) {
   shape.push_back(num_elements(absl::MakeConstSpan(x.shape()).subspan(first, count)));
   shape.insert(shape.end(), x.shape().begin() + first + count, x.shape().end());
   return reshape(x, shape);
-}
-
-Ints ints_between(int first, int limit) {
-  Ints result;
-  for (int i = first; i < limit; ++i) result.push_back(i);
-  return result;
 }
 
 // For each update the product of the others with the same index. Brought together by sorting, then running products

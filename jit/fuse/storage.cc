@@ -75,6 +75,7 @@ class StorageDecision {
     for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
       const Equation& equation = graph_.equations()[i];
       const absl::Span<const Var> operands = graph_.operands(equation);
+      if (facts_.lowering[i]->written_operand() >= 0) updates_.push_back(i);
       if (facts_.by_elements[i]) {
         if (facts_.lowering[i]->written_operand() < 0) continue;
         const Var var = equation.first_output;
@@ -178,6 +179,7 @@ class StorageDecision {
       if (cost_[var] > 0 || equation.output_count > 1) return storage_.store(var, "it is one number: a register");
     }
     if (feeds_back(var)) return storage_.store(var, "an array is updated with it in place");
+    if (outlives_source(var)) return storage_.store(var, "what it is read from is updated in place before it is used");
     std::vector<Demand> demands;
     for (const GraphFacts::Use& use : facts_.uses[var]) {
       if (const char* reason = add_demands(var, use, demands)) return storage_.store(var, reason);
@@ -289,10 +291,31 @@ class StorageDecision {
     return std::ranges::any_of(facts_.uses[var], [&](const GraphFacts::Use& use) {
       if (!is_written_into_memory(facts_, storage_, use.equation)) return false;
       if (use.operand != facts_.lowering[use.equation]->written_operand()) return false;
-      const Var array = graph_.operands(graph_.equations()[use.equation])[0];
       int budget = kFarthestFeed;
-      return is_behind(alias_base(graph_, facts_.definition, array), var, budget);
+      return is_behind(updated_by(use.equation), var, budget);
     });
+  }
+
+  // Whether `var` is a small part of an array, which is updated in memory after `var` could be computed and before it
+  // is used: read first, then, so that the update can be made in the array's own memory.
+  bool outlives_source(Var var) const {
+    const auto& uses = facts_.uses[var];
+    if (uses.empty()) return false;
+    const auto first = std::ranges::upper_bound(updates_, facts_.definition[var]);
+    const auto last = std::ranges::lower_bound(updates_, uses.back().equation);
+    if (last - first > kMostUpdates) return false;
+    return std::any_of(first, last, [&](uint32_t update) {
+      if (!is_written_into_memory(facts_, storage_, update)) return false;
+      const Var array = updated_by(update);
+      if (facts_.size_of(var) * 2 > facts_.size_of(array)) return false;
+      int budget = kFarthestFeed;
+      return is_behind(array, var, budget);
+    });
+  }
+
+  // The array that an update writes into.
+  Var updated_by(uint32_t equation) const {
+    return alias_base(graph_, facts_.definition, graph_.operands(graph_.equations()[equation])[0]);
   }
 
   // Whether elements of `var` are computed, within its nest, from `base`. Says yes when it would take long to find out.
@@ -319,6 +342,7 @@ class StorageDecision {
   const Graph& graph_;
   Storage& storage_;
   ProductViews& products_;
+  std::vector<uint32_t> updates_;             // the equations that can be made in the memory of an operand
   std::vector<double> cost_;                  // by variable, of an element, if what can be is computed anew
   std::vector<std::vector<Demand>> demands_;  // by variable
 };

@@ -134,7 +134,8 @@ void remove_round_trips(Program& program) {
   const auto is_candidate = [&](const Statement& s) {
     if (s.kind != StatementKind::kCopy) return false;
     const loop::MemoryRange& range = program.ranges[s.detail];
-    return range.source != range.destination && is_temporary(program, range.source) &&
+    const BufferKind source = program.buffers[range.source].kind;
+    return range.source != range.destination && (source == BufferKind::kTemporary || source == BufferKind::kOutput) &&
            is_temporary(program, range.destination) && !swapped[range.source] && !swapped[range.destination] &&
            copies_whole(program, s, range.source, range.destination);
   };

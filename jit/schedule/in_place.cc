@@ -132,11 +132,25 @@ bool copies_whole(const Program& program, const Statement& s, BufferId from, Buf
          range.count == loop::Index(program.buffers[to].elements);
 }
 
-bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferId to) {
-  if (!same_layout(program, from, to)) return false;
-  bool written = false;
+namespace {
+
+// What `can_overwrite` says of the statements of a block, of which some may stand behind one that wrote `to`.
+bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferId to, bool& written) {
   for (const Statement& s : program.blocks[block].statements) {
     if (!written && copies_whole(program, s, from, to)) continue;
+    if (s.kind == StatementKind::kIf) {  // each branch for itself
+      const bool before = written;
+      bool in_either = written;
+      bool safe = true;
+      loop::visit_blocks_of(program, s, [&](BlockId branch) {
+        bool in_this = before;
+        safe = safe && can_overwrite(program, branch, from, to, in_this);
+        in_either = in_either || in_this;
+      });
+      if (!safe) return false;
+      written = in_either;
+      continue;
+    }
     bool reads = false, writes = false;
     auto look = [&](const Statement& at) {
       if (at.kind == StatementKind::kSwap) return;
@@ -152,6 +166,13 @@ bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferI
     written = written || writes;
   }
   return true;
+}
+
+}  // namespace
+
+bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferId to) {
+  bool written = false;
+  return same_layout(program, from, to) && can_overwrite(program, block, from, to, written);
 }
 
 }  // namespace ct::jit

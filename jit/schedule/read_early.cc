@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "jit/loop/visit.h"
+#include "jit/schedule/uses.h"
 
 namespace ct::jit {
 namespace {
@@ -20,25 +20,6 @@ using loop::StatementKind;
 // How far a statement may go: programs of thousands of loops are compiled in time that grows with their size only.
 constexpr size_t kMostSteps = 64;
 constexpr size_t kMostTogether = 8;
-
-// What a statement touches, with the blocks inside it.
-struct Uses {
-  size_t number = 0;  // of the statement, before anything moves
-  absl::flat_hash_set<BufferId> reads, writes;
-  absl::flat_hash_set<loop::Value> values;
-  bool fixed = false;  // what it does is seen from outside, or it says which memory buffers are
-};
-
-void add_uses(const Program& program, const Statement& s, Uses& uses) {
-  loop::visit_inputs(program, s, [&](loop::Value value) { uses.values.insert(value); });
-  loop::visit_yields(program, s, [&](loop::Value value) { uses.values.insert(value); });
-  loop::visit_buffers(program, s,
-                      [&](BufferId id, bool is_write) { (is_write ? uses.writes : uses.reads).insert(id); });
-  if (s.kind == StatementKind::kHostCall || s.kind == StatementKind::kSwap) uses.fixed = true;
-  loop::visit_blocks_of(program, s, [&](loop::BlockId block) {
-    for (const Statement& inner : program.blocks[block].statements) add_uses(program, inner, uses);
-  });
-}
 
 class LastReads {
  public:
@@ -183,18 +164,10 @@ class LastReads {
 
   // Whether statement `i` has to stay behind the other one.
   bool needs(size_t i, size_t other) const {
-    const Uses &mine = uses_[i], &its = uses_[other];
-    if (its.fixed) return true;
-    const auto written = [&](BufferId id) { return mine.writes.contains(id); };
-    if (std::ranges::any_of(its.writes, [&](BufferId id) { return mine.reads.contains(id) || written(id); }))
-      return true;
-    for (const BufferId id : its.reads) {
-      if (written(id) || (program_.buffers[id].kind == BufferKind::kInput && may_become(i, id))) return true;
-    }
-    bool defines = false;
-    loop::visit_results(program_, statements_[other],
-                        [&](loop::Value value) { defines = defines || mine.values.contains(value); });
-    return defines;
+    if (has_to_follow(program_, uses_[i], statements_[other], uses_[other])) return true;
+    return std::ranges::any_of(uses_[other].reads, [&](BufferId id) {
+      return program_.buffers[id].kind == BufferKind::kInput && may_become(i, id);
+    });
   }
 
   // A donated input becomes the memory of an output like it, if nobody reads it after the output is written.

@@ -10,6 +10,7 @@
 #include "jit/schedule/buffers.h"
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
+#include "jit/schedule/read_before_update.h"
 #include "runtime/error.h"
 #include "tests/cpp/text_cases.h"
 
@@ -20,6 +21,7 @@ std::string run(const text_cases::Case& test) {
   static const std::map<std::string, void (*)(Program&)> passes = {
       {"order_loops", jit::order_loops},
       {"merge_loops", jit::merge_loops},
+      {"read_before_update", jit::read_before_update},
       {"split_long_sums", jit::split_long_sums},
       {"assign_buffers", [](Program& program) { jit::assign_buffers(program); }},
       {"assign_buffers_and_results",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,20 @@ def gathered(x: Array, found: Lookup) -> Array:
     return x
 
 
+def finds_one(plan: Plan, x: Array) -> bool:
+    """Whether the lookup is of one position, in an array of which all sizes are known."""
+    return bool(plan.looked_up) and not _core.ragged_axes(x) and all(not np.ndim(at) for _, at in plan.looked_up)
+
+
+def without_lookup(plan: Plan, index: Any, x: Array) -> tuple[Any, ...]:
+    """The index of what a lookup of one position finds: the items that are about other axes."""
+    looked_up = {axis for axis, _ in plan.looked_up}
+    items = zip(*items_with_axes(index, x), strict=True)
+    return tuple(
+        item for item, axis in items if axis not in looked_up or item is None or isinstance(item, EllipsisType)
+    )
+
+
 def result_shape(plan: Plan, rank: int, found: Lookup | None) -> tuple[list[int], list[int]]:
     """Which axes to drop, and at which positions of the result to insert new ones."""
     looked = [axis for axis, _ in plan.looked_up]
@@ -154,6 +169,12 @@ def get_item(x: Array, index: Any) -> Array:
     if plan is None:
         index, x = with_mask_axes(index, x)
         return get_item(x, index)
+    if plan.has_window and finds_one(plan, x):
+        # Not the windows of all rows for the sake of one.
+        _check_lookup(x, plan)
+        at = look_up(x, plan, "clip")
+        row = primitives.gather(gathered(x, at), at.indices, axis=at.axis, batch_dims=0)
+        return get_item(row, without_lookup(plan, index, x))
     window = take_window(x, plan) if plan.has_window else x
     found = None
     result = window

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import EllipsisType
 from typing import Any
 
@@ -20,18 +21,23 @@ from cotangent._ops.extents import capacities, capacity, drop_axes, shaped_like,
 from cotangent._ops.index_plans import Plan, check_mask, is_mask, resolve, with_mask_axes
 from cotangent._ops.indexing import (
     Lookup,
+    finds_one,
     gathered,
     get_item,
     look_up,
     result_shape,
     shape_result,
     take_window,
+    without_lookup,
 )
 from cotangent._ops.positions import exact_mask, is_unknown
 from cotangent._ops.sized_slices import SizedSlice
 from cotangent._ops.sizes import bound_size, insert_axes, ragged_length
 from cotangent._ops.taking import fill_outside
 from cotangent.errors import ShapeError
+
+_INT32 = np.dtype("int32")
+_LEAST_OUTSIDE = 16  # times the elements of a window that is small
 
 
 class AxesMask:
@@ -155,6 +161,8 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         index, wide = with_mask_axes(index, x)
         updated = update_item(wide, index, operation, values, mode, unique)
         return shaped_like(updated, x)
+    if plan.has_window and finds_one(plan, x):
+        return _update_found(x, index, plan, operation, values, mode)
     window = take_window(x, plan) if plan.has_window else x
     found = look_up(window, plan, mode) if plan.looked_up else None
     if found is None and operation not in ("set", "add"):
@@ -181,6 +189,19 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     if not plan.has_window:
         return as_ragged_as(updates, x) if operation == "set" else _combined(operation, x, updates)
     return _put_window(x, plan, updates, operation)
+
+
+def _update_found(x: Array, index: Any, plan: Plan, operation: str, values: Any, mode: str) -> Array:
+    """``update_item`` of windows in what a single position names, such as a row: the row is updated, and put back.
+
+    The other way around, the windows of all rows would be read and written for the sake of one.
+    """
+    found = look_up(x, plan, mode)
+    flat = gathered(x, found)
+    row = primitives.gather(flat, found.indices, axis=found.axis, batch_dims=0)
+    return _scatter(
+        x, found, update_item(row, without_lookup(plan, index, x), operation, values, mode, True), "set", True
+    )
 
 
 _SCATTERS = {
@@ -215,6 +236,12 @@ def _put_sized(x: Array, windows: dict[int, SizedSlice], updates: Array) -> tupl
     return updates, covered
 
 
+def _is_small(updates: Array, x: Array) -> bool:
+    """Whether writing the updates is clearly less than a choice for each element of the array."""
+    count = math.prod(updates._bound_shape)
+    return 0 < count <= math.prod(x._bound_shape) // _LEAST_OUTSIDE and not _core.ragged_axes(x)
+
+
 def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     """The window put back: padded to the whole array."""
     if plan.sized:
@@ -228,8 +255,11 @@ def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
         stride, count = plan.stride[axis], capacity(updates, axis)
         covered = (count - 1) * stride + 1 if count else 0
         low.append(plan.start[axis])
-        interior.append(stride - 1)
+        interior.append(stride - 1 if count > 1 else 0)
         high.append(size - plan.start[axis] - covered)
+    if operation == "set" and _is_small(updates, x) and not any(interior):
+        starts = [_core.full((), start, _INT32) for start in low]
+        return primitives.dynamic_update_slice(x, updates, *starts, batch_dims=0)
     zero = _core.full((), 0, x.dtype)
     padded = primitives.pad(updates, zero, low=low, high=high, interior=interior)
     if operation == "add" and kind(x) != "bool":

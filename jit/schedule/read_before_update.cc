@@ -1,0 +1,107 @@
+#include "jit/schedule/read_before_update.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "jit/loop/visit.h"
+#include "jit/schedule/in_place.h"
+#include "jit/schedule/uses.h"
+
+namespace ct::jit {
+namespace {
+
+using loop::BlockId;
+using loop::BufferId;
+using loop::BufferKind;
+using loop::Program;
+using loop::Statement;
+using loop::StatementKind;
+
+// How far behind the update readers are looked for: programs of thousands of loops are compiled in time that grows with
+// their size only.
+constexpr size_t kFarthest = 256;
+
+// Two buffers of which the second one holds what the first one held, changed.
+struct Update {
+  BufferId from, to;
+};
+
+class BlockOrder {
+ public:
+  BlockOrder(Program& program, BlockId block) : program_(program), statements_(program.blocks[block].statements) {}
+
+  void run() {
+    const std::vector<Update> all = updates();
+    if (all.empty()) return;
+    for (const Statement& s : statements_) add_uses(program_, s, uses_.emplace_back());
+    for (const Update& update : all) order(update);
+  }
+
+ private:
+  std::vector<Update> updates() const {
+    std::vector<Update> found;
+    for (const Statement& s : statements_) {
+      if (s.kind == StatementKind::kSwap) found.push_back({s.buffer, s.other});
+      if (s.kind != StatementKind::kCopy) continue;
+      const loop::MemoryRange& range = program_.ranges[s.detail];
+      if (is_temporary(range.source) && copies_whole(program_, s, range.source, range.destination)) {
+        found.push_back({range.source, range.destination});
+      }
+    }
+    return found;
+  }
+
+  void order(const Update& update) {
+    const auto writes = [&](const Uses& uses) { return uses.writes.contains(update.to); };
+    const size_t first = static_cast<size_t>(std::ranges::find_if(uses_, writes) - uses_.begin());
+    if (first == uses_.size()) return;
+    const size_t end = std::min(first + kFarthest, uses_.size());
+    std::vector<size_t> readers;
+    for (size_t i = first + 1; i < end; ++i) {
+      // From here on it is another array.
+      if (uses_[i].writes.contains(update.from) || exchanges(statements_[i], update)) break;
+      if (uses_[i].reads.contains(update.from)) readers.push_back(i);
+    }
+    if (readers.empty()) return;
+
+    // What goes up: the readers, and what they need of all that stands between.
+    std::vector<bool> goes(readers.back() + 1, false);
+    std::vector<size_t> moved;
+    int64_t stored = 0;
+    for (size_t i = readers.back() + 1; i-- > first;) {
+      const auto needs_it = [&](size_t k) { return has_to_follow(program_, uses_[k], statements_[i], uses_[i]); };
+      if (!std::ranges::binary_search(readers, i) && std::ranges::none_of(moved, needs_it)) continue;
+      if (i == first || uses_[i].fixed) return;
+      for (const BufferId id : uses_[i].writes) stored += is_temporary(id) ? bytes(id) : 0;
+      goes[i] = true;
+      moved.push_back(i);
+    }
+    if (stored >= bytes(update.from)) return;
+    const auto take = [&](auto& all) {
+      std::vector<typename std::decay_t<decltype(all)>::value_type> up, down;
+      for (size_t i = first; i < goes.size(); ++i) (goes[i] ? up : down).push_back(std::move(all[i]));
+      const auto at = std::ranges::move(up, all.begin() + static_cast<std::ptrdiff_t>(first)).out;
+      std::ranges::move(down, at);
+    };
+    take(statements_);
+    take(uses_);
+  }
+
+  static bool exchanges(const Statement& s, const Update& update) {
+    return s.kind == StatementKind::kSwap && (s.buffer == update.from || s.other == update.from);
+  }
+  bool is_temporary(BufferId id) const { return program_.buffers[id].kind == BufferKind::kTemporary; }
+  int64_t bytes(BufferId id) const { return program_.buffers[id].elements * dtype_size(program_.buffers[id].dtype); }
+
+  Program& program_;
+  std::vector<Statement>& statements_;
+  std::vector<Uses> uses_;
+};
+
+}  // namespace
+
+void read_before_update(Program& program) {
+  for (BlockId block = 0; block < program.blocks.size(); ++block) BlockOrder(program, block).run();
+}
+
+}  // namespace ct::jit
