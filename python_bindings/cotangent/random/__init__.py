@@ -16,4 +16,5 @@ from cotangent.random.continuous import *
 from cotangent.random.discrete import *
 from cotangent.random.distributions import *
 from cotangent.random.gammas import *
+from cotangent.random.integers import *
 from cotangent.random.permutations import *
