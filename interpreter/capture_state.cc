@@ -115,21 +115,62 @@ std::string_view mode_name(CaptureMode mode) {
   return "";
 }
 
-std::string_view concretization_hint(CaptureMode mode) {
+namespace {
+
+// What to write instead of what asked for a value; empty where an `if` or a loop did, or nobody knows what.
+std::string_view instead_of(std::string_view use) {
+  constexpr std::pair<std::string_view, std::string_view> kInstead[] = {
+      {"int()", "leave it an array: x.astype('int32') for int(x), ct.numpy.floor(x) for math.floor(x)"},
+      {"float()", "leave it an array: x.astype('float32') for float(x), ct.numpy.sin(x) for math.sin(x)"},
+      {"complex()", "leave it an array: x.astype('complex64') for complex(x), ct.numpy.exp(x) for cmath.exp(x)"},
+      {"index()",
+       "use ct.lax.fori_loop(0, n, body, state) for a loop over range(n), ct.numpy.array(items)[i] for items[i]"},
+      {"item()", "leave it an array: x[i] for x.item(i)"},
+      {"tolist()", "leave it an array: ct.vmap or ct.lax.scan goes over its elements"},
+      {"format()",
+       "to print it while the program runs: ct.debug.print('{:.2f}', x); or return it, and format what is returned"},
+      {"conversion to a NumPy array",
+       "leave it an array: ct.numpy.asarray(x) for numpy.asarray(x); what needs an array of NumPy's is called through "
+       "ct.pure_callback"},
+  };
+  for (const auto& [name, instead] : kInstead) {
+    if (name == use) return instead;
+  }
+  return "";
+}
+
+// Whether a Python value is wanted, as a static argument is one.
+bool could_be_static(std::string_view use) {
+  return use == "int()" || use == "float()" || use == "complex()" || use == "index()" || use == "item()";
+}
+
+}  // namespace
+
+std::string concretization_hint(CaptureMode mode, std::string_view use) {
+  const std::string_view instead = instead_of(use);
   switch (mode) {
     case CaptureMode::kTransform:
-      return "the function is captured without values here; use ct.numpy.where or ct.lax.cond for `if` on values and "
-             "ct.lax.while_loop for `while`";
+      return concat("the function is captured without values here; ",
+                    !instead.empty() ? instead
+                                     : "use ct.numpy.where or ct.lax.cond for `if` on values and ct.lax.while_loop for "
+                                       "`while`");
     case CaptureMode::kJit:
-      return "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop or ct.lax.fori_loop instead of a "
-             "loop that depends on values, or pass the argument as static (static_argnums, static_argnames); to see it "
-             "while the program runs: ct.debug.print('{}', x)";
+      return concat(!instead.empty() ? instead
+                                     : "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop or "
+                                       "ct.lax.fori_loop instead of a loop that depends on values",
+                    instead.empty() || could_be_static(use)
+                        ? ", or pass the argument as static (static_argnums, static_argnames)"
+                        : "");
     case CaptureMode::kBatch:
-      return "under vmap the value differs from example to example; use ct.numpy.where or ct.lax.cond instead of `if`, "
-             "ct.lax.while_loop instead of `while`";
+      return concat("under vmap the value differs from example to example; ",
+                    !instead.empty() ? instead
+                                     : "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop instead "
+                                       "of `while`");
     case CaptureMode::kMask:
-      return "one masked program serves every length; use ct.numpy.where or ct.lax.cond for `if` on values. Sizes "
-             "(x.shape[i]) may be compared in Python where the bound settles the answer";
+      return concat("one masked program serves every length; ",
+                    !instead.empty() ? instead
+                                     : "use ct.numpy.where or ct.lax.cond for `if` on values. Sizes (x.shape[i]) may "
+                                       "be compared in Python where the bound settles the answer");
   }
   return "";
 }

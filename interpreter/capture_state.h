@@ -104,7 +104,7 @@ struct Capture::State {
   void set_masked(Var var, Masked value);
 
   // ---- capture_values.cc
-  Tensor value_of(Var var);
+  Tensor value_of(Var var, std::string_view use);
   Levels dependence_of(Var var);
   Datum outside_value(Var var);
   Levels outside_dependence(Var var) const;
@@ -113,7 +113,7 @@ struct Capture::State {
 // ---- words of messages
 
 std::string_view mode_name(CaptureMode mode);
-std::string_view concretization_hint(CaptureMode mode);
+std::string concretization_hint(CaptureMode mode, std::string_view use);
 std::string quoted_function(const CaptureOptions& options);
 std::string described(const Remains& remains);
 inline constexpr std::string_view kLeakHint =

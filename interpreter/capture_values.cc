@@ -11,18 +11,18 @@
 namespace ct {
 namespace {
 
-Error no_value(const CaptureOptions& options, const Remains& wanted) {
+Error no_value(const CaptureOptions& options, const Remains& wanted, std::string_view use) {
   return Error(ErrorKind::kConcretization,
                concat("the value of ", described(wanted), " is needed here, but ", quoted_function(options),
                       " is being captured by ", mode_name(options.mode), " and has no values yet"))
       .at(LocationScope::current())
-      .hint(concretization_hint(options.mode))
+      .hint(concretization_hint(options.mode, use))
       .see("concrete-value-needed");
 }
 
 }  // namespace
 
-Tensor Capture::State::value_of(Var wanted) {
+Tensor Capture::State::value_of(Var wanted, std::string_view use) {
   if (values.size() < builder->num_vars()) values.resize(builder->num_vars());
   // Depth first through what has no value yet; a variable stays on the list until its operands are done.
   std::vector<Var> pending{wanted};
@@ -36,13 +36,13 @@ Tensor Capture::State::value_of(Var wanted) {
     const Equation* equation = builder->producer(var);
     if (equation == nullptr) {
       const auto shadow = shadows.find(var);
-      if (shadow == shadows.end()) throw no_value(options, describe(options.concrete_shadow ? var : wanted));
-      values[var] = peek(shadow->second);
+      if (shadow == shadows.end()) throw no_value(options, describe(options.concrete_shadow ? var : wanted), use);
+      values[var] = peek(shadow->second, use);
       pending.pop_back();
       continue;
     }
     if (!options.concrete_shadow && !repeatable(*equation->primitive, *builder->attrs_ptr(*equation))) {
-      throw no_value(options, describe(wanted));
+      throw no_value(options, describe(wanted), use);
     }
     bool ready = true;
     for (Var operand : builder->operands(*equation)) {
@@ -61,12 +61,12 @@ Tensor Capture::State::value_of(Var wanted) {
   return values[wanted];
 }
 
-Tensor peek(const Datum& datum) {
+Tensor peek(const Datum& datum, std::string_view use) {
   if (const Tensor* tensor = std::get_if<Tensor>(&datum)) return *tensor;
   const Traced& traced = std::get<Traced>(datum);
   Capture::State& state = *traced.capture->state_;
   const CaptureOptions& options = state.options;
-  if (state.builder == nullptr && state.is_outside(traced.var)) return peek(state.outside_value(traced.var));
+  if (state.builder == nullptr && state.is_outside(traced.var)) return peek(state.outside_value(traced.var), use);
   if (state.builder == nullptr) {
     throw Error(ErrorKind::kTracerLeak,
                 concat(described(state.describe(traced.var)), " escaped from the capture of ", quoted_function(options),
@@ -77,10 +77,10 @@ Tensor peek(const Datum& datum) {
   }
   // Under vmap what does not depend on the examples has a value all the same.
   if (!options.concrete_shadow && !(options.mode == CaptureMode::kBatch && state.mask == nullptr)) {
-    throw no_value(options, state.describe(traced.var));
+    throw no_value(options, state.describe(traced.var), use);
   }
   EagerScope eager;
-  return state.value_of(traced.var);
+  return state.value_of(traced.var, use);
 }
 
 // Made where it is asked for: evaluated, unless it depends on what is being captured there.
@@ -196,7 +196,7 @@ Levels dependence(const Datum& datum) {
 }
 
 Tensor concrete(const Datum& datum, std::string_view use) {
-  Tensor value = peek(datum);
+  Tensor value = peek(datum, use);
   if (dependence(datum) == 0) return value;
   const Traced& traced = std::get<Traced>(datum);
   throw Error(ErrorKind::kConcretization,

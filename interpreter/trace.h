@@ -123,7 +123,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   friend Datum bind1(const Primitive&, absl::Span<const Datum* const>, const AttrsPtr&);
   friend std::vector<Datum> bind_graph(const GraphPtr&, absl::Span<const Datum>);
   friend Tensor concrete(const Datum& datum, std::string_view use);
-  friend Tensor peek(const Datum& datum);
+  friend Tensor peek(const Datum& datum, std::string_view use);
   friend Levels dependence(const Datum& datum);
   friend class EagerScope;
   struct State;
@@ -185,10 +185,11 @@ std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> ope
 
 // The value of a datum now, the tensor itself or the evaluated shadow, to leave the program with. Throws
 // ErrorKind::kConcretization when that would cut a derivative off: the dtype is floating or complex and the value
-// depends on what is differentiated. `use` begins the message: what the value was wanted for.
+// depends on what is differentiated. `use` says what the value was wanted for: it begins that message, and of a value
+// that is not there the message says what to write instead of that.
 Tensor concrete(const Datum& datum, std::string_view use = "conversion to a plain value");
 // The same where no number is made of it: for printing, and for bools and whole numbers.
-Tensor peek(const Datum& datum);
+Tensor peek(const Datum& datum, std::string_view use = "");
 Levels dependence(const Datum& datum);
 
 }  // namespace ct

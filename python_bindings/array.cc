@@ -148,7 +148,7 @@ py::object item(PyObject* self, const char* use) {
   }
   LocationScope scope(user_location());
   try {
-    const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
+    const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum, use);
     return tensor_to_numpy(tensor).attr("item")();
   } catch (const Error& error) {
     const std::string hint = error.kind() == ErrorKind::kConcretization ? hint_of_assignment() : "";
@@ -174,7 +174,7 @@ PyObject* to_index(PyObject* self) {
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
       error.at(user_location());
       error.hint(is_float(aval.dtype()) && aval.rank() == 0
-                     ? "for a whole number divide with //, as n // 2"
+                     ? "convert it, x.astype('int32'); a quotient of integers is one by //, as n // 2"
                      : "take one element, x[i]; a list at several positions is an array: ct.numpy.array(list)[x]");
       throw error;
     }

@@ -8,6 +8,7 @@
 #include "ir/print.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
+#include "python_bindings/bound_error.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/operands.h"
@@ -178,18 +179,20 @@ void check_results(const Primitive& primitive, absl::Span<const Datum> operands,
 
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs) {
-  if (innermost_capture() == nullptr) {
+  return bound(primitive, [&] {
+    if (innermost_capture() == nullptr) {
+      std::vector<Datum> results = bind(primitive, operands, attrs);
+      if (config().invalid().any()) check_results(primitive, operands, attrs, results);
+      return results;
+    }
+    LocationScope scope(user_location());
+    std::vector<const Datum*> pointers;
+    for (const Datum& operand : operands) pointers.push_back(&operand);
+    const UserAxes axes(primitive, pointers, attrs);
     std::vector<Datum> results = bind(primitive, operands, attrs);
-    if (config().invalid().any()) check_results(primitive, operands, attrs, results);
+    axes.note(results);
     return results;
-  }
-  LocationScope scope(user_location());
-  std::vector<const Datum*> pointers;
-  for (const Datum& operand : operands) pointers.push_back(&operand);
-  const UserAxes axes(primitive, pointers, attrs);
-  std::vector<Datum> results = bind(primitive, operands, attrs);
-  axes.note(results);
-  return results;
+  });
 }
 
 Datum convert_datum(const Datum& x, DType dtype, bool weak) {

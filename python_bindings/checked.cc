@@ -26,6 +26,7 @@ enum Kind : char {
   kInteger = 'i',
   kIntegers = 'l',
   kText = 's',
+  kKey = 'k',
   kPlacement = 'p'
 };
 
@@ -65,6 +66,24 @@ bool is_integer_like(PyObject* object) {
 
 bool is_text(PyObject* object) { return PyUnicode_Check(object) || PyBytes_Check(object); }
 
+// What may be a random key; what else an object is that becomes an array, the function sees.
+bool may_be_key(PyObject* object) {
+  if (is_array(object)) {
+    const Aval aval = array_aval(object);
+    return aval.dtype() == DType::kKey ||
+           (aval.dtype() == DType::kUInt32 && aval.rank() > 0 && aval.dim(aval.rank() - 1) == 2);
+  }
+  if (py::isinstance<py::array>(object)) {
+    const auto array = py::reinterpret_borrow<py::array>(object);
+    return array.dtype().kind() == 'u' && array.itemsize() == 4 && array.ndim() > 0 &&
+           array.shape(array.ndim() - 1) == 2;
+  }
+  static PyObject* const scalar = py::object(py::module_::import("numpy").attr("generic")).release().ptr();
+  return object != Py_None && !is_text(object) && !PyLong_Check(object) && !PyFloat_Check(object) &&
+         !PyComplex_Check(object) && !PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(scalar)) &&
+         !PyList_Check(object) && !PyTuple_Check(object);
+}
+
 bool are_flags(PyObject* object) {
   if (is_flag(object)) return true;
   if (is_text(object) || !PySequence_Check(object) || is_array(object)) return false;
@@ -91,6 +110,8 @@ bool fits(PyObject* object, char kind) {
       return PyLong_CheckExact(object) || is_integer_like(object);
     case kText:
       return PyUnicode_Check(object);
+    case kKey:
+      return may_be_key(object);
     default:
       return object == Py_None || fits(object, static_cast<char>(kind - 'A' + 'a'));
   }
@@ -141,6 +162,10 @@ py::object example(PyObject* given, char kind) {
 }
 
 void refuse(const CheckedFunction& self, PyObject* parameter, PyObject* object, char kind) {
+  if (kind == kKey) {
+    py::module_::import("cotangent._base.arguments")
+        .attr("refuse_key")(py::handle(self.function), py::handle(parameter), py::handle(object));
+  }
   const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self.function, "__name__"));
   if (!name) throw py::error_already_set();
   if (const py::object value = example(object, kind); value) {
@@ -170,13 +195,18 @@ char kind_of(const CheckedFunction& self, PyObject* keyword) {
   return kAnything;
 }
 
-// A keyword that the function does not have: what Python says of it, with the parameters that there are.
-void explain_keyword(const CheckedFunction& self) {
+// A call that the function's parameters do not fit: what Python says of it, with the parameters that there are.
+void explain_call(const CheckedFunction& self, bool has_keywords) {
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return;
   PyObject* type = nullptr;
   PyObject* error = nullptr;
   PyObject* traceback = nullptr;
   PyErr_Fetch(&type, &error, &traceback);
+  // A function that hands its keywords on has begun; another one has not.
+  if (traceback != nullptr && !has_keywords) {
+    PyErr_Restore(type, error, traceback);
+    return;
+  }
   try {
     const py::object text =
         py::module_::import("cotangent._base.arguments")
@@ -188,10 +218,13 @@ void explain_keyword(const CheckedFunction& self) {
   PyErr_Restore(type, error, traceback);
 }
 
-PyObject* run(const CheckedFunction& self, PyObject* const* args, size_t flags, PyObject* keywords) {
+// `called`: what the user has called, by whose name an error is.
+PyObject* run(const CheckedFunction& self, PyObject* called, PyObject* const* args, size_t flags, PyObject* keywords) {
   PyObject* result = PyObject_Vectorcall(self.function, args, flags, keywords);
-  if (result == nullptr && keywords != nullptr) explain_keyword(self);
-  return result;
+  if (result != nullptr) return result;
+  explain_call(self, keywords != nullptr);
+  name_called_function(called);
+  return nullptr;
 }
 
 PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
@@ -213,14 +246,15 @@ PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, Py
   }
   PyObject* const called = self.calls_object && count > 0 ? args[0] : self.function;
   const UserCall call(called, args, count + named);
-  if (!self.is_placed) return run(self, args, flags, keywords);
+  if (!self.is_placed) return run(self, called, args, flags, keywords);
   const PlacedCall places(self.function, placement);
-  return places.placed(run(self, args, flags, keywords));
+  return places.placed(run(self, called, args, flags, keywords));
 }
 
 // Of functions that are no calls by the user of their own: operators and methods.
 PyObject* call_leaving(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
-  return run(*reinterpret_cast<CheckedFunction*>(object), args, flags, keywords);
+  const auto& self = *reinterpret_cast<CheckedFunction*>(object);
+  return run(self, self.function, args, flags, keywords);
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {

@@ -397,9 +397,15 @@ void register_conversions(py::module_& module) {
         return tensor_to_numpy(concrete(datum_from_python(object), use));
       },
       py::arg("object"), py::arg("use") = "conversion to a plain value");
-  // To print, and to decide by bools and whole numbers.
+  // To print, and to decide by bools and whole numbers; `use` is what for, where the message is to say what else.
   module.def("peek", [](py::handle object) { return array_object(peek(datum_from_python(object))); });
-  module.def("peek_numpy", [](py::handle object) { return tensor_to_numpy(peek(datum_from_python(object))); });
+  module.def(
+      "peek_numpy",
+      [](py::handle object, const std::string& use) {
+        LocationScope scope(user_location());
+        return tensor_to_numpy(peek(datum_from_python(object), use));
+      },
+      py::arg("object"), py::arg("use") = "");
   module.def("depends", [](py::handle object) { return dependence(datum_from_python(object)) != 0; });
   module.def("scalar_type", [](py::handle object) {
     const PromotedType type = scalar_type(object.ptr());

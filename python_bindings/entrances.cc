@@ -342,7 +342,11 @@ PyObject* call_entrance(PyObject* object, PyObject* const* args, size_t flags, P
       done = self->rule(*self, {args, PyVectorcall_NARGS(flags), keywords}, datum);
       return done ? make_array(std::move(datum)) : nullptr;
     });
-    if (done || PyErr_Occurred()) return result;
+    if (done) return result;
+    if (PyErr_Occurred()) {
+      name_called_function(self->function);
+      return nullptr;
+    }
   }
   const UserCall call(self->function, args,
                       PyVectorcall_NARGS(flags) + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords)));

@@ -2,6 +2,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "python_bindings/bound_error.h"
 #include "python_bindings/errors_documentation.h"
 #include "python_bindings/python.h"
 #include "python_bindings/tracebacks.h"
@@ -19,6 +20,35 @@ struct ExceptionSpec {
 };
 
 std::array<PyObject*, static_cast<size_t>(ErrorKind::kInternal) + 1> exceptions{};
+
+// On errors of what a primitive was bound to: its name.
+constexpr const char* kPrimitive = "_primitive";
+
+// Whether the arguments of a call are to blame: what a transform says of a primitive is about that primitive.
+bool is_of_arguments(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kValue:
+    case ErrorKind::kType:
+    case ErrorKind::kShape:
+    case ErrorKind::kDType:
+    case ErrorKind::kIndex:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void name_in_message(py::handle error, py::handle function) {
+  if (!py::hasattr(error, kPrimitive)) return;
+  const std::string begin = py::cast<std::string>(error.attr(kPrimitive)) + ": ";
+  py::delattr(error, kPrimitive);
+  const auto name = py::cast<std::string>(function.attr("__name__"));
+  const py::tuple arguments = error.attr("args");
+  if (arguments.size() != 1 || name.starts_with('_')) return;
+  const auto message = py::cast<std::string>(arguments[0]);
+  if (!message.starts_with(begin)) return;
+  error.attr("args") = py::make_tuple(name + ": " + message.substr(begin.size()));
+}
 
 }  // namespace
 
@@ -107,8 +137,32 @@ void set_python_error(const Error& error) {
   const std::string_view text = error.what();
   PyObject* message = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (message == nullptr) return;
-  PyErr_SetObject(exceptions[static_cast<size_t>(error.kind())], message);
+  PyObject* const type = exceptions[static_cast<size_t>(error.kind())];
+  PyObject* const made = PyObject_CallOneArg(type, message);
   Py_DECREF(message);
+  if (made == nullptr) return;
+  const auto* of_primitive = dynamic_cast<const BoundError*>(&error);
+  if (of_primitive != nullptr && is_of_arguments(error.kind())) {
+    PyObject* const name = PyUnicode_FromString(of_primitive->primitive().c_str());
+    if (name == nullptr || PyObject_SetAttrString(made, kPrimitive, name) != 0) PyErr_Clear();
+    Py_XDECREF(name);
+  }
+  PyErr_SetObject(type, made);
+  Py_DECREF(made);
+}
+
+void name_called_function(PyObject* function) noexcept {
+  PyObject* type = nullptr;
+  PyObject* error = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &error, &traceback);
+  if (error != nullptr && PyExceptionInstance_Check(error) != 0 && !has_frames_of_user(traceback) && called_by_user()) {
+    try {
+      name_in_message(py::handle(error), py::handle(function));
+    } catch (const std::exception&) {  // it names the primitive
+    }
+  }
+  PyErr_Restore(type, error, traceback);
 }
 
 }  // namespace ct::python

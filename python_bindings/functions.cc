@@ -137,6 +137,9 @@ PyObject* convert(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     const Datum& datum = array_datum(x);
     return datum_aval(datum).dtype() == dtype ? Py_NewRef(x) : make_array(convert_datum(datum, dtype));
   }
+  // A number of Python's keeps its digits: it would be a float32 on the way.
+  const bool is_wide = dtype == DType::kComplex128 || (dtype == DType::kFloat64 && !PyComplex_Check(x));
+  if (is_wide && is_python_scalar(x)) return make_array(scalar_datum(x, Aval(dtype, {})));
   return make_array(convert_datum(datum_from_python(x), dtype));
 }
 

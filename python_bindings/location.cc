@@ -85,13 +85,20 @@ const Recent& recent_place(PyFrameObject* frame) {
   return slot;
 }
 
+// The file of a code object, as the user knows it: a cell of a notebook is no file.
+std::string file_as_known(py::handle name) {
+  const auto file = py::cast<std::string>(name);
+  if (file.find("ipykernel_") == std::string::npos && !file.starts_with("<ipython-input-")) return file;
+  return py::cast<std::string>(py::module_::import("cotangent._base.messages").attr("cell_name")(name));
+}
+
 }  // namespace
 
 SourceLocation locate(const void* code_pointer, int instruction) {
   const WithInterpreter gil;
   auto* code = reinterpret_cast<PyCodeObject*>(const_cast<void*>(code_pointer));
   SourceLocation location;
-  location.file = py::cast<std::string>(py::handle(code->co_filename));
+  location.file = file_as_known(py::handle(code->co_filename));
   location.line = PyCode_Addr2Line(code, instruction);
   location.function = py::cast<std::string>(py::handle(code->co_name));
   return location;

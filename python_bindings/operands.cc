@@ -6,6 +6,7 @@
 #include "device/residency.h"
 #include "ir/primitives.h"
 #include "jit/backend.h"
+#include "python_bindings/bound_error.h"
 #include "python_bindings/user_calls.h"
 #include "runtime/text.h"
 
@@ -309,20 +310,22 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
 }
 
 Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
-  if (innermost_capture() != nullptr) {
-    LocationScope scope(user_location());
-    const UserAxes axes(primitive, operands, attrs);
+  return bound(primitive, [&]() -> Datum {
+    if (innermost_capture() != nullptr) {
+      LocationScope scope(user_location());
+      const UserAxes axes(primitive, operands, attrs);
+      Datum result = bind1(primitive, operands, attrs);
+      axes.note({&result, 1});
+      return result;
+    }
     Datum result = bind1(primitive, operands, attrs);
-    axes.note({&result, 1});
+    if (config().invalid().any()) {
+      std::vector<Datum> data;
+      for (const Datum* operand : operands) data.push_back(*operand);
+      check_results(primitive, data, attrs, {&result, 1});
+    }
     return result;
-  }
-  Datum result = bind1(primitive, operands, attrs);
-  if (config().invalid().any()) {
-    std::vector<Datum> data;
-    for (const Datum* operand : operands) data.push_back(*operand);
-    check_results(primitive, data, attrs, {&result, 1});
-  }
-  return result;
+  });
 }
 
 PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* right, Promotion promotion) {

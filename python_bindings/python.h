@@ -27,6 +27,9 @@ namespace py = pybind11;
 void register_errors(py::module_& module);
 // Sets the Python exception for `error`, with its structured fields as attributes.
 void set_python_error(const Error& error);
+// Where an error leaves a public function that the user called: what its message says of the primitive that the
+// function is made of, it says of the function.
+void name_called_function(PyObject* function) noexcept;
 // Sets the Python exception for the C++ exception that is being handled.
 void set_python_exception() noexcept;
 PyObject* python_exception(ErrorKind kind);  // the class, borrowed

@@ -122,6 +122,14 @@ void note_site(const Error& error) noexcept {
   }
 }
 
+bool has_frames_of_user(PyObject* traceback) noexcept {
+  if (traceback == nullptr || !PyTraceBack_Check(traceback)) return false;
+  for (PyTracebackObject* entry = as_traceback(traceback); entry != nullptr; entry = entry->tb_next) {
+    if (!is_own(entry)) return true;
+  }
+  return false;
+}
+
 void leave_package() noexcept {
   if (shows_all && !notes_sites) return;
   PyObject* type = nullptr;

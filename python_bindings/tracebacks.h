@@ -39,6 +39,9 @@ void* leaving_slot() {
   return reinterpret_cast<void*>(kLeaving<kFunction>);
 }
 
+// Whether a traceback, which may be null, has a frame that is not of this package.
+bool has_frames_of_user(PyObject* traceback) noexcept;
+
 // For tests, which ask what places of this package have been reached: where this error was made.
 void note_site(const Error& error) noexcept;
 

@@ -137,15 +137,22 @@ def _tolist(self: Array) -> Any:
     return _core.to_numpy(self, "tolist()").tolist()
 
 
-def _item(self: Array, *args: int, use: str = "item()") -> Any:
+def _element(self: Array, args: tuple[int, ...], use: str) -> Any:
+    """One element as a Python number; ``use`` is what asks for it, for the message of an error."""
+    if not args and self.size != 1:
+        raise TypeError(
+            f"{use} needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
+        )
+    return _core.to_numpy(self, use).item(*args)
+
+
+def _item(self: Array, *args: int) -> Any:
     """One element as a Python number.
 
     Parameters
     ----------
     *args : int
         The index of the element. None: the only one.
-    use : str, default "item()"
-        What the message of an error names.
 
     Returns
     -------
@@ -163,15 +170,11 @@ def _item(self: Array, *args: int, use: str = "item()") -> Any:
     >>> ct.numpy.array([1.5, 2.5]).item(1)
     2.5
     """
-    if not args and self.size != 1:
-        raise TypeError(
-            f"item() needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
-        )
-    return _core.to_numpy(self, use).item(*args)
+    return _element(self, args, "item()")
 
 
 def _complex(self: Array) -> complex:
-    return complex(_item(self, use="complex()"))
+    return complex(_element(self, (), "complex()"))
 
 
 def _whole(round_: Any) -> Any:
@@ -182,7 +185,7 @@ def _whole(round_: Any) -> Any:
                 f"math.{round_.__name__} needs an array of one element; this one has shape {self.shape}\n"
                 f"  use ct.numpy.{round_.__name__}(x), or index it first"
             )
-        return round_(_core.peek_numpy(self).item())  # type: ignore[no-any-return]
+        return round_(_core.peek_numpy(self, "int()").item())  # type: ignore[no-any-return]
 
     return method
 

@@ -45,7 +45,11 @@ def _str(self: Array) -> str:
 def _format(self: Array, spec: str) -> str:
     if not spec:
         return _str(self)
-    values = _core.peek_numpy(self)
+    if _core.dtype_kind(self.dtype) == "key":
+        raise TypeError(
+            f"the format {spec!r} is for a number; got a random key\n  print the key without a format, or its words: ct.random.key_data(key)"
+        )
+    values = _core.peek_numpy(self, "format()")
     if self.ndim == 0:
         return format(values.item(), spec)
     raise TypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 
 import cotangent as ct
@@ -295,3 +296,31 @@ def test_a_shape_is_whatever_can_be_counted_and_indexed() -> None:
         cnp.zeros("23")
     with pytest.raises(TypeError, match="a size must be an integer"):
         cnp.zeros({2: 3})
+
+
+def test_arrays_without_elements_show_their_shape() -> None:
+    """As NumPy's do."""
+    for shape in ((0,), (0, 3), (2, 0), (1, 0, 2)):
+        assert repr(cnp.zeros(shape)) == "Array" + repr(np.zeros(shape, np.float32)).removeprefix("array")
+    assert repr(cnp.zeros((0, 3))) == "Array([], shape=(0, 3), dtype=float32)"
+
+
+def test_an_element_is_asked_for_by_position_only() -> None:
+    assert list(inspect.signature(ct.Array.item).parameters) == ["self", "args"]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'use'"):
+        cnp.ones(1).item(use="it")
+    with pytest.raises(TypeError, match=r"complex\(\) needs an array of one element"):
+        complex(cnp.ones(2))
+
+
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_copies_of_reshape(copy: bool | None) -> None:
+    """Assigning to the result does not assign to the operand, whatever was asked for."""
+    for shape in ((4,), (2, 2)):
+        x = cnp.arange(4)
+        y = cnp.reshape(x, shape, copy=copy)
+        y[...] = 9
+        assert x.tolist() == [0, 1, 2, 3] and y.shape == shape
+    x = cnp.array([1.0, np.nan])
+    assert cnp.nan_to_num(x, copy=bool(copy)).tolist() == [1.0, 0.0]
+    assert np.isnan(x).tolist() == [False, True]

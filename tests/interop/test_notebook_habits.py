@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,3 +123,33 @@ def test_pandas_takes_arrays() -> None:
     # And back.
     assert cnp.asarray(table["a"]).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert ct.jit(lambda v: 2 * v)(table["a"]).tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+CELL = "def f(x):\n    return x + 'a'\n\ndef g(x):\n    return x * 2\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("<ipython-input-7-0123456789ab>", "In[7]"),
+        ("/tmp/ipykernel_4242/1234567890.py", "<cell>"),
+        ("C:\\Temp\\ipykernel_4242\\1234567890.py", "<cell>"),
+        ("/home/someone/ipykernel_notes.py", "/home/someone/ipykernel_notes.py"),
+        ("<stdin>", "<stdin>"),
+    ],
+)
+def test_cells_are_named_as_the_notebook_names_them(file: str, shown: str) -> None:
+    """The temporary files that a kernel compiles cells as are not there, and say nothing: errors and programs show the cell."""
+    namespace: dict[str, Any] = {}
+    exec(compile(CELL, file, "exec"), namespace)
+    assert f", {shown}:5 (g)\n" in str(ct.make_ir(namespace["g"])(1.0))
+
+
+def test_cells_of_a_kernel_have_the_number_of_their_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = "/tmp/ipykernel_4242/1234567890.py"
+    shell = types.SimpleNamespace(compile=types.SimpleNamespace(_filename_map={file: 3}))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    namespace: dict[str, Any] = {"ct": ct}
+    exec(compile("def f(x):\n    return ct.numpy.bitwise_or(x, 1)\n", file, "exec"), namespace)
+    with pytest.raises(ct.errors.DTypeError, match=r"\n  at In\[3\]:2 \(f\)\n"):
+        ct.jit(namespace["f"])(1.0)

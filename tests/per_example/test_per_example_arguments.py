@@ -474,7 +474,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ct.errors.ShapeError,
         r"norms of loss: the batch\['y'\] is a scalar",
     ),
-    "an unknown name": (lambda: PE.norms(loss)(P, X, z=Y), TypeError, r"loss\(\) got an unexpected keyword argument 'z'"),
+    "an unknown name": (lambda: PE.norms(loss)(P, X, z=Y), TypeError, r"norms of loss: 'z' is no parameter of loss, whose are params, x, y"),
     "norms of a pair": (
         lambda: PE.norms(pair)(P, X, Y),
         TypeError,

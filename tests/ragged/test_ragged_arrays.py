@@ -216,7 +216,7 @@ def test_names_and_lengths_stay() -> None:
     x = ct.Ragged(cnp.arange(4.0), {0: 2}, {0: "n"})
     y = ct.Ragged(cnp.arange(4.0), {0: 2}, {0: "n"})
     assert (x * 2).names == {0: "n"} and ct.mask(lambda v: v * 2)(x).names == {0: "n"}
-    assert (x * 2).lengths[0] is x.lengths[0] and ct.mask(lambda v: v[1:])(x).names == {}
+    assert (x * 2)._lengths[-1] is x._lengths[-1] and ct.mask(lambda v: v[1:])(x).names == {}
     assert ct.jit(lambda a, b: a + b)(x, y).unpad().tolist() == [0, 2]
     assert ct.jit(lambda r: ct.vmap(ct.mask(lambda v: v * 2))(r) + r)(ct.ragged(ROWS)).sum().tolist() == 30
 
@@ -345,3 +345,28 @@ def test_printing() -> None:
     ct.jit(lambda r: texts.append(repr(r)) or r.sum())(ct.ragged(ROWS))
     assert texts == ["Ragged(Traced<float32[3,3]>, lengths={1: Traced<int32[3]>})"]
     assert repr(ct.tree.map(lambda _: None, ct.ragged(ROWS))) == "Ragged(None, lengths={-1: None})"
+
+
+def test_positions_in_rows_without_elements_are_minus_one() -> None:
+    """NumPy raises, which data cannot; -1 is what `nanargmax` gives where there is no number. Before, it was the largest int32."""
+    rows = ct.ragged([[1.0, 2.0], [], [5.0, 3.0, 4.0]])
+    for function, expected in ((cnp.argmax, [1, -1, 0]), (cnp.argmin, [0, -1, 1]), (cnp.nanargmax, [1, -1, 0])):
+        assert ct.vmap(ct.mask(function))(rows).tolist() == expected
+    assert rows.argmax(axis=1).tolist() == [1, -1, 0]
+    assert ct.jit(ct.vmap(ct.mask(lambda x: cnp.argmax(x, 0, keepdims=True))))(rows).tolist() == [[1], [-1], [0]]
+    flat = ct.vmap(ct.mask(lambda x: cnp.argmax(cnp.stack([x, x], 1))))(rows)
+    assert flat.tolist() == [2, -1, 0]
+    with pytest.raises(ValueError, match="argmax of zero elements"):
+        cnp.argmax(cnp.zeros(0))
+
+
+def test_lengths_are_copies() -> None:
+    rows = ct.ragged([[1.0, 2.0], [3.0]])
+    lengths = rows.lengths
+    lengths[1][0] = 1
+    lengths[0] = 99
+    assert lengths[1].tolist() == [1, 1]
+    assert rows.lengths[1].tolist() == [2, 1] and list(rows.lengths) == [1]
+    assert [row.tolist() for row in rows.to_list()] == [[1.0, 2.0], [3.0]]
+    # They are the same sizes, also where they are traced.
+    assert ct.jit(lambda r: ct.Ragged(r.data, r.lengths, r.names))(rows).lengths[1].tolist() == [2, 1]

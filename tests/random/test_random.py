@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -169,7 +171,7 @@ def test_under_transforms():
         (lambda: random.PRNGKey(1.5), TypeError, "the seed must be an integer scalar"),
         (lambda: random.PRNGKey(2**70), OverflowError, "does not fit int64"),
         (lambda: random.key(2**63), OverflowError, "pass np.uint64(9223372036854775808)"),
-        (lambda: random.normal(0), TypeError, "expected a random key"),
+        (lambda: random.normal(0), TypeError, "normal: key must be a random key; got 0"),
         (lambda: random.normal(random.split(key())), ValueError, "expected one random key"),
         (lambda: random.fold_in(key(), 1.5 * cnp.ones(2)), TypeError, "data must be an integer scalar"),
         (lambda: random.bits(key(), (), "int32"), TypeError, "must be an unsigned integer"),
@@ -323,3 +325,54 @@ def test_many_numbers_are_those_of_a_program():
 def test_exponents_of_densities_are_positive(call, p):
     with pytest.raises(ValueError, match="must be positive"):
         call(p)
+
+
+def test_arguments_in_the_order_of_numpy_are_warned_of():
+    """Numbers that make no sense as shape and ends, and do as low, high and size; what comes out is what JAX's function gives."""
+    k = key()
+    with pytest.warns(
+        UserWarning, match=r"shape=0, minval=10, maxval=3 makes no numbers.*\n.*randint\(key, \(3,\), 0, 10\)"
+    ):
+        assert random.randint(k, 0, 10, 3).shape == (0,)
+    with pytest.warns(UserWarning, match=r"makes 5 numbers, all of them 10; the shape comes first"):
+        assert random.randint(k, 5, 10, 3).tolist() == [10] * 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert random.randint(k, (0,), 10, 3).shape == (0,)
+        assert random.randint(k, (5,), 10, 3).tolist() == [10] * 5
+        assert random.randint(k, 0, 0, 10).shape == (0,)
+        assert random.randint(k, 3, 0, 10).shape == (3,)
+        assert random.randint(k, 3, 2, 2).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda z: random.gamma(key(), z),
+        lambda z: random.loggamma(key(), z),
+        lambda z: random.beta(key(), 1.0, z),
+        lambda z: random.dirichlet(key(), z[None]),
+        lambda z: random.poisson(key(), z),
+        lambda z: random.binomial(key(), z, 0.5),
+        lambda z: random.binomial(key(), 2, z),
+        lambda z: random.multinomial(key(), z, cnp.array([0.5, 0.5])),
+        lambda z: random.uniform(key(), (), minval=z),
+        lambda z: random.uniform(key(), (), maxval=z),
+        lambda z: random.truncated_normal(key(), z, 1.0),
+        lambda z: random.t(key(), z),
+        lambda z: random.f(key(), z, 1.0),
+        lambda z: random.chisquare(key(), z),
+        lambda z: random.pareto(key(), z),
+        lambda z: random.rayleigh(key(), z),
+        lambda z: random.wald(key(), z),
+        lambda z: random.triangular(key(), z, 2.0, 3.0),
+        lambda z: random.lognormal(key(), z),
+        lambda z: random.generalized_normal(key(), z),
+        lambda z: random.ball(key(), 2, z),
+        lambda z: random.weibull_min(key(), 1.0, z),
+    ],
+)
+def test_complex_parameters_are_refused(draw):
+    with pytest.raises(ct.errors.DTypeError, match=r"must be (real|floating); got complex64"):
+        draw(cnp.array(1 + 1j))
+    draw(cnp.array(1.0))

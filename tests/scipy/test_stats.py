@@ -217,3 +217,24 @@ def test_nearest_codes(features):
             np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     with pytest.raises(ct.errors.ShapeError, match="same number of features"):
         ct.scipy.cluster.vq.vq(np.ones((3, 2)), np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_scales_that_are_not_positive_give_nan(name):
+    """As in SciPy; before, `norm.cdf` of a negative scale was a probability."""
+    ours, theirs, shapes = getattr(stats, name), getattr(scipy_stats, name), [np.float64(s) for s in CONTINUOUS[name]]
+    scales = np.array([-1.0, 0.0, 2.0])
+    for function in dir(ours):
+        with np.errstate(all="ignore"):
+            expected = getattr(theirs, function)(0.3, *shapes, 0.1, scales)
+        actual = getattr(ours, function)(np.float64(0.3), *shapes, 0.1, scales)
+        assert np.isnan(actual).tolist() == [True, True, False], function
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, err_msg=function)
+
+
+@pytest.mark.parametrize(("name", "rest"), [("binom", (0.5,)), ("betabinom", (1.0, 2.0))])
+def test_numbers_of_trials_that_are_not_whole_give_nan(name, rest):
+    trials = np.array([2.5, 2.0])
+    expected = getattr(scipy_stats, name).pmf(1, trials, *rest)
+    np.testing.assert_allclose(getattr(stats, name).pmf(1, trials, *rest), expected, rtol=1e-6)
+    assert np.isnan(expected).tolist() == [True, False]

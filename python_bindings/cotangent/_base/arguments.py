@@ -3,7 +3,8 @@
 A module of public functions ends with ``check_arguments(globals())``. From then on its functions look at what they are given for
 parameters that are annotated ``bool``, ``int`` or ``str``, a sequence of the first two, or None, before they run: ``keepdims="no"`` is
 not a flag, ``num="3"`` is no number, and ``axes=""`` no axes. A parameter that is annotated `Placement` (``device=``, ``out_sharding=``)
-says where the result is: it is made there, without the function doing anything about it. Other parameters are the functions' own business.
+says where the result is: it is made there, without the function doing anything about it. One that is annotated `Key` is a random key. Other
+parameters are the functions' own business.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _KINDS = {
 }
 _KINDS |= {f"{text} | None": kind.upper() for text, kind in _KINDS.items()}
 _KINDS["Placement"] = "p"
+_KINDS["Key"] = "k"
 _ANY = "."
 
 
@@ -88,21 +90,53 @@ _KEYWORDS_OF_NUMPY = {
 }
 
 
-def explained(function: Any, error: Any) -> str | None:
-    """What a call says whose keyword the function does not have: Python's message, the name that was meant, and those there are."""
-    found = re.search(r"^(.*\(\)) got an unexpected keyword argument '([^']*)'", str(error))
-    if found is None:
-        return None
+def _within(function: Any) -> Any:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
+    return function
+
+
+def _call_of(function: Any) -> str:
+    """How a function is called: its name and parameters, with what they are by default."""
+    parameters = inspect.signature(function).parameters.values()
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    shown = [parameter for parameter in bare if not parameter.name.startswith("_") and parameter.name != "self"]
+    return f"{function.__name__}{inspect.Signature(shown)}"
+
+
+def explained(function: Any, error: Any) -> str | None:
+    """What a call says that a function's parameters do not fit: Python's message, and what there is.
+
+    Of a keyword that it does not have: the name that was meant, and those there are. Of too many or too few arguments: its parameters.
+    """
+    function = _within(function)
     code = getattr(function, "__code__", None)
-    if code is None or found.group(1) != f"{function.__qualname__}()":
+    found = re.search(r"^(.*\(\)) (got an unexpected keyword argument '([^']*)'|takes |missing )", str(error))
+    if code is None or found is None or found.group(1) != f"{function.__qualname__}()":
         return None  # another function says it, which this one calls
+    if found.group(3) is None:
+        return f"{error}\n  it is called as {_call_of(function)}"
     names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
     shown = [name for name in names if not name.startswith("_") and name != "self"]
-    instead = _KEYWORDS_OF_NUMPY.get(found.group(2), "").format(function.__name__)
+    instead = _KEYWORDS_OF_NUMPY.get(found.group(3), "").format(function.__name__)
     taken = f"its keyword arguments: {', '.join(shown)}" if shown else "it has none: arguments are given by position"
-    return f"{found.group(0)}{suggestion(found.group(2), shown)}\n  {instead or taken}"
+    return f"{found.group(0)}{suggestion(found.group(3), shown)}\n  {instead or taken}"
+
+
+def refuse_key(function: Any, parameter: str, given: Any) -> None:
+    """Says what else was given in the place of a random key, and how the function is called: as NumPy's it is without one.
+
+    Raises:
+        TypeError: always.
+    """
+    function = _within(function)
+    dtype, shape = getattr(given, "dtype", None), getattr(given, "shape", None)
+    shown = f"{dtype} of shape {shape}" if dtype is not None else repr(given)
+    raise TypeError(
+        f"{function.__name__}: {parameter} must be a random key; got {shown}\n"
+        f"  make one with ct.random.key(seed); it is called as {_call_of(function)}\n"
+        "  see docs/errors.md#random-key"
+    )
 
 
 def adopt_members(namespace: dict[str, Any], within: str = "") -> None:

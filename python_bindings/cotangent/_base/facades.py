@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cotangent import _core
@@ -11,7 +12,10 @@ from cotangent._base.messages import no_attribute
 
 
 def loaded_at_first_use(
-    namespace: dict[str, Any], modules: Sequence[str], packages: Sequence[str] = ()
+    namespace: dict[str, Any],
+    modules: Sequence[str],
+    packages: Sequence[str] = (),
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package.
 
@@ -20,6 +24,7 @@ def loaded_at_first_use(
         modules: those within it whose names are the package's. They are loaded one after the other until one has the name: those
             with what is asked for most come first.
         packages: those within it that are members themselves.
+        elsewhere: what to do for names that other packages have there, and this one in another place.
     """
     package = namespace["__name__"]
     pending = list(modules)
@@ -48,6 +53,8 @@ def loaded_at_first_use(
                     break
             if name in namespace:
                 return namespace[name]
+        if name in elsewhere:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}\n  {elsewhere[name]}")
         raise no_attribute(package, name)
 
     return _core.leaving(get), lambda: sorted({*namespace, *public(), *packages})

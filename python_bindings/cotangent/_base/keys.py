@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["KEY_DTYPE", "KeyDType", "extended", "prng_key"]
+__all__ = ["KEY_DTYPE", "Key", "KeyDType", "extended", "prng_key"]
+
+# A parameter that is annotated so is a random key: `check_arguments` looks at what is given.
+Key = Any
 
 
 class extended:  # noqa: N801 (dtypes have lower-case names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from cotangent._base.arguments import suggestion
 
 __all__ = [
     "called",
+    "cell_name",
     "indented",
     "kind_of",
     "marked",
@@ -34,6 +36,19 @@ def _own_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
         frame = frame.f_back
 
 
+def cell_name(file: str) -> str:
+    """What is shown of the file that a cell of IPython or Jupyter seems to be in: its number, as IPython says it.
+
+    IPython compiles a cell as ``<ipython-input-3-0123456789ab>``, and a kernel of Jupyter as a file of its temporary folder, which is not there.
+    """
+    named = re.match(r"<ipython-input-(\d+)-", file)
+    if named is None and re.search(r"[/\\]ipykernel_\d+[/\\][^/\\]+\.py$", file) is None:
+        return file
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    number = named[1] if named else getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
+    return "<cell>" if number is None else f"In[{number}]"
+
+
 def called(name: str) -> str:
     """The public function that the user has called, which may have others do its work; ``name`` if it is none: an operator, a method."""
     found = name
@@ -43,12 +58,22 @@ def called(name: str) -> str:
     return found
 
 
+def _shown_name(frame: types.FrameType) -> str:
+    """The name of the function of a frame; of one that a transform has made of a function of the user's: ``vmap of f``."""
+    name = frame.f_code.co_name
+    if not name.endswith("_fun"):
+        return name
+    function = frame.f_locals.get("fun", frame.f_locals.get("function"))
+    within = getattr(function, "__name__", "")
+    return f"{name.removesuffix('_fun')} of {within}" if within else name.removesuffix("_fun")
+
+
 def outermost_function() -> str:
     """The name of the function of this package that the user has called; "" where it has none of its own."""
     name = ""
     for frame in _own_frames(sys._getframe(1)):
         if not frame.f_code.co_filename.endswith(("_numpy_dispatch.py", "boundary.py")):
-            name = frame.f_code.co_name
+            name = _shown_name(frame)
     return "" if name.startswith(("_", "<")) else name
 
 

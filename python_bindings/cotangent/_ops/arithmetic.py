@@ -442,7 +442,8 @@ def power(x: Any, y: Any, /) -> Array:
     """The first array raised to the second, element by element.
 
     A Python int as exponent is expanded into multiplications, so that it has derivatives everywhere. Negative numbers
-    to a fractional power are NaN. Bools are raised as integers.
+    to a fractional power are NaN. Bools are raised as integers. Integers raised to negative integers of an array, which may be known when
+    the program runs only, lose the fraction: 1 and -1 stay what they are, other numbers become 0, as in JAX. NumPy raises.
 
     Parameters
     ----------
@@ -466,17 +467,21 @@ def power(x: Any, y: Any, /) -> Array:
 
     >>> ct.numpy.power([4.0, 9.0], [0.5, -1.0]).round(4)
     Array([2.    , 0.1111], dtype=float32)
+
+    >>> ct.numpy.power([2, 1, -1], [-1, -1, -1]), ct.numpy.power([2.0, 1.0, -1.0], [-1, -1, -1])
+    (Array([ 0,  1, -1], dtype=int32), Array([ 0.5,  1. , -1. ], dtype=float32))
     """
-    if isinstance(y, int) and not isinstance(y, bool) and -1024 <= y <= 1024:
+    if isinstance(y, int) and not isinstance(y, bool):
         array = _core.array(x)
-        if kind(array) == "bool":
-            array = _core.promote([array, y])[0]
         if y < 0 and not is_inexact(array):
             raise TypeError(
                 f"power: integers cannot be raised to the negative power {y}\n"
                 "  convert the base to a floating dtype first"
             )
-        return apart(integer_power(array, y), x)
+        if kind(array) == "bool":
+            array = _core.promote([array, y])[0]
+        if -1024 <= y <= 1024:
+            return apart(integer_power(array, y), x)
     x, y = _core.promote([x, y])
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()

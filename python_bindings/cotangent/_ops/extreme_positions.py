@@ -13,6 +13,7 @@ from cotangent._ops.binding import (
     literal,
     no_out,
 )
+from cotangent._ops.choice import where
 from cotangent._ops.reductions import largest
 from cotangent._ops.reshaping import flat
 from cotangent._ops.sizes import (
@@ -48,6 +49,9 @@ def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims
     dtype = position_dtype(size)
     index = primitives.iota(shape=list(x._bound_shape), dtype=dtype, axis=position)
     result = primitives.reduce_min(primitives.select(hit, index, literal(index, size)), axes=[position])
+    if (length := _core.length_of(x, position)) is not None:
+        # NumPy raises for no elements; how many there are only the data says. -1 is what `nanargmax` gives where there is no number.
+        result = where(primitives.eq(length, literal(length, 0)), literal(result, -1), result)
     if keepdims:
         return (
             primitives.reshape(result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
@@ -74,7 +78,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     Returns
     -------
     array of int
-        Of the default integer dtype.
+        Of the default integer dtype; inside of a mask -1 where there are no elements, which only the data says.
 
     Raises
     ------
@@ -109,7 +113,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     Returns
     -------
     array of int
-        Of the default integer dtype.
+        Of the default integer dtype; inside of a mask -1 where there are no elements, which only the data says.
 
     Raises
     ------

@@ -37,6 +37,7 @@ _INSTEAD_OF_MASK = (
 )
 _WHOLE_INDEX = "for a whole number divide with //: x[n // 2]"
 _WHOLE = "for a whole number divide with //: x[: n // 2]"
+_WHOLE_LABEL = "convert it, x[i.astype('int32')]; a quotient of integers is one by //: x[n // 2]"
 
 
 class Plan:
@@ -271,7 +272,7 @@ def _index_array(item: Any, axis: int) -> Any:
     if not numeric:
         text = f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
         raise TypeError(
-            placed(text, _WHOLE)
+            placed(text, _WHOLE_LABEL)
             if array.ndim == 0 and _is_fraction(array)
             else f"{text}\n  convert them with .astype('int32')"
         )

@@ -14,7 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import put_beside
-from cotangent._base.keys import KEY_DTYPE, KeyDType, prng_key
+from cotangent._base.keys import KEY_DTYPE, Key, KeyDType, prng_key
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
 from cotangent._ops.sizes import insert_axes
@@ -261,7 +261,7 @@ def key_impl(keys: Any) -> str:
     return "threefry2x32"
 
 
-def clone(key: Any) -> Array:
+def clone(key: Key) -> Array:
     """The same key, said to be used again on purpose.
 
     Parameters

@@ -274,7 +274,8 @@ def nan_to_num(
     x : array
         Numbers of any dtype; integers have none of these.
     copy : bool, default True
-        Whether the result may be deleted without ``x``, where it has the same elements.
+        Whether the result is an array of its own, where it has the same elements. With False, too, ``x`` is not written
+        into, as NumPy does: write ``x[...] = nan_to_num(x)`` for that.
     nan : number, default 0.0
         What replaces NaN.
     posinf, neginf : number, optional

@@ -130,7 +130,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         In which order elements are taken and placed: ``"C"`` (also ``"A"`` and ``"K"``), the last index varies
         fastest; ``"F"``, the first.
     copy : bool or None, default None
-        Whether the result must be an array of its own, also where the shape is the same.
+        True: an array of its own, also where the shape is the same. None and False are the same: no memory is copied where
+        that can be, and nobody can tell, as memory does not change: assigning to the result does not assign to ``a``.
     out_sharding : Device, str or sharding, optional
         Where the result is made. None: where the operands are.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import re
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def vmap(
         axes = flatten_axes(in_axes, args, "in_axes", name) + [0] * (
             len(leaves) - _core.tree_flatten(args, None)[1].num_leaves
         )
-        batch_axes, size = _batch_axes(leaves, axes, structure.paths(), axis_size, name)
+        batch_axes, size = _batch_axes(leaves, axes, structure.paths(), axis_size, name, args)
         if has_carriers:
             check_names_of_batch((args, kwargs), batch_axes, f"vmap of {name}")
         on_axis = [(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
@@ -220,7 +221,7 @@ def _checked_chunk_size(chunk_size: int | None, axis_name: Hashable | None) -> i
 
 
 def _batch_axes(
-    leaves: list[Array], axes: list[Any], paths: list[str], axis_size: int | None, name: str
+    leaves: list[Array], axes: list[Any], paths: list[str], axis_size: int | None, name: str, args: Sequence[Any]
 ) -> tuple[list[int], int]:
     """The axis of each argument that is the batch, -1 for none, and the size of the batch."""
     sizes: dict[str, int] = {}
@@ -233,7 +234,7 @@ def _batch_axes(
             raise ValueError(
                 f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n"
                 "  pass in_axes=None for arguments that are the same for all examples"
-                "\n  see docs/errors.md#vmap-axis-missing"
+                f"{_of_rows([path], args)}\n  see docs/errors.md#vmap-axis-missing"
             )
         result.append(int(axis) % leaf.ndim)
         sizes[path[3:]] = leaf._bound_shape[axis]
@@ -252,11 +253,23 @@ def _batch_axes(
             + (
                 "  leave axis_size out: it is the size of the mapped axes\n"
                 if axis_size is not None
-                else "  give arguments an entry for each example, and pass in_axes=None for those that are the same for all\n"
+                else "  give arguments an entry for each example, and pass in_axes=None for those that are the same for all"
+                f"{_of_rows(paths, args)}\n"
             )
             + "  see docs/errors.md#vmap-sizes-differ"
         )
     return result, size
+
+
+def _of_rows(paths: Sequence[str], args: Sequence[Any]) -> str:
+    """What to do beside that where an argument with one of the paths is a list, which may be one of rows."""
+    found = [re.match(r"\[0\]\[(\d+)\]\[", path) for path in paths]
+    if not any(match and isinstance(args[int(match[1])], list) for match in found):
+        return ""
+    return (
+        "\n  each element of a list is mapped over by itself: a list of rows is made one array first, ct.numpy.array(rows);"
+        " of different lengths, ct.vmap(ct.mask(f))(ct.ragged(rows))"
+    )
 
 
 def _marked(leaves: list[Array], axes: list[Any]) -> str:

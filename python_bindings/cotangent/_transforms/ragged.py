@@ -132,8 +132,8 @@ class Ragged(Interface):
 
     @property
     def lengths(self) -> dict[int, Any]:
-        """Axis -> length. Under a batch axis in front, lengths are vectors along it."""
-        return {axis + self.data.ndim: length for axis, length in self._lengths.items()}
+        """Axis -> length. Under a batch axis in front, lengths are vectors along it. They are copies: a Ragged does not change."""
+        return {axis + self.data.ndim: _own(length) for axis, length in self._lengths.items()}
 
     @property
     def names(self) -> dict[int, str]:
@@ -253,6 +253,11 @@ class Ragged(Interface):
             "  call a function f of arrays as ct.mask(f)(ragged), or as ct.vmap(ct.mask(f))(ragged) if it holds a batch"
             "\n  see docs/errors.md#ragged-as-array"
         )
+
+
+def _own(length: Any) -> Any:
+    """The same length as an array of its own: who assigns to it changes no Ragged."""
+    return _core.share_array(length) if isinstance(length, Array) else length
 
 
 def numpy_rows(value: Ragged, name: str) -> list[np.ndarray[Any, Any]]:

@@ -61,6 +61,12 @@ def ragged(
     >>> ct.ragged([[1.0, 2.0, 3.0], [4.0]], buckets=[4, 8]).data.shape
     (2, 4)
     """
+    arrays = list(arrays)
+    if any(isinstance(row, (str, bytes)) for row in arrays):
+        raise TypeError(
+            "ragged: arrays hold numbers, and texts are none\n"
+            "  make numbers of their characters: ct.ragged([list(text.encode()) for text in texts])"
+        )
     given = [_core.array(a) for a in arrays]
     if not given:
         raise ValueError(

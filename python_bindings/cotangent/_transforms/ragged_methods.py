@@ -207,7 +207,9 @@ def _moment(
 ) -> Any:
     """Mean, variance and standard deviation along the batch and the ragged axes: of all elements alike."""
     if out is not None:
-        raise NotImplementedError(f"{name}: out must be None: arrays are immutable\n  take the result: y = x.{name}()")
+        raise NotImplementedError(
+            f"{name}: out must be None: methods return what they make\n  take the result: y = x.{name}()"
+        )
     if correction is not None and ddof:
         raise ValueError(
             f"{name}: give ddof or correction, not both\n  they are two names of one number: pass ddof={ddof!r}"

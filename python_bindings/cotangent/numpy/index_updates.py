@@ -457,14 +457,10 @@ class IndexUpdate:
 
 
 def _as_written(values: Any, dtype: Any) -> Any:
-    """A number of Python's with all its digits, where the array's elements have room for them."""
-    if dtype.name not in ("float64", "complex128") or type(values) not in (int, float, complex, list):
+    """A list of Python's numbers with all their digits, as one number has them, where the array's elements have room for them."""
+    if dtype.name not in ("float64", "complex128") or not isinstance(values, list):
         return values
-    if dtype.name == "float64" and isinstance(values, complex):
-        return values
-    if isinstance(values, list) and not all(type(value) in (int, float) for value in values):
-        return values
-    return np.asarray(values, dtype)
+    return np.asarray(values, dtype) if all(type(value) in (int, float) for value in values) else values
 
 
 def check_mode(mode: Any) -> None:

@@ -86,7 +86,7 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
     found = _only_mask(index, x)
     if found is None:
         return None
-    updates = _core.convert(_core.array(values), x.dtype)
+    updates = _core.convert(values, x.dtype)
     # The elements that the mask names stand along one axis, in the place of those of the mask.
     place = updates.ndim - (x.ndim - found.axis - found.mask.ndim) - 1
     if place >= 0 and (capacity(updates, place) != 1 or place > found.axis):
@@ -169,8 +169,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         current = get_item(x, index)
         values = _COMBINES[operation](*_core.promote([current, _core.convert(values, x.dtype)]))
         operation = "set"
-    updates = values if isinstance(values, Array) else _core.array(values)
-    updates = _core.convert(updates, x.dtype)
+    updates = _core.convert(values, x.dtype)
     # The shape of the indexed elements, and of the window or lookup they come from.
     if found is not None:
         flat = gathered(window, found)

@@ -6,6 +6,7 @@ Start at `Caller`; `reduced` in batches.py is how most functions use one.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from cotangent import _core, random
 from cotangent import numpy as cnp
+from cotangent._base.arguments import suggestion
 from cotangent._base.boundary import leaving
 from cotangent._base.capture import check_callable, function_name, wraps
 from cotangent._core import Array
@@ -48,6 +50,7 @@ class Caller:
         """The user's function with the arguments that are given by name behind the others, and all of these arguments."""
         if not by_name:
             return self.function, batch
+        self._check_names(by_name)
         count = len(batch)
 
         @wraps(self.function)
@@ -56,6 +59,22 @@ class Caller:
             return self.function(params, *arguments[:count], **dict(named))
 
         return function, (*batch, *by_name.values())
+
+    def _check_names(self, by_name: dict[str, Any]) -> None:
+        """Raises TypeError where the user's function has no parameter of the name: it may be one that was meant for this package's."""
+        try:
+            parameters = inspect.signature(self.function).parameters
+        except (TypeError, ValueError):
+            return  # it has none that can be looked at
+        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+            return
+        for name in by_name:
+            if name not in parameters:
+                raise TypeError(
+                    f"{self.text}: {name!r} is no parameter of {function_name(self.function)}, whose are"
+                    f" {', '.join(parameters)}{suggestion(name, parameters)}\n"
+                    "  which examples of a batch count says present=, where this function takes it; the others are the batch's"
+                )
 
     def loss(self, function: Function) -> Function:
         """The user's function as a loss: what it returns for one example is looked at."""

@@ -1,4 +1,4 @@
-"""Uniform and normal numbers, and what is one of them transformed; integers; keys split and folded."""
+"""Uniform and normal numbers, and what is one of them transformed; keys split and folded."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
+from cotangent._base.keys import Key
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
 from cotangent._ops.dtypes import finfo
-from cotangent._ops.extents import capacities, stretched
+from cotangent._ops.extents import stretched
 from cotangent._ops.keys import _like, _words_of
 from cotangent._ops.sizes import (
     common_shape,
@@ -31,10 +32,9 @@ from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError
 from cotangent.random import sequences
 
-__all__ = ["bernoulli", "bits", "fold_in", "normal", "rademacher", "randint", "split", "truncated_normal", "uniform"]
+__all__ = ["bernoulli", "bits", "fold_in", "normal", "rademacher", "split", "truncated_normal", "uniform"]
 
 _UINT32 = np.dtype("uint32")
-_INT32 = np.dtype("int32")
 
 
 def _word(key: Array, index: int, shape: Sequence[int]) -> Array:
@@ -64,7 +64,7 @@ def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[A
     return [give_lengths(word, lengths) for word in words]
 
 
-def split(key: Any, num: int | Sequence[int] = 2) -> Array:
+def split(key: Key, num: int | Sequence[int] = 2) -> Array:
     """Makes several new keys of one, whose numbers are independent of each other.
 
     Parameters
@@ -96,7 +96,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Array:
     return _like(key, *_hash(words, sizes, lengths))
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: Key, data: Any) -> Array:
     """A new key from a key and an integer.
 
     Parameters
@@ -159,7 +159,7 @@ def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array
     return _core.convert(primitives.and_(mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def bits(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Random bits as unsigned integers.
 
     Parameters
@@ -202,6 +202,11 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placemen
 
 
 def float_dtype(dtype: Any, name: str) -> Any:
+    if isinstance(dtype, (int, float)):  # what NumPy's functions take in this place
+        raise DTypeError(
+            f"{name}: the dtype must be floating; got {dtype!r}\n"
+            f"  before it come the key and the shape, without names: ct.random.{name}(key, …, (3,), 'float32')"
+        )
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) != "float":
         raise DTypeError(
@@ -216,7 +221,7 @@ def _finfo(dtype: Any) -> Any:
 
 
 def uniform(
-    key: Any,
+    key: Key,
     shape: Any = (),
     dtype: Any = None,
     minval: Any = 0.0,
@@ -247,7 +252,9 @@ def uniform(
     Raises
     ------
     DTypeError
-        The dtype is not floating.
+        The dtype is not floating, or an end is complex.
+    TypeError
+        The shape is not made of integers.
 
     References
     ----------
@@ -259,9 +266,15 @@ def uniform(
     >>> ct.random.uniform(ct.random.key(0), (3,)).round(4)
     Array([0.9477, 0.9786, 0.3323], dtype=float32)
     """
-    dtype = float_dtype(dtype, "uniform")
+    if isinstance(shape, float):  # the lower end, in NumPy's order
+        raise TypeError(
+            f"uniform: the shape must be made of integers; got {shape!r}\n"
+            "  the ends come behind it, by name: ct.random.uniform(key, (3,), minval=0.0, maxval=1.0)"
+        )
     sizes, lengths = static_shape(shape, "uniform")
-    return _drawn(_uniform, [_words_of(key), _end(minval, dtype), _end(maxval, dtype)], sizes, lengths, dtype)
+    dtype = float_dtype(dtype, "uniform")
+    ends = [real_parameter("uniform", end, dtype) for end in (minval, maxval)]
+    return _drawn(_uniform, [_words_of(key), *ends], sizes, lengths, dtype)
 
 
 # From about this many numbers on, a compiled program is faster than one operation after the other, its compilation included.
@@ -300,8 +313,18 @@ def _uniform(
     return primitives.max(stretched(low, scaled), scaled)
 
 
-def _end(value: Any, dtype: Any) -> Array:
-    return _core.full((), value, dtype) if isinstance(value, (int, float)) else convert(_core.array(value), dtype)
+def real_parameter(name: str, value: Any, dtype: Any) -> Array:
+    """A parameter of a distribution as an array of a floating dtype, all digits of a number of Python's included.
+
+    Raises:
+        DTypeError: it is complex.
+    """
+    if isinstance(value, (int, float)):
+        return _core.full((), value, dtype)
+    array = _core.array(value)
+    if _core.dtype_kind(array.dtype) == "complex":
+        raise DTypeError(f"{name}: parameters must be real; got {array.dtype}\n  take the real part, x.real")
+    return convert(array, dtype)
 
 
 def _normal(key: Array, shape: Any, dtype: Any) -> Array:
@@ -310,11 +333,12 @@ def _normal(key: Array, shape: Any, dtype: Any) -> Array:
 
 def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
     lowest = float(np.nextafter(np.array(-1.0, dtype), np.array(0.0, dtype)))
-    draws = erfinv(_uniform(words, _end(lowest, dtype), _end(1.0, dtype), sizes, lengths, dtype))
+    low, high = (_core.full((), end, dtype) for end in (lowest, 1.0))
+    draws = erfinv(_uniform(words, low, high, sizes, lengths, dtype))
     return draws * literal(draws, math.sqrt(2.0))
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def normal(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Normally distributed numbers of mean 0 and variance 1.
 
     Of complex numbers each part has variance 1/2. They are made of uniform numbers by the inverse of the error
@@ -351,16 +375,15 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
     >>> ct.random.normal(ct.random.key(0), (3,)).round(3)
     Array([ 1.623,  2.025, -0.434], dtype=float32)
     """
-    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    if _core.dtype_kind(dtype) == "complex":
-        keys = split(key)
-        parts = [_normal(keys[i], shape, real_dtype(dtype)) for i in range(2)]
-        return primitives.complex(*(part * literal(part, math.sqrt(0.5)) for part in parts))
-    return _normal(_words_of(key), shape, float_dtype(dtype, "normal"))
+    if dtype is None or isinstance(dtype, (int, float)) or _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
+        return _normal(_words_of(key), shape, float_dtype(dtype, "normal"))
+    keys = split(key)
+    parts = [_normal(keys[i], shape, real_dtype(_core.canonical_dtype(dtype))) for i in range(2)]
+    return primitives.complex(*(part * literal(part, math.sqrt(0.5)) for part in parts))
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
+    key: Key, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Normally distributed numbers that lie between two ends.
 
@@ -398,7 +421,7 @@ def truncated_normal(
     Array([ 0.862,  0.941, -0.291], dtype=float32)
     """
     dtype = float_dtype(dtype, "truncated_normal")
-    low, high = _end(lower, dtype), _end(upper, dtype)
+    low, high = (real_parameter("truncated_normal", end, dtype) for end in (lower, upper))
     if shape is None:
         shape = common_shape([low.shape, high.shape])
     root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
@@ -414,7 +437,7 @@ def truncated_normal(
     return primitives.min(draws, stretched(inner_high, draws))
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Placement = None) -> Array:
+def bernoulli(key: Key, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Placement = None) -> Array:
     """True with a given probability.
 
     Parameters
@@ -460,7 +483,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     return fine[1] * 2.0 ** -int(_finfo(probability.dtype).nmant) < probability - fine[0]
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def rademacher(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """The numbers -1 and 1 with equal probability.
 
     Parameters
@@ -487,103 +510,6 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Pl
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     flips = _core.convert(bernoulli(key, 0.5, shape), dtype)
     return flips + flips - literal(flips, 1)
-
-
-def randint(
-    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Placement = None
-) -> Array:
-    """Integers evenly distributed over [minval, maxval).
-
-    Where the range is empty the result is ``minval``. Ends that are floats lose their fraction.
-
-    Parameters
-    ----------
-    key : key
-        As of `key` or `PRNGKey`; a key gives the same numbers every time.
-    shape : int or sequence of int
-        The shape of the result.
-    minval, maxval : array
-        The lowest number, and the one above the highest; real, broadcast to ``shape``.
-    dtype : dtype, optional
-        Of integers, by default the default integer dtype.
-    out_sharding : device or sharding, optional
-        What the result is made on; by default the default device.
-
-    Returns
-    -------
-    array of int
-        Of the given shape.
-
-    Raises
-    ------
-    DTypeError
-        The dtype is none of integers, or an end is complex.
-
-    Examples
-    --------
-    >>> ct.random.randint(ct.random.key(0), (5,), 0, 10)
-    Array([9, 0, 2, 3, 1], dtype=int32)
-    """
-    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
-        raise DTypeError(
-            f"randint: the dtype must be an integer; got {dtype}\n  leave it out, or use ct.random.uniform for floats"
-        )
-    low, high = _core.array(minval), _core.array(maxval)
-    for end in (low, high):
-        if not is_integer(end) and _core.dtype_kind(end.dtype) != "float":
-            raise DTypeError(f"randint: the ends must be real numbers; got {end.dtype}\n  pass integers")
-    low, high = (end if is_integer(end) else _core.convert(end, dtype) for end in (low, high))
-    info = np.iinfo(dtype)
-    sampled = dtype
-    if dtype.itemsize < 4:
-        sampled = _INT32
-        low = _clip(_core.convert(low, sampled), int(info.min), int(info.max))
-        high = _clip(_core.convert(high, sampled), int(info.min), int(info.max) + 1)
-    beyond = _beyond(high, sampled)
-    low, high = _fit(low, sampled), _fit(high, sampled)
-    width = 8 * sampled.itemsize
-    unsigned = np.dtype(f"uint{width}")
-    sizes, lengths = static_shape(shape, "randint")
-    keys = split(_words_of(key, "randint"))
-    upper = _bits(keys[0], width, sizes, lengths)
-    lower = _bits(keys[1], width, sizes, lengths)
-    span = _core.convert(high - low, unsigned)
-    empty = high <= low
-    span = primitives.select(*_same_shape(empty, literal(span, 1), span))
-    more = primitives.and_(*_core.promote([beyond, primitives.not_(empty)]))
-    span = primitives.select(*_same_shape(more, span + literal(span, 1), span))
-    # (upper * 2**width + lower) mod span, without numbers of twice the width.
-    factor = primitives.rem(literal(span, 2 ** (width // 2)), span)
-    factor = primitives.rem(factor * factor, span)
-    spans, factors = _core.broadcast_to(span, sizes), _core.broadcast_to(factor, sizes)
-    offset = primitives.rem(upper, spans) * factors + primitives.rem(lower, spans)
-    offset = primitives.rem(offset, spans)
-    result = _core.broadcast_to(low, sizes) + _core.convert(offset, sampled)
-    return _core.convert(result, dtype)
-
-
-def _same_shape(predicate: Array, x: Array, y: Array) -> list[Array]:
-    shape = _core.broadcast_shapes([capacities(predicate), capacities(x)])
-    return [_core.broadcast_to(operand, shape) for operand in (predicate, x, y)]
-
-
-def _clip(x: Array, low: int, high: int) -> Array:
-    return primitives.min(primitives.max(x, literal(x, low)), literal(x, high))
-
-
-def _beyond(x: Array, dtype: Any) -> Array:
-    """Whether an end lies above the largest number of a dtype."""
-    limit = int(np.iinfo(dtype).max)
-    if limit >= int(np.iinfo(x.dtype).max):
-        return primitives.ne(literal(x, 0), literal(x, 0))
-    return primitives.gt(x, literal(x, limit))
-
-
-def _fit(x: Array, dtype: Any) -> Array:
-    """``x`` as another integer dtype, limited to its range."""
-    target, source = np.iinfo(dtype), np.iinfo(x.dtype)
-    return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
 
 
 check_arguments(globals())

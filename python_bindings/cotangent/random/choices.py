@@ -13,6 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
+from cotangent._base.keys import Key
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.extreme_positions import argmax
@@ -32,15 +33,16 @@ from cotangent._ops.sizes import (
 from cotangent._ops.sorting import argsort
 from cotangent._ops.taking import take
 from cotangent._transforms.lengths import require
-from cotangent.random.basic import randint, uniform
+from cotangent.random.basic import uniform
 from cotangent.random.continuous import gumbel
+from cotangent.random.integers import randint
 from cotangent.random.permutations import permutation
 
 __all__ = ["categorical", "choice"]
 
 
 def categorical(
-    key: Any,
+    key: Key,
     logits: Any,
     axis: int = -1,
     shape: Any = None,
@@ -124,7 +126,7 @@ def categorical(
 
 
 def choice(
-    key: Any,
+    key: Key,
     a: Any,
     shape: Any = (),
     replace: bool = True,

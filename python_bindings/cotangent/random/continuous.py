@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.keys import Key
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import literal
@@ -26,7 +27,7 @@ __all__ = ["cauchy", "exponential", "gumbel", "laplace", "logistic"]
 
 
 def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Placement = None
+    key: Key, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Placement = None
 ) -> Array:
     """Numbers of the standard Gumbel distribution, whose distribution function is ``exp(-exp(-x))``.
 
@@ -89,7 +90,7 @@ def _far_gumbel(key: Any, shape: Any) -> Array:
     return -primitives.log(primitives.neg(primitives.select(below, below_log, primitives.log(x))))
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def exponential(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the exponential distribution of mean 1, whose density is ``exp(-x)`` for x >= 0.
 
     Parameters
@@ -127,7 +128,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: P
     return primitives.neg(primitives.log1p(primitives.neg(draws)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def laplace(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Laplace distribution of mean 0 and scale 1, whose density is ``exp(-|x|) / 2``.
 
     Parameters
@@ -166,7 +167,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Place
     return primitives.sign(draws) * primitives.log1p(primitives.neg(primitives.abs(draws)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def logistic(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the logistic distribution of mean 0 and scale 1, whose distribution function is ``1 / (1 + exp(-x))``.
 
     Parameters
@@ -205,7 +206,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Plac
     return primitives.log(draws) - primitives.log1p(primitives.neg(draws))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def cauchy(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the standard Cauchy distribution, whose density is ``1 / (pi * (1 + x**2))``.
 
     Parameters

@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
+from cotangent._base.keys import Key
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import capacity, without_padding
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def geometric(key: Key, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """How many trials there are until the first success, that one included.
 
     Parameters
@@ -80,7 +81,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     return _core.convert(primitives.floor(primitives.log(u) / primitives.log1p(-probability)) + 1, dtype)
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def poisson(key: Key, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Poisson distribution: how many independent events occur of which ``lam`` are expected.
 
     Parameters
@@ -213,7 +214,7 @@ def _stirling_tail(k: Array) -> Array:
     return primitives.select(small, found, series)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(key: Key, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """How many of ``n`` independent trials succeed.
 
     Parameters
@@ -329,7 +330,7 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1) -> Array:
+def multinomial(key: Key, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1) -> Array:
     """How often each of several outcomes occurs in ``n`` independent trials.
 
     Parameters
@@ -364,7 +365,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     dtype = basic.float_dtype(dtype, "multinomial")
     probabilities = _core.promote([p], inexact=True)[0]
     sizes = probabilities.shape if shape is None else symbolic_shape(shape, "multinomial")
-    trials = cnp.broadcast_to(_core.convert(_core.array(n), probabilities.dtype), sizes[:-1])
+    trials = cnp.broadcast_to(basic.real_parameter("multinomial", n, probabilities.dtype), sizes[:-1])
     moved = cnp.moveaxis(cnp.broadcast_to(probabilities, sizes), -1, 0)
     outcomes = axis_size(moved, 0)
     # An outcome behind the last has probability 0; a key of its own, which no other outcome's draw depends on.

@@ -9,6 +9,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.keys import Key
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
@@ -40,7 +41,7 @@ __all__ = [
 
 
 def lognormal(
-    key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
+    key: Key, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Exponentials of normally distributed numbers of mean 0.
 
@@ -81,7 +82,7 @@ def lognormal(
     return primitives.exp(basic.normal(key, sizes, dtype) * sigma)
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def pareto(key: Key, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Pareto distribution, whose density is ``b / x**(b + 1)`` for x >= 1.
 
     Parameters
@@ -121,7 +122,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
     return primitives.exp(continuous.exponential(key, sizes, dtype) / b)
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def rayleigh(key: Key, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Rayleigh distribution: lengths of vectors of two normal numbers.
 
     Parameters
@@ -161,7 +162,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     return scale * primitives.sqrt(primitives.log(basic.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def wald(key: Key, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Wald distribution (inverse Gauss) of scale 1.
 
     Parameters
@@ -207,7 +208,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     return primitives.select(basic.uniform(keys[1], sizes, dtype) <= mean / (mean + x), x, squared / x)
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
+def weibull_min(key: Key, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers of the Weibull distribution, whose distribution function is ``1 - exp(-(x / scale)**concentration)``.
 
     Parameters
@@ -250,7 +251,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     return cnp.power(draws, _one_over(concentration, "weibull_min", "concentration")) * scale  # type: ignore[no-any-return]
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def maxwell(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the Maxwell distribution of scale 1: lengths of vectors of three normal numbers.
 
     Parameters
@@ -291,7 +292,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Place
     return primitives.sqrt((x * x + y * y) + z * z)
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
+def double_sided_maxwell(key: Key, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers of the Maxwell distribution with random signs, scaled and moved.
 
     Parameters
@@ -335,7 +336,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
+    key: Key, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Numbers of the triangular distribution, whose density rises from ``left`` to ``mode`` and falls to ``right``.
 
@@ -381,7 +382,7 @@ def triangular(
 
 
 def multivariate_normal(
-    key: Any,
+    key: Key,
     mean: Any,
     cov: Any,
     shape: Any = None,
@@ -458,7 +459,7 @@ def multivariate_normal(
 
 
 def orthogonal(
-    key: Any, n: Any, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Placement = None
+    key: Key, n: Any, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Placement = None
 ) -> Array:
     """Evenly distributed orthogonal matrices, unitary ones of complex dtypes.
 

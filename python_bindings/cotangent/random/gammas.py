@@ -13,6 +13,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.keys import Key
 from cotangent._core import Array
 from cotangent._ops.extents import capacities
 from cotangent._ops.per_element import Elementwise, pick
@@ -24,7 +25,7 @@ from cotangent._ops.sizes import (
 from cotangent._special.incomplete import _random_gamma_grad
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.control_flow import while_loop
-from cotangent.errors import ShapeError
+from cotangent.errors import DTypeError, ShapeError
 from cotangent.random import basic, continuous
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "t"]
@@ -34,10 +35,10 @@ def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, An
     """The shape of the result, symbolic where it is, its dtype, and parameters of that dtype, not broadcast.
 
     Raises:
-        ShapeError: the parameters do not broadcast to the shape.
+        ShapeError: the parameters do not broadcast to the shape. DTypeError: one is complex.
     """
     dtype = basic.float_dtype(dtype, name)
-    arrays = [_core.convert(_core.array(x), dtype) for x in given]
+    arrays = [basic.real_parameter(name, x, dtype) for x in given]
     if shape is None:
         return common_shape([x.shape for x in arrays]), dtype, arrays
     shapes = [capacities(x) for x in arrays]
@@ -130,7 +131,7 @@ def _gamma(key: Any, a: Array, sizes: tuple[Any, ...], log_space: bool) -> Array
     return (_moving_log if log_space else _moving)(samples, wide)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def gamma(key: Key, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the gamma distribution of shape parameter ``a`` and scale 1.
 
     They are differentiable in ``a``: a number moves so that its quantile stays the same.
@@ -172,7 +173,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
     return _gamma(key, alpha, sizes, False)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def loggamma(key: Key, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Logarithms of numbers of the gamma distribution, which do not underflow for small ``a``.
 
     Parameters
@@ -211,7 +212,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shar
     return _gamma(key, alpha, sizes, True)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def beta(key: Key, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the beta distribution, whose density is proportional to ``x**(a - 1) * (1 - x)**(b - 1)``.
 
     Parameters
@@ -261,7 +262,7 @@ def _total(x: Array) -> Array:
     return sums[..., -1:]
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def dirichlet(key: Key, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Vectors of the Dirichlet distribution: positive numbers that sum to 1.
 
     Parameters
@@ -298,7 +299,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     Array(1., dtype=float32)
     """
     dtype = basic.float_dtype(dtype, "dirichlet")
-    array = _core.convert(_core.array(alpha), dtype)
+    array = basic.real_parameter("dirichlet", alpha, dtype)
     if array.ndim < 1:
         raise ValueError(
             "dirichlet: alpha must have an axis of parameters; got a scalar\n"
@@ -311,7 +312,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     return weights / _total(weights)
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def chisquare(key: Key, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of the chi-square distribution: sums of squares of ``df`` normal numbers.
 
     Parameters
@@ -352,7 +353,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sh
 
 
 def f(
-    key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
+    key: Key, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Numbers of the F distribution: quotients of two chi-square numbers, each divided by its degrees of freedom.
 
@@ -394,7 +395,7 @@ def f(
     return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)  # type: ignore[no-any-return]
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def t(key: Key, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Numbers of Student's t distribution.
 
     Parameters
@@ -437,13 +438,17 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
 
 
 def _one_over(value: Any, function: str, parameter: str) -> Any:
+    if _core.dtype_kind(_core.array(value).dtype) == "complex":
+        raise DTypeError(
+            f"{function}: parameters must be real; got {_core.array(value).dtype}\n  take the real part, x.real"
+        )
     if isinstance(value, (int, float, np.generic)) and not float(value) > 0:
         raise ValueError(f"random.{function}: {parameter} must be positive; got {value}\n  pass a number above 0")
     return 1 / value
 
 
 def generalized_normal(
-    key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None
+    key: Key, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None
 ) -> Array:
     """Numbers of the generalised normal distribution, whose density is proportional to ``exp(-|x|**p)``.
 
@@ -488,7 +493,7 @@ def generalized_normal(
     return basic.rademacher(keys[1], shape, dtype) * cnp.power(draws, power)
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
+def ball(key: Key, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Placement = None) -> Array:
     """Points evenly distributed in the unit ball of the p-norm.
 
     Parameters

@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
+from cotangent._base.keys import Key
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer
 from cotangent._ops.sizes import bound_size, element_count, is_dimension, normalize_axis
@@ -20,7 +21,7 @@ __all__ = [
 ]
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Placement = None) -> Array:
+def permutation(key: Key, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Placement = None) -> Array:
     """The slices of an axis, or the numbers below an integer, in random order.
 
     Parameters

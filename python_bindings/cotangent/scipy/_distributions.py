@@ -68,11 +68,14 @@ class Distribution:
         apply.__signature__ = inspect.Signature(parameters)
         apply.__doc__ = describe(self._name, function, names)
 
-    def _where_valid(self, value: Array, shapes: Sequence[Array]) -> Array:
-        return value if self._valid is None else inside(self._valid(*shapes), value, math.nan)
+    def _where_valid(self, value: Array, shapes: Sequence[Array], scale: Array | None = None) -> Array:
+        """The value where the shapes, and the scale if there is one, make a distribution; NaN elsewhere, as in SciPy."""
+        if self._valid is not None:
+            value = inside(self._valid(*shapes), value, math.nan)
+        return value if scale is None else inside(scale > 0, value, math.nan)
 
     def _arguments(self, function: str, first: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
-        """The variable, the shapes, the location and the scale, as arrays of one floating dtype and shape."""
+        """The variable, the shapes, the location and the scale if it is not 1 by default, as arrays of one floating dtype and shape."""
         names = [first, *self._shapes, *self._defaults]
         if len(args) > len(names):
             raise TypeError(
@@ -95,7 +98,8 @@ class Distribution:
                 f"{self._name}.{function} needs {' and '.join(missing)}\n"
                 f"  its arguments are {', '.join(names)}; those behind the shapes may be left out"
             )
-        values = [given[name] if name in given else self._defaults[name] for name in names]
+        given = {"loc": 0.0} | given
+        values = [given[name] for name in names if name in given]
         return _core.promote(values, inexact=True)
 
 
@@ -121,14 +125,18 @@ class Continuous(Distribution):
         inverse = function in ("ppf", "isf")
 
         def apply(*args: Any, **kwargs: Any) -> Array:
-            x, *shapes, loc, scale = self._arguments(function, "q" if inverse else "x", args, kwargs)
+            x, *rest = self._arguments(function, "q" if inverse else "x", args, kwargs)
+            shapes, (loc, *scales) = rest[: len(self._shapes)], rest[len(self._shapes) :]
+            scale = scales[0] if scales else None
             if inverse:
-                return self._where_valid(self._functions[function](x, *shapes) * scale + loc, shapes)
-            z = (x - loc) / scale
+                value = self._functions[function](x, *shapes)
+                return self._where_valid((value if scale is None else value * scale) + loc, shapes, scale)
+            z = x - loc if scale is None else (x - loc) / scale
             if function in ("logpdf", "pdf"):
-                value = self._where_valid(self._functions["logpdf"](z, *shapes) - cnp.log(scale), shapes)
+                value = self._functions["logpdf"](z, *shapes)
+                value = self._where_valid(value if scale is None else value - cnp.log(scale), shapes, scale)
                 return value if function == "logpdf" else cnp.exp(value)
-            return self._where_valid(self._probability(function)(z, *shapes), shapes)
+            return self._where_valid(self._probability(function)(z, *shapes), shapes, scale)
 
         self._describe(apply, function, "q" if inverse else "x")
         return checked(apply)

@@ -30,6 +30,10 @@ def _is_probability(p: Array) -> Array:
     return (p >= 0) & (p <= 1)
 
 
+def _is_count(n: Array) -> Array:
+    return (n >= 0) & (n == cnp.floor(n))
+
+
 bernoulli = Discrete(
     "bernoulli",
     ("p",),
@@ -54,7 +58,7 @@ def _binom(k: Array, n: Array, p: Array) -> Array:
     return inside(ok, _log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
 
 
-binom = Discrete("binom", ("n", "p"), {"logpmf": _binom}, valid=lambda n, p: (n >= 0) & _is_probability(p))
+binom = Discrete("binom", ("n", "p"), {"logpmf": _binom}, valid=lambda n, p: _is_count(n) & _is_probability(p))
 
 
 def _betabinom(k: Array, n: Array, a: Array, b: Array) -> Array:
@@ -64,7 +68,7 @@ def _betabinom(k: Array, n: Array, a: Array, b: Array) -> Array:
 
 
 betabinom = Discrete(
-    "betabinom", ("n", "a", "b"), {"logpmf": _betabinom}, valid=lambda n, a, b: (n >= 0) & (a > 0) & (b > 0)
+    "betabinom", ("n", "a", "b"), {"logpmf": _betabinom}, valid=lambda n, a, b: _is_count(n) & (a > 0) & (b > 0)
 )
 geom = Discrete(
     "geom",
