@@ -48,6 +48,25 @@ class CannotBeMadeError(Exception):
     """A root is not to be had on this machine; the text says what is missing."""
 
 
+def codename() -> str:
+    """The release of Debian that this machine runs, such as bookworm; nothing: it runs none."""
+    lines = Path("/etc/os-release").read_text().splitlines()
+    named = dict(line.split("=", 1) for line in lines if "=" in line)
+    return named.get("VERSION_CODENAME", "").strip('"')
+
+
+def of_this_machine() -> Distribution:
+    """The release of Debian whose libraries the interpreters of this machine were made with.
+
+    Raises:
+        CannotBeMadeError: there is no root of it.
+    """
+    for distribution in DISTRIBUTIONS:
+        if distribution.suite == codename():
+            return distribution
+    raise CannotBeMadeError(f"this machine runs none of {', '.join(one.name for one in DISTRIBUTIONS)}")
+
+
 def what_is_missing() -> str:
     """Why this machine cannot make roots; nothing: it can."""
     if os.geteuid() != 0:
@@ -156,6 +175,20 @@ def with_packages(root: Path, packages: Sequence[str]) -> Path:
     dev.step(f"packages for {other.name}", command_in(other, ["sh", "-c", install], network=True), dict(os.environ))
     complete.touch()
     return other
+
+
+def put_interpreter(root: Path, prefix: Path) -> None:
+    """Puts a Python of this machine into a root, at the same place and as it was made: without packages installed for it.
+
+    Nothing else comes with it: libraries that its modules load are the root's, which has them for its own Python.
+
+    Raises:
+        CannotBeMadeError: the Python has no folder of its own.
+    """
+    if not prefix.is_dir() or prefix in (Path("/"), Path("/usr")):
+        raise CannotBeMadeError(f"a Python in {prefix} has no folder of its own that could be put there")
+    unwanted = shutil.ignore_patterns("site-packages", "__pycache__", "test")
+    shutil.copytree(prefix, root / prefix.relative_to("/"), symlinks=True, ignore=unwanted)
 
 
 def interpreter(distribution: Distribution) -> Path:

@@ -35,6 +35,8 @@ class Interpreter:
 
     command: Path
     version: str  # such as 3.11
+    exact: str  # such as 3.11.7
+    prefix: Path  # the folder with its library and its standard library
 
     @property
     def tag(self) -> str:
@@ -43,7 +45,7 @@ class Interpreter:
 
 
 _QUESTION = (
-    "import json, os, sys, sysconfig; print(json.dumps(['%d.%d' % sys.version_info[:2], sys.implementation.name, "
+    "import json, os, sys, sysconfig; print(json.dumps(['%d.%d' % sys.version_info[:2], sys.version.split()[0], sys.base_prefix, sys.implementation.name, "
     "os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h')), bool(sysconfig.get_config_var('Py_GIL_DISABLED'))]))"
 )
 
@@ -52,14 +54,14 @@ def look_at(command: Path) -> Interpreter | str:
     """The interpreter of a command, or why no wheel can be built for it."""
     try:
         done = subprocess.run([str(command), "-c", _QUESTION], capture_output=True, text=True, check=True, timeout=60)
-        version, implementation, has_headers, free_threaded = json.loads(done.stdout)
+        version, exact, prefix, implementation, has_headers, free_threaded = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return f"{command} does not run: {error}"
     if implementation != "cpython" or free_threaded:
         return f"{command} is not CPython with its lock"
     if not has_headers:
         return f"{command} has no Python.h"
-    return Interpreter(command, version)
+    return Interpreter(command, version, exact, Path(prefix))
 
 
 def interpreters(given: Sequence[Path] = ()) -> dict[str, Interpreter]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -292,13 +293,44 @@ def test_interpreters_that_no_wheel_can_be_built_for(tools: Any, tmp_path: Path)
         "No such file or directory: '" + str(tmp_path / "nothing") + "'"
     )
     other = tmp_path / "python"
-    other.write_text('#!/bin/sh\necho \'["3.11", "pypy", true, false]\'\n')
-    other.chmod(0o755)
-    assert wheels.look_at(other) == f"{other} is not CPython with its lock"
-    other.write_text('#!/bin/sh\necho \'["3.12", "cpython", false, false]\'\n')
-    assert wheels.look_at(other) == f"{other} has no Python.h"
-    other.write_text('#!/bin/sh\necho \'["3.12", "cpython", true, false]\'\n')
+    for answer, wanted in [
+        ('"3.11", "3.11.2", "/opt/a", "pypy", true, false', f"{other} is not CPython with its lock"),
+        ('"3.14", "3.14.0", "/opt/a", "cpython", true, true', f"{other} is not CPython with its lock"),
+        ('"3.12", "3.12.1", "/opt/a", "cpython", false, false', f"{other} has no Python.h"),
+        (
+            '"3.12", "3.12.1", "/opt/a", "cpython", true, false',
+            wheels.Interpreter(other, "3.12", "3.12.1", Path("/opt/a")),
+        ),
+    ]:
+        other.write_text(f"#!/bin/sh\necho '[{answer}]'\n")
+        other.chmod(0o755)
+        assert wheels.look_at(other) == wanted
     assert wheels.look_at(other).tag == "cp312"
+
+
+def test_interpreters_are_looked_for_in_order(tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wheels = tools("wheels")
+    given, path, pyenv = tmp_path / "given", tmp_path / "path", tmp_path / ".pyenv" / "versions"
+    versions = {
+        given: "3.12",
+        path: "3.13",
+        **{pyenv / f"{version}.1" / "bin" / "python3": version for version in ("3.9", "3.12", "3.13", "3.14")},
+    }
+    for command in versions:
+        command.parent.mkdir(parents=True, exist_ok=True)
+        command.touch()
+    looked = {
+        command: wheels.Interpreter(command, version, f"{version}.1", tmp_path) for command, version in versions.items()
+    }
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(wheels.shutil, "which", lambda name: str(path) if name == "python3.13" else None)
+    monkeypatch.setattr(wheels, "look_at", lambda command: looked.get(command, "not one of ours"))
+    assert {version: one.command for version, one in wheels.interpreters([given]).items()} == {
+        "3.12": given,
+        "3.13": path,
+        "3.14": pyenv / "3.14.1" / "bin" / "python3",
+    }
+    assert wheels.interpreters()["3.12"].command == pyenv / "3.12.1" / "bin" / "python3"
 
 
 def test_what_decides_the_tag(tools: Any) -> None:
@@ -332,7 +364,76 @@ def test_commands_in_roots_have_no_network_unless_it_is_asked_for(tools: Any) ->
     assert "--net" not in roots.command_in(Path("/root"), ["true"], network=True)
 
 
+def test_interpreters_are_put_into_roots_as_they_were_made(tools: Any, tmp_path: Path) -> None:
+    roots = tools("bare_roots")
+    prefix, root = tmp_path / "opt" / "python", tmp_path / "root"
+    for name in (
+        "bin/python3.12",
+        "lib/python3.12/os.py",
+        "lib/python3.12/site-packages/a.py",
+        "lib/python3.12/test/b.py",
+    ):
+        (prefix / name).parent.mkdir(parents=True, exist_ok=True)
+        (prefix / name).write_text("")
+    (prefix / "bin" / "python3").symlink_to("python3.12")
+    roots.put_interpreter(root, prefix)
+    there = root / prefix.relative_to("/")
+    assert {str(file.relative_to(there)) for file in there.rglob("*") if not file.is_dir()} == {
+        "bin/python3",
+        "bin/python3.12",
+        "lib/python3.12/os.py",
+    }
+    assert (there / "bin" / "python3").is_symlink()
+    for place in (Path("/usr"), tmp_path / "nothing"):
+        with pytest.raises(roots.CannotBeMadeError, match=f"a Python in {place} has no folder of its own"):
+            roots.put_interpreter(root, place)
+
+
+def test_the_root_of_this_machine_is_that_of_its_release(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = tools("bare_roots")
+    monkeypatch.setattr(roots, "codename", lambda: "trixie")
+    assert roots.of_this_machine().name == "Debian 13"
+    monkeypatch.setattr(roots, "codename", lambda: "noble")
+    with pytest.raises(roots.CannotBeMadeError, match="this machine runs none of Debian 12, Debian 13, Debian testing"):
+        roots.of_this_machine()
+
+
+def test_each_wheel_is_tried_in_the_barest_system_that_can_be_had(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    release, roots = tools("release"), tools("bare_roots")
+    interpreter = release.wheels.Interpreter(Path("python"), "3.12", "3.12.1", Path("/opt/python"))
+    monkeypatch.setattr(release.smoke, "in_root", lambda distribution, wheel: distribution.name)
+    monkeypatch.setattr(release.smoke, "in_root_with", lambda interpreter, wheel: f"with {interpreter.exact}")
+    monkeypatch.setattr(release.smoke, "here", lambda interpreter, wheel: "here")
+    tried = {version: release.tried(version, Path("x.whl"), interpreter) for version in release.wheels.VERSIONS}
+    assert tried == {
+        "3.11": ["Debian 12"],
+        "3.12": ["with 3.12.1"],
+        "3.13": ["Debian 13"],
+        "3.14": ["Debian testing (14)"],
+    }
+
+    def cannot(*_: object) -> None:
+        raise roots.CannotBeMadeError("it rains")
+
+    monkeypatch.setattr(release.smoke, "in_root", cannot)
+    monkeypatch.setattr(release.smoke, "in_root_with", cannot)
+    for version in ("3.11", "3.12"):
+        assert release.tried(version, Path("x.whl"), interpreter) == ["here"]
+        assert f"no bare system with Python {version}: it rains" in capsys.readouterr().out
+
+
 def test_wheels_beside_a_bill_of_materials_carry_one(tools: Any, tmp_path: Path) -> None:
     content = {"cotangent-1.dist-info/sboms/cotangent.cdx.json": json.dumps({"version": 1}).encode()}
     wheel = wheel_of(tmp_path, "x.whl", METADATA, content)
     assert tools("wheels").bill_of_materials(wheel) == {"version": 1}
+
+
+# ---- 64-bit ARM ------------------------------------------------------------------------------------------------------
+
+
+def test_programs_for_arm_are_those_that_are_linked_without_llvm(tools: Any) -> None:
+    listed = (ROOT / "tests" / "cpp" / "meson.build").read_text().partition("cpp_tests = {")[2].partition("\n}")[0]
+    needs = dict(re.findall(r"^  '(\w+)': (.*),$", listed, re.MULTILINE))
+    assert sorted(tools("arm64").WITHOUT_LLVM) == sorted(name for name in needs if "jit_dep" not in needs[name])
