@@ -120,7 +120,7 @@ def one_wheel(interpreter: wheels.Interpreter, source: Path, complaints: list[st
     built = wheels.build(interpreter, source)
     repaired = wheels.repair(built)
     wheel = wheels.finish(repaired, DIST / "release")
-    complaints += wheels.complaints(wheel, MOST_MIB)
+    complaints += wheels.complaints(wheel, MOST_MIB) + wheels.complaints_about_licences(wheel)
     document = sbom.with_hash(wheels.bill_of_materials(wheel), wheel)
     complaints += sbom.complaints(document)
     (DIST / "release" / f"{wheel.name}.cdx.json").write_text(json.dumps(document, indent=2) + "\n")

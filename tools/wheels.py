@@ -24,6 +24,7 @@ import linked_software
 import sbom
 import sdists
 from development import ROOT, dev
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 VERSIONS = ["3.11", "3.12", "3.13", "3.14"]
 WORK = ROOT / ".cache" / "release"
@@ -235,4 +236,36 @@ def complaints(wheel: Path, most_mib: float) -> list[str]:
             found.append(f"{wheel.name} names the licence file {file}, and has none")
     if any("__pycache__" in name or name.endswith(".pyc") for name in names):
         found.append(f"{wheel.name} has compiled Python files")
+    return found
+
+
+def complaints_about_licences(wheel: Path) -> list[str]:
+    """What is wrong with what a finished wheel says of the software in it: its metadata, notices and bills of materials together."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        metadata = archive.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
+        bills = {Path(name).name: json.loads(archive.read(name)) for name in names if ".dist-info/sboms/" in name}
+    found = []
+    stated = re.findall(r"^License-Expression: (.*)$", metadata.partition("\n\n")[0], re.MULTILINE)
+    try:
+        licences = set(canonicalize_license_expression(stated[0]).split(" AND ")) if stated else set()
+    except InvalidLicenseExpression as error:
+        return [f"{wheel.name}: {error}"]
+    components = bills["cotangent.cdx.json"]["components"]
+    named = {licence["expression"] for one in components for licence in one["licenses"] if "expression" in licence}
+    for licence in sorted(named - licences):
+        found.append(f"{wheel.name} is under {licence}, too, which its License-Expression does not say")
+    for licence in sorted(licences - named - {linked_software.OWN_LICENCE}):
+        found.append(f"{wheel.name} says {licence}, and nothing in it is under that")
+    notices = {Path(name).name for name in names if ".dist-info/licenses/linked/" in name}
+    for one in components:
+        if f"{linked_software.key_of(one['purl'])}.txt" not in notices:
+            found.append(f"{wheel.name} has {one['purl']}, and no notice of it")
+    # What auditwheel has copied, by its own account.
+    copied = {one["purl"] for one in bills.get("auditwheel.cdx.json", {}).get("components", [])}
+    ours = {one["purl"] for one in components}
+    for address in sorted(address for address in copied - ours if not address.startswith("pkg:pypi/cotangent@")):
+        found.append(f"{wheel.name} has {address}, which the bill of materials does not name")
+    if any(".libs/" in name for name in names) and not copied:
+        found.append(f"{wheel.name} has shared libraries, and no account of auditwheel's of them")
     return found

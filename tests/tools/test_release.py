@@ -135,6 +135,43 @@ def test_archives_of_a_link_map_are_those_of_others(tools: Any) -> None:
     assert found == {"/usr/lib/gcc/x86_64-linux-gnu/12/crtbeginS.o", "/usr/lib/x86_64-linux-gnu/libz.a"}
 
 
+def test_parts_of_packages_are_found_by_the_members_of_archives(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    linked = tools("linked_software")
+    assert linked.linked_members(MAP) == {("/usr/lib/x86_64-linux-gnu/libz.a", "adler32.o")}
+    owner = ("llvm-22-dev", "1:22.1.8-1~deb12u1", "debian", tmp_path / "copyright")
+    monkeypatch.setattr(linked, "_owners", lambda files: iter([owner]))
+    archive = "/usr/lib/llvm-22/lib/libLLVMSupport.a"
+    members = ["regcomp.c.o", "regexec.c.o", "blake3_avx512_x86-64_unix.S.o", "MD5.cpp.o", "APInt.cpp.o"]
+    found = linked.parts({(archive, member) for member in members} | {("/usr/lib/libz.a", "adler32.o")})
+    assert {(one.name, one.key, one.licence or one.terms) for one in found} == {
+        ("Henry Spencer's regular expressions", "llvm-22-dev.regcomp", "BSD-3-Clause"),
+        ("BLAKE3", "llvm-22-dev.BLAKE3", "CC0-1.0"),
+        ("Alexander Peslyak's MD5", "llvm-22-dev.MD5", "public domain"),
+    }
+    address = next(one.address for one in found if one.name == "BLAKE3")
+    assert address == "pkg:deb/debian/llvm-22-dev@1%3A22.1.8-1%7Edeb12u1#llvm/lib/Support/BLAKE3"
+    assert {linked.key_of(one.address) for one in found} == {one.key for one in found}
+    assert linked.key_of("pkg:pypi/pybind11@3.1.0") == "pybind11"
+    assert len(linked.merged([*found, *found])) == 3
+    files = linked.write_notices(found, tmp_path / "licenses")
+    assert {"linked/llvm-22-dev.regcomp.txt", "linked/llvm-22-dev.BLAKE3.txt", "linked/llvm-22-dev.MD5.txt"} <= set(
+        files
+    )
+    text = (tmp_path / "licenses" / "linked" / "llvm-22-dev.regcomp.txt").read_text()
+    assert text.startswith(
+        "Henry Spencer's regular expressions: llvm-22-dev 1:22.1.8-1~deb12u1, llvm/lib/Support/regcomp.c"
+    )
+    assert "The Regents of the University of California" in text
+    with pytest.raises(linked.UnknownSoftwareError) as stopped:
+        linked.parts({(archive, "lz4.c.o")})
+    assert str(stopped.value) == (
+        "libLLVMSupport.a(lz4.c.o) is linked into the wheel, is no C++, and linked_software.toml has no part for it\n"
+        "  read its licence, and add one"
+    )
+
+
 def test_headers_are_those_that_the_compiler_read(tools: Any) -> None:
     printed = (
         "ir/graph.cc.o: #deps 3, deps mtime 1 (VALID)\n    ../ir/graph.h\n    /usr/include/absl/types/span.h\n"
@@ -159,6 +196,13 @@ def test_each_entry_has_a_licence_or_says_why_not(tools: Any) -> None:
     for entry in tools("linked_software").table():
         assert ("licence" in entry) != ("terms" in entry), entry["name"]
         assert entry["packages"] and entry["home"].startswith("https://")
+    notices = []
+    for entry in tools("linked_software").table_of_parts():
+        assert ("licence" in entry) != ("terms" in entry), entry["name"]
+        assert entry["members"] and entry["source"] and entry["home"].startswith("https://")
+        notices.append(tools("linked_software").NOTICES / entry["notice"])
+        assert len(notices[-1].read_text()) > 90
+    assert sorted(notices) == sorted(tools("linked_software").NOTICES.iterdir())
 
 
 @pytest.fixture
@@ -268,6 +312,44 @@ def test_complaints_about_wheels(tools: Any, tmp_path: Path) -> None:
     assert "names the licence file LICENSE, and has none" in missing
     (compiled,) = complaints(wheel_of(tmp_path, right, METADATA, licence | {"cotangent/__pycache__/a.pyc": b""}), 1)
     assert "compiled Python files" in compiled
+
+
+def test_complaints_about_licences_of_wheels(tools: Any, tmp_path: Path) -> None:
+    pytest.importorskip("packaging.licenses")
+    wheels = tools("wheels")
+    zlib, xxhash, absl = "pkg:deb/debian/zlib1g-dev@1.2", "pkg:deb/debian/llvm@2#a/xxhash.cpp", "pkg:deb/debian/absl@3"
+    licences = {zlib: "Zlib", xxhash: "BSD-2-Clause", absl: "Apache-2.0"}
+
+    def found(expression: str, notices: list[str], addresses: list[str], copied: list[str]) -> list[str]:
+        components = [{"purl": one, "licenses": [{"expression": licences[one]}]} for one in addresses]
+        files = {f"cotangent-1.dist-info/licenses/linked/{name}.txt": b"text" for name in notices}
+        files["cotangent-1.dist-info/sboms/cotangent.cdx.json"] = json.dumps({"components": components}).encode()
+        files["cotangent.libs/libabsl.so"] = b""
+        if copied:
+            parts = [{"purl": one} for one in ["pkg:pypi/cotangent@1?file_name=x.whl", *copied]]
+            files["cotangent-1.dist-info/sboms/auditwheel.cdx.json"] = json.dumps({"components": parts}).encode()
+        metadata = METADATA.replace("License-Expression: Apache-2.0", f"License-Expression: {expression}")
+        return list(wheels.complaints_about_licences(wheel_of(tmp_path, "x.whl", metadata, files)))
+
+    every, names = "Apache-2.0 AND BSD-2-Clause AND Zlib", ["zlib1g-dev", "llvm.xxhash", "absl"]
+    assert found(every, names, [zlib, xxhash, absl], [absl]) == []
+    assert found("Apache-2.0 AND Zlib", names, [zlib, xxhash, absl], [absl]) == [
+        "x.whl is under BSD-2-Clause, too, which its License-Expression does not say"
+    ]
+    assert found(f"{every} AND MIT", names, [zlib, xxhash, absl], [absl]) == [
+        "x.whl says MIT, and nothing in it is under that"
+    ]
+    assert found(every, ["zlib1g-dev", "absl"], [zlib, xxhash, absl], [absl]) == [
+        f"x.whl has {xxhash}, and no notice of it"
+    ]
+    assert found(every, names, [zlib, xxhash], [absl]) == [
+        f"x.whl has {absl}, which the bill of materials does not name"
+    ]
+    assert found(every, names, [zlib, xxhash, absl], []) == [
+        "x.whl has shared libraries, and no account of auditwheel's of them"
+    ]
+    (unknown,) = found("Apache-2.0 AND Nonsense", names, [zlib, xxhash, absl], [absl])
+    assert unknown.startswith("x.whl: ") and "nonsense" in unknown.lower()
 
 
 def test_complaints_about_source_distributions(tools: Any) -> None:
@@ -437,3 +519,62 @@ def test_programs_for_arm_are_those_that_are_linked_without_llvm(tools: Any) -> 
     listed = (ROOT / "tests" / "cpp" / "meson.build").read_text().partition("cpp_tests = {")[2].partition("\n}")[0]
     needs = dict(re.findall(r"^  '(\w+)': (.*),$", listed, re.MULTILINE))
     assert sorted(tools("arm64").WITHOUT_LLVM) == sorted(name for name in needs if "jit_dep" not in needs[name])
+
+
+def test_the_emulator_is_borrowed_where_that_of_this_machine_is_old(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+) -> None:
+    arm64 = tools("arm64")
+    here = tmp_path / "qemu-aarch64"
+
+    def version(text: str) -> None:
+        here.write_text(f"#!/bin/sh\necho 'qemu-aarch64 version {text}'\n")
+        here.chmod(0o755)
+        arm64.emulator.cache_clear()
+
+    monkeypatch.setattr(arm64.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(arm64.shutil, "which", lambda name: str(here) if name == "qemu-aarch64" else None)
+    monkeypatch.setattr(arm64.bare_roots, "program", lambda one, package, name: Path("/roots") / one.suite / name)
+    version("10.0.2 (Debian 1:10.0.2+ds-2)")
+    assert arm64.version_of(str(here)) == (10, 0) and arm64.emulator() == str(here)
+    version("7.2.17 (Debian 1:7.2+dfsg-7)")
+    assert arm64.emulator() == "/roots/trixie/qemu-aarch64"
+
+    def cannot(*_: object) -> None:
+        raise arm64.bare_roots.CannotBeMadeError("it rains")
+
+    monkeypatch.setattr(arm64.bare_roots, "program", cannot)
+    version("7.2.17")
+    assert arm64.emulator() == str(here)
+    assert "qemu 7.2 fails in children of programs with threads; no newer: it rains" in capsys.readouterr().out
+    monkeypatch.setattr(arm64.shutil, "which", lambda name: None)
+    arm64.emulator.cache_clear()
+    with pytest.raises(SystemExit):
+        arm64.emulator()
+    assert (
+        "qemu-aarch64 is missing (apt-get install qemu-user), and that of Debian 13: it rains"
+        in capsys.readouterr().err
+    )
+    monkeypatch.setattr(arm64.platform, "machine", lambda: "aarch64")
+    arm64.emulator.cache_clear()
+    assert arm64.emulator() == ""
+    arm64.emulator.cache_clear()
+
+
+def test_borrowed_programs_run_with_the_libraries_of_their_root(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    roots = tools("bare_roots")
+    monkeypatch.setattr(roots, "ROOTS", tmp_path)
+    monkeypatch.setattr(roots, "make", lambda distribution: tmp_path / distribution.suite)
+    monkeypatch.setattr(roots, "with_packages", lambda root, packages: root / packages[0])
+    trixie = roots.DISTRIBUTIONS[1]
+    text = roots.program(trixie, "qemu-user", "qemu-aarch64").read_text()
+    root = f"{tmp_path}/trixie/qemu-user"
+    assert text == (
+        f'#!/bin/sh\nexec {root}/lib64/ld-linux-x86-64.so.2 --argv0 "$0" --library-path {root}/usr/lib/x86_64-linux-gnu '
+        f'{root}/usr/bin/qemu-aarch64 "$@"\n'
+    )
+    command = roots.interpreter(trixie)
+    assert f"export PYTHONHOME={tmp_path}/trixie/libpython3.13-dev/usr\n" in command.read_text()
+    assert command.name == "python3.13" and command.stat().st_mode & 0o100
