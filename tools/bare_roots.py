@@ -16,7 +16,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -193,23 +193,16 @@ def put_interpreter(root: Path, prefix: Path) -> None:
 
 def interpreter(distribution: Distribution) -> Path:
     """A command that runs the Python of a distribution here, with its headers, as ``sys.executable`` too."""
-    root = with_packages(make(distribution), [f"libpython{distribution.python}-dev"])
-    return _command_of(root, f"python{distribution.python}", {"PYTHONHOME": f"{root}/usr"})
+    return program(distribution, f"libpython{distribution.python}-dev", f"python{distribution.python}")
 
 
 def program(distribution: Distribution, package: str, name: str) -> Path:
-    """A command that runs a program of a distribution here."""
-    return _command_of(with_packages(make(distribution), [package]), name, {})
-
-
-def _command_of(root: Path, name: str, environment: Mapping[str, str]) -> Path:
-    """A command for a program in a root: it has that root's libraries and this machine's files."""
-    command = ROOTS / "commands" / name
-    command.parent.mkdir(exist_ok=True)
+    """A command that runs a program of a distribution here: it has that root's libraries and this machine's files."""
+    root = with_packages(make(distribution), [package])
+    # From here Python finds the folder of its library, upwards; PYTHONHOME would say so to every other Python that it starts, too.
+    command = root / "usr" / "local" / "bin" / name
     command.write_text(
-        "#!/bin/sh\n"
-        + "".join(f"export {variable}={value}\n" for variable, value in environment.items())
-        + f'exec {root}/lib64/ld-linux-x86-64.so.2 --argv0 "$0" --library-path {root}/usr/lib/x86_64-linux-gnu '
+        f'#!/bin/sh\nexec {root}/lib64/ld-linux-x86-64.so.2 --argv0 "$0" --library-path {root}/usr/lib/x86_64-linux-gnu '
         f'{root}/usr/bin/{name} "$@"\n'
     )
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
