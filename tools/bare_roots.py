@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
 import shutil
 import stat
@@ -193,7 +194,16 @@ def put_interpreter(root: Path, prefix: Path) -> None:
 
 def interpreter(distribution: Distribution) -> Path:
     """A command that runs the Python of a distribution here, with its headers, as ``sys.executable`` too."""
-    return program(distribution, f"libpython{distribution.python}-dev", f"python{distribution.python}")
+    name = f"python{distribution.python}"
+    command = program(distribution, f"lib{name}-dev", name)
+    # Debian's pyconfig.h includes that of the processor, from a folder that the compiler knows of this system's alone.
+    include = command.parents[2] / "include"
+    processor = f"{platform.machine()}-linux-gnu"
+    link = include / name / processor / name
+    if not link.exists():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(include / processor / name)
+    return command
 
 
 def program(distribution: Distribution, package: str, name: str) -> Path:

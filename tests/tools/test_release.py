@@ -579,5 +579,8 @@ def test_borrowed_programs_run_with_the_libraries_of_their_root(
     command = roots.interpreter(trixie)
     assert command == tmp_path / "trixie" / "libpython3.13-dev" / "usr" / "local" / "bin" / "python3.13"
     assert command.stat().st_mode & 0o100
+    include = command.parents[2] / "include"
+    processor = f"{roots.platform.machine()}-linux-gnu"
+    assert (include / "python3.13" / processor / "python3.13").readlink() == include / processor / "python3.13"
     # What it starts is another Python with a library of its own.
     assert "PYTHONHOME" not in command.read_text()
