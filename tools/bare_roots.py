@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
 import shutil
 import stat
@@ -46,6 +47,25 @@ DISTRIBUTIONS = [
 
 class CannotBeMadeError(Exception):
     """A root is not to be had on this machine; the text says what is missing."""
+
+
+def codename() -> str:
+    """The release of Debian that this machine runs, such as bookworm; nothing: it runs none."""
+    lines = Path("/etc/os-release").read_text().splitlines()
+    named = dict(line.split("=", 1) for line in lines if "=" in line)
+    return named.get("VERSION_CODENAME", "").strip('"')
+
+
+def of_this_machine() -> Distribution:
+    """The release of Debian whose libraries the interpreters of this machine were made with.
+
+    Raises:
+        CannotBeMadeError: there is no root of it.
+    """
+    for distribution in DISTRIBUTIONS:
+        if distribution.suite == codename():
+            return distribution
+    raise CannotBeMadeError(f"this machine runs none of {', '.join(one.name for one in DISTRIBUTIONS)}")
 
 
 def what_is_missing() -> str:
@@ -158,16 +178,42 @@ def with_packages(root: Path, packages: Sequence[str]) -> Path:
     return other
 
 
+def put_interpreter(root: Path, prefix: Path) -> None:
+    """Puts a Python of this machine into a root, at the same place and as it was made: without packages installed for it.
+
+    Nothing else comes with it: libraries that its modules load are the root's, which has them for its own Python.
+
+    Raises:
+        CannotBeMadeError: the Python has no folder of its own.
+    """
+    if not prefix.is_dir() or prefix in (Path("/"), Path("/usr")):
+        raise CannotBeMadeError(f"a Python in {prefix} has no folder of its own that could be put there")
+    unwanted = shutil.ignore_patterns("site-packages", "__pycache__", "test")
+    shutil.copytree(prefix, root / prefix.relative_to("/"), symlinks=True, ignore=unwanted)
+
+
 def interpreter(distribution: Distribution) -> Path:
     """A command that runs the Python of a distribution here, with its headers, as ``sys.executable`` too."""
-    root = with_packages(make(distribution), [f"libpython{distribution.python}-dev"])
-    command = ROOTS / "pythons" / f"python{distribution.python}"
-    command.parent.mkdir(exist_ok=True)
+    name = f"python{distribution.python}"
+    command = program(distribution, f"lib{name}-dev", name)
+    # Debian's pyconfig.h includes that of the processor, from a folder that the compiler knows of this system's alone.
+    include = command.parents[2] / "include"
+    processor = f"{platform.machine()}-linux-gnu"
+    link = include / name / processor / name
+    if not link.exists():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(include / processor / name)
+    return command
+
+
+def program(distribution: Distribution, package: str, name: str) -> Path:
+    """A command that runs a program of a distribution here: it has that root's libraries and this machine's files."""
+    root = with_packages(make(distribution), [package])
+    # From here Python finds the folder of its library, upwards; PYTHONHOME would say so to every other Python that it starts, too.
+    command = root / "usr" / "local" / "bin" / name
     command.write_text(
-        "#!/bin/sh\n"
-        f"export PYTHONHOME={root}/usr\n"
-        f'exec {root}/lib64/ld-linux-x86-64.so.2 --argv0 "$0" --library-path {root}/usr/lib/x86_64-linux-gnu '
-        f'{root}/usr/bin/python{distribution.python} "$@"\n'
+        f'#!/bin/sh\nexec {root}/lib64/ld-linux-x86-64.so.2 --argv0 "$0" --library-path {root}/usr/lib/x86_64-linux-gnu '
+        f'{root}/usr/bin/{name} "$@"\n'
     )
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
     return command

@@ -24,6 +24,7 @@ from typing import Any
 from development import ROOT, dev
 
 TABLE = ROOT / "tools" / "linked_software.toml"
+NOTICES = ROOT / "tools" / "notices"
 COMMON_LICENCES = Path("/usr/share/common-licenses")
 DPKG_LISTS = Path("/var/lib/dpkg/info")
 OWN_LICENCE = "Apache-2.0"
@@ -46,18 +47,38 @@ class Component:
     how: tuple[str, ...]  # of "static", "headers", "shared"
     origin: str  # "debian" or "pypi"
     notice: Path  # the file with its copyright and licence
+    part: str = ""  # of the package: where that has it; empty: all of it
+
+    @property
+    def key(self) -> str:
+        """Another one for each component."""
+        return f"{self.package}.{Path(self.part).stem}" if self.part else self.package
 
     @property
     def address(self) -> str:
         """Its package URL."""
         kind = "deb/debian" if self.origin == "debian" else "pypi"
-        return f"pkg:{kind}/{self.package}@{self.version.replace(':', '%3A').replace('+', '%2B').replace('~', '%7E')}"
+        version = self.version.replace(":", "%3A").replace("+", "%2B").replace("~", "%7E")
+        return f"pkg:{kind}/{self.package}@{version}{'#' if self.part else ''}{self.part}"
+
+
+def key_of(address: str) -> str:
+    """The key of the component that has an address."""
+    package, _, part = address.partition("#")
+    name = package.rpartition("@")[0].rpartition("/")[2]
+    return f"{name}.{Path(part).stem}" if part else name
 
 
 @functools.cache
 def table() -> list[dict[str, Any]]:
     """The entries of linked_software.toml."""
     return list(tomllib.loads(TABLE.read_text())["software"])
+
+
+@functools.cache
+def table_of_parts() -> list[dict[str, Any]]:
+    """The entries of what packages have from elsewhere."""
+    return list(tomllib.loads(TABLE.read_text())["part"])
 
 
 def entry_of(package: str) -> dict[str, Any]:
@@ -82,6 +103,11 @@ def linked_archives(link_map: str) -> set[str]:
     return set(re.findall(r"(?<=\s)(/[^\s:()]+\.(?:a|o))(?=[(:])", link_map))
 
 
+def linked_members(link_map: str) -> set[tuple[str, str]]:
+    """The archives outside of the build and their members of which the linker's map has sections."""
+    return set(re.findall(r"(?<=\s)(/[^\s:()]+\.a)\(([^)\s]+)\)", link_map))
+
+
 def used_headers(dependencies: str) -> set[str]:
     """The headers of others in what ``ninja -t deps`` prints: absolute paths, and those of packages of Python beside the sources."""
     lines = [line.strip() for line in dependencies.splitlines() if line.startswith("    ")]
@@ -90,7 +116,8 @@ def used_headers(dependencies: str) -> set[str]:
 
 def of_build(directory: Path, link_map: Path) -> list[Component]:
     """What a build compiled and linked."""
-    archives = linked_archives(link_map.read_text(errors="replace"))
+    sections = link_map.read_text(errors="replace")
+    archives = linked_archives(sections)
     if not archives:
         raise UnknownSoftwareError(f"{link_map} has no archive in it: is the linker mold?")
     listed = subprocess.run(
@@ -98,7 +125,7 @@ def of_build(directory: Path, link_map: Path) -> list[Component]:
     ).stdout
     source = str(directory.parent)
     headers = {path for path in used_headers(listed) if not path.startswith(source) or "/site-packages/" in path}
-    return merged([*components(archives, "static"), *components(headers, "headers")])
+    return merged([*components(archives, "static"), *components(headers, "headers"), *parts(linked_members(sections))])
 
 
 def shared_libraries(wheel: Path) -> list[Component]:
@@ -110,6 +137,46 @@ def shared_libraries(wheel: Path) -> list[Component]:
             lines += subprocess.run(["ldd", module], capture_output=True, text=True, check=True).stdout.splitlines()
     files = {found.group(1) for line in lines if (found := re.search(r"=> (/\S+)", line))}
     return components({file for file in files if not any(part in file for part in _OF_EVERY_LINUX)}, "shared")
+
+
+def parts(members: Iterable[tuple[str, str]]) -> list[Component]:
+    """What the members of archives are made of that came to their package from elsewhere.
+
+    Raises:
+        UnknownSoftwareError: a member looks as if it did, and the table does not have it.
+    """
+    found: dict[str, tuple[str, dict[str, Any]]] = {}  # by the name of the part: an archive with it, and its entry
+    for archive, member in sorted(members):
+        name = f"{Path(archive).name}({member})"
+        entry = next(
+            (entry for entry in table_of_parts() for each in entry["members"] if fnmatch.fnmatchcase(name, each)), None
+        )
+        if entry is not None:
+            found.setdefault(entry["name"], (archive, entry))
+        elif re.match(r"lib(LLVM|lld)\w*\.a\(.*\.(c|S|s)\.o\)", name):
+            raise UnknownSoftwareError(
+                f"{name} is linked into the wheel, is no C++, and {TABLE.name} has no part for it\n  read its licence, and add one"
+            )
+    result = []
+    for archive, entry in found.values():
+        (package, version, origin, _) = next(iter(_owners([archive])))
+        notice = NOTICES / entry["notice"]
+        licence, terms = entry.get("licence", ""), entry.get("terms", "")
+        result.append(
+            Component(
+                entry["name"],
+                package,
+                version,
+                entry["home"],
+                licence,
+                terms,
+                ("static",),
+                origin,
+                notice,
+                entry["source"],
+            )
+        )
+    return result
 
 
 # auditwheel's policies name these as there on every system; they are not copied.
@@ -190,13 +257,13 @@ def _debian_packages(files: Sequence[str]) -> set[str]:
 
 
 def merged(parts: Iterable[Component]) -> list[Component]:
-    """One for each package, with all ways in which it is in the wheel."""
+    """One for each package or part of one, with all ways in which it is in the wheel."""
     result: dict[str, Component] = {}
     for part in parts:
-        before = result.get(part.package)
+        before = result.get(part.key)
         how = tuple(sorted({*part.how, *(before.how if before else ())}))
-        result[part.package] = Component(**{**part.__dict__, "how": how})
-    return sorted(result.values(), key=lambda component: (component.name.lower(), component.package))
+        result[part.key] = Component(**{**part.__dict__, "how": how})
+    return sorted(result.values(), key=lambda component: (component.name.lower(), component.key))
 
 
 # ---------------------------------------------------------------------------------------------------- licences
@@ -215,11 +282,12 @@ def write_notices(software: Sequence[Component], folder: Path) -> list[str]:
     referred: set[str] = set()
     for component in software:
         if not component.notice.is_file():
-            raise UnknownSoftwareError(f"{component.package} has no copyright file {component.notice}")
+            raise UnknownSoftwareError(f"{component.key} has no copyright file {component.notice}")
         text = component.notice.read_text(errors="replace")
         referred |= {name.rstrip(".") for name in re.findall(r"/usr/share/common-licenses/([A-Za-z0-9.+-]+)", text)}
-        head = f"{component.name}: {component.package} {component.version}, {' and '.join(component.how)}\n{component.home}\n\n"
-        (others / f"{component.package}.txt").write_text(head + text)
+        where = f"{component.package} {component.version}{', ' if component.part else ''}{component.part}"
+        head = f"{component.name}: {where}, {' and '.join(component.how)}\n{component.home}\n\n"
+        (others / f"{component.key}.txt").write_text(head + text)
     for name in referred:
         if (COMMON_LICENCES / name).is_file():
             (others / f"{name}.txt").write_text((COMMON_LICENCES / name).read_text())

@@ -13,6 +13,7 @@ import json
 import shutil
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import bare_roots
@@ -119,7 +120,7 @@ def one_wheel(interpreter: wheels.Interpreter, source: Path, complaints: list[st
     built = wheels.build(interpreter, source)
     repaired = wheels.repair(built)
     wheel = wheels.finish(repaired, DIST / "release")
-    complaints += wheels.complaints(wheel, MOST_MIB)
+    complaints += wheels.complaints(wheel, MOST_MIB) + wheels.complaints_about_licences(wheel)
     document = sbom.with_hash(wheels.bill_of_materials(wheel), wheel)
     complaints += sbom.complaints(document)
     (DIST / "release" / f"{wheel.name}.cdx.json").write_text(json.dumps(document, indent=2) + "\n")
@@ -132,14 +133,14 @@ def one_wheel(interpreter: wheels.Interpreter, source: Path, complaints: list[st
 
 
 def tried(version: str, wheel: Path, interpreter: wheels.Interpreter) -> list[smoke.Result]:
-    """The smoke suite in each bare system with that Python, or else here."""
+    """The smoke suite in each bare system with that Python, or in one that it is put into, or else here."""
+    tries = [partial(smoke.in_root, one, wheel) for one in bare_roots.DISTRIBUTIONS if one.python == version]
     results = []
-    for distribution in bare_roots.DISTRIBUTIONS:
-        if distribution.python == version:
-            try:
-                results.append(smoke.in_root(distribution, wheel))
-            except bare_roots.CannotBeMadeError as error:
-                dev.say(f"   no bare {distribution.name}: {error}")
+    for attempt in tries or [partial(smoke.in_root_with, interpreter, wheel)]:
+        try:
+            results.append(attempt())
+        except bare_roots.CannotBeMadeError as error:
+            dev.say(f"   no bare system with Python {version}: {error}")
     return results or [smoke.here(interpreter, wheel)]
 
 

@@ -56,13 +56,26 @@ def gather(wheel: Path, version: str, folder: Path) -> Path:
 
 
 def in_root(distribution: bare_roots.Distribution, wheel: Path) -> Result:
-    """Installs and tries a wheel in a copy of a bare root, without a network."""
-    root = bare_roots.make(distribution)
-    with bare_roots.copy(root) as copy:
-        gather(wheel, distribution.python, copy / "root" / "smoke")
-        command = bare_roots.command_in(copy, ["sh", "-c", _PROGRAM, "sh", "python3", "/root/smoke"])
-        compiler = (copy / "usr/bin/cc").exists()
-        return _run(f"{distribution.name}, bare{', with a compiler' if compiler else ''}", wheel, command)
+    """Installs and tries a wheel in a copy of a bare root, by the Python that it has, without a network."""
+    with bare_roots.copy(bare_roots.make(distribution)) as copy:
+        return _in_copy(distribution.name, copy, distribution.python, "python3", wheel)
+
+
+def in_root_with(interpreter: wheels.Interpreter, wheel: Path) -> Result:
+    """The same for a Python that no release of Debian has: this machine's own is put into the root of the release that it runs."""
+    distribution = bare_roots.of_this_machine()
+    with bare_roots.copy(bare_roots.make(distribution)) as copy:
+        bare_roots.put_interpreter(copy, interpreter.prefix)
+        system = f"{distribution.name} with CPython {interpreter.exact}"
+        command = str(interpreter.prefix / "bin" / f"python{interpreter.version}")
+        return _in_copy(system, copy, interpreter.version, command, wheel)
+
+
+def _in_copy(system: str, copy: Path, version: str, python: str, wheel: Path) -> Result:
+    gather(wheel, version, copy / "root" / "smoke")
+    command = bare_roots.command_in(copy, ["sh", "-c", _PROGRAM, "sh", python, "/root/smoke"])
+    compiler = (copy / "usr/bin/cc").exists()
+    return _run(f"{system}, bare{', with a compiler' if compiler else ''}", wheel, command)
 
 
 def here(interpreter: wheels.Interpreter, wheel: Path) -> Result:

@@ -24,6 +24,7 @@ import linked_software
 import sbom
 import sdists
 from development import ROOT, dev
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 VERSIONS = ["3.11", "3.12", "3.13", "3.14"]
 WORK = ROOT / ".cache" / "release"
@@ -35,6 +36,8 @@ class Interpreter:
 
     command: Path
     version: str  # such as 3.11
+    exact: str  # such as 3.11.7
+    prefix: Path  # the folder with its library and its standard library
 
     @property
     def tag(self) -> str:
@@ -43,7 +46,7 @@ class Interpreter:
 
 
 _QUESTION = (
-    "import json, os, sys, sysconfig; print(json.dumps(['%d.%d' % sys.version_info[:2], sys.implementation.name, "
+    "import json, os, sys, sysconfig; print(json.dumps(['%d.%d' % sys.version_info[:2], sys.version.split()[0], sys.base_prefix, sys.implementation.name, "
     "os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h')), bool(sysconfig.get_config_var('Py_GIL_DISABLED'))]))"
 )
 
@@ -52,14 +55,14 @@ def look_at(command: Path) -> Interpreter | str:
     """The interpreter of a command, or why no wheel can be built for it."""
     try:
         done = subprocess.run([str(command), "-c", _QUESTION], capture_output=True, text=True, check=True, timeout=60)
-        version, implementation, has_headers, free_threaded = json.loads(done.stdout)
+        version, exact, prefix, implementation, has_headers, free_threaded = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return f"{command} does not run: {error}"
     if implementation != "cpython" or free_threaded:
         return f"{command} is not CPython with its lock"
     if not has_headers:
         return f"{command} has no Python.h"
-    return Interpreter(command, version)
+    return Interpreter(command, version, exact, Path(prefix))
 
 
 def interpreters(given: Sequence[Path] = ()) -> dict[str, Interpreter]:
@@ -233,4 +236,36 @@ def complaints(wheel: Path, most_mib: float) -> list[str]:
             found.append(f"{wheel.name} names the licence file {file}, and has none")
     if any("__pycache__" in name or name.endswith(".pyc") for name in names):
         found.append(f"{wheel.name} has compiled Python files")
+    return found
+
+
+def complaints_about_licences(wheel: Path) -> list[str]:
+    """What is wrong with what a finished wheel says of the software in it: its metadata, notices and bills of materials together."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        metadata = archive.read(next(name for name in names if name.endswith(".dist-info/METADATA"))).decode()
+        bills = {Path(name).name: json.loads(archive.read(name)) for name in names if ".dist-info/sboms/" in name}
+    found = []
+    stated = re.findall(r"^License-Expression: (.*)$", metadata.partition("\n\n")[0], re.MULTILINE)
+    try:
+        licences = set(canonicalize_license_expression(stated[0]).split(" AND ")) if stated else set()
+    except InvalidLicenseExpression as error:
+        return [f"{wheel.name}: {error}"]
+    components = bills["cotangent.cdx.json"]["components"]
+    named = {licence["expression"] for one in components for licence in one["licenses"] if "expression" in licence}
+    for licence in sorted(named - licences):
+        found.append(f"{wheel.name} is under {licence}, too, which its License-Expression does not say")
+    for licence in sorted(licences - named - {linked_software.OWN_LICENCE}):
+        found.append(f"{wheel.name} says {licence}, and nothing in it is under that")
+    notices = {Path(name).name for name in names if ".dist-info/licenses/linked/" in name}
+    for one in components:
+        if f"{linked_software.key_of(one['purl'])}.txt" not in notices:
+            found.append(f"{wheel.name} has {one['purl']}, and no notice of it")
+    # What auditwheel has copied, by its own account.
+    copied = {one["purl"] for one in bills.get("auditwheel.cdx.json", {}).get("components", [])}
+    ours = {one["purl"] for one in components}
+    for address in sorted(address for address in copied - ours if not address.startswith("pkg:pypi/cotangent@")):
+        found.append(f"{wheel.name} has {address}, which the bill of materials does not name")
+    if any(".libs/" in name for name in names) and not copied:
+        found.append(f"{wheel.name} has shared libraries, and no account of auditwheel's of them")
     return found

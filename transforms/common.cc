@@ -90,8 +90,8 @@ Value is_inside(Value indices, int64_t size) {
   if (indices.dtype() != DType::kInt32 || size > std::numeric_limits<int32_t>::max()) {
     indices = convert(indices, DType::kInt64);
   }
-  const Value end = full_integer(*indices.builder, indices.aval(), size);
-  return bit_and(ge(indices, zeros_like(indices)), lt(indices, end));
+  const Value is_below = lt(indices, full_integer(*indices.builder, indices.aval(), size));
+  return bit_and(ge(indices, zeros_like(indices)), is_below);
 }
 
 int same_axis(const Shape& from, const Shape& to, int axis) {

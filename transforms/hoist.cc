@@ -322,8 +322,9 @@ class Hoister {
                                later(one.dimensions.lhs_batch), later(one.dimensions.rhs_batch)};
       dimensions.lhs_contract.insert(dimensions.lhs_contract.begin(), 0);
       dimensions.rhs_contract.insert(dimensions.rhs_contract.begin(), 0);
-      Value sum = dot_general(gated(one.lhs, one.gate, one.gate ? one.gate->lhs_axes : Ints{}),
-                              gated(one.rhs, one.gate, one.gate ? one.gate->rhs_axes : Ints{}), dimensions);
+      const Value rhs = gated(one.rhs, one.gate, one.gate ? one.gate->rhs_axes : Ints{});
+      const Value lhs = gated(one.lhs, one.gate, one.gate ? one.gate->lhs_axes : Ints{});
+      Value sum = dot_general(lhs, rhs, dimensions);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
       all[one.carry] = add(operands_[constants_ + one.carry], sum);
     }

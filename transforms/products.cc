@@ -171,7 +171,8 @@ Value diagonal_of_product(FoldContext& context, Value x, const Attrs& attrs) {
 Value zero_outside(Value x, Value indices, int64_t size, int axis) {
   Ints axes(indices.rank());
   std::iota(axes.begin(), axes.end(), axis);
-  return select(broadcast(is_inside(indices, size), x.shape(), axes), x, zeros_like(x));
+  const Value nothing = zeros_like(x);
+  return select(broadcast(is_inside(indices, size), x.shape(), axes), x, nothing);
 }
 
 // What the elements of one axis are when they are first, first + step, first + 2 step and so on.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -134,6 +135,43 @@ def test_archives_of_a_link_map_are_those_of_others(tools: Any) -> None:
     assert found == {"/usr/lib/gcc/x86_64-linux-gnu/12/crtbeginS.o", "/usr/lib/x86_64-linux-gnu/libz.a"}
 
 
+def test_parts_of_packages_are_found_by_the_members_of_archives(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    linked = tools("linked_software")
+    assert linked.linked_members(MAP) == {("/usr/lib/x86_64-linux-gnu/libz.a", "adler32.o")}
+    owner = ("llvm-22-dev", "1:22.1.8-1~deb12u1", "debian", tmp_path / "copyright")
+    monkeypatch.setattr(linked, "_owners", lambda files: iter([owner]))
+    archive = "/usr/lib/llvm-22/lib/libLLVMSupport.a"
+    members = ["regcomp.c.o", "regexec.c.o", "blake3_avx512_x86-64_unix.S.o", "MD5.cpp.o", "APInt.cpp.o"]
+    found = linked.parts({(archive, member) for member in members} | {("/usr/lib/libz.a", "adler32.o")})
+    assert {(one.name, one.key, one.licence or one.terms) for one in found} == {
+        ("Henry Spencer's regular expressions", "llvm-22-dev.regcomp", "BSD-3-Clause"),
+        ("BLAKE3", "llvm-22-dev.BLAKE3", "CC0-1.0"),
+        ("Alexander Peslyak's MD5", "llvm-22-dev.MD5", "public domain"),
+    }
+    address = next(one.address for one in found if one.name == "BLAKE3")
+    assert address == "pkg:deb/debian/llvm-22-dev@1%3A22.1.8-1%7Edeb12u1#llvm/lib/Support/BLAKE3"
+    assert {linked.key_of(one.address) for one in found} == {one.key for one in found}
+    assert linked.key_of("pkg:pypi/pybind11@3.1.0") == "pybind11"
+    assert len(linked.merged([*found, *found])) == 3
+    files = linked.write_notices(found, tmp_path / "licenses")
+    assert {"linked/llvm-22-dev.regcomp.txt", "linked/llvm-22-dev.BLAKE3.txt", "linked/llvm-22-dev.MD5.txt"} <= set(
+        files
+    )
+    text = (tmp_path / "licenses" / "linked" / "llvm-22-dev.regcomp.txt").read_text()
+    assert text.startswith(
+        "Henry Spencer's regular expressions: llvm-22-dev 1:22.1.8-1~deb12u1, llvm/lib/Support/regcomp.c"
+    )
+    assert "The Regents of the University of California" in text
+    with pytest.raises(linked.UnknownSoftwareError) as stopped:
+        linked.parts({(archive, "lz4.c.o")})
+    assert str(stopped.value) == (
+        "libLLVMSupport.a(lz4.c.o) is linked into the wheel, is no C++, and linked_software.toml has no part for it\n"
+        "  read its licence, and add one"
+    )
+
+
 def test_headers_are_those_that_the_compiler_read(tools: Any) -> None:
     printed = (
         "ir/graph.cc.o: #deps 3, deps mtime 1 (VALID)\n    ../ir/graph.h\n    /usr/include/absl/types/span.h\n"
@@ -158,6 +196,13 @@ def test_each_entry_has_a_licence_or_says_why_not(tools: Any) -> None:
     for entry in tools("linked_software").table():
         assert ("licence" in entry) != ("terms" in entry), entry["name"]
         assert entry["packages"] and entry["home"].startswith("https://")
+    notices = []
+    for entry in tools("linked_software").table_of_parts():
+        assert ("licence" in entry) != ("terms" in entry), entry["name"]
+        assert entry["members"] and entry["source"] and entry["home"].startswith("https://")
+        notices.append(tools("linked_software").NOTICES / entry["notice"])
+        assert len(notices[-1].read_text()) > 90
+    assert sorted(notices) == sorted(tools("linked_software").NOTICES.iterdir())
 
 
 @pytest.fixture
@@ -269,6 +314,44 @@ def test_complaints_about_wheels(tools: Any, tmp_path: Path) -> None:
     assert "compiled Python files" in compiled
 
 
+def test_complaints_about_licences_of_wheels(tools: Any, tmp_path: Path) -> None:
+    pytest.importorskip("packaging.licenses")
+    wheels = tools("wheels")
+    zlib, xxhash, absl = "pkg:deb/debian/zlib1g-dev@1.2", "pkg:deb/debian/llvm@2#a/xxhash.cpp", "pkg:deb/debian/absl@3"
+    licences = {zlib: "Zlib", xxhash: "BSD-2-Clause", absl: "Apache-2.0"}
+
+    def found(expression: str, notices: list[str], addresses: list[str], copied: list[str]) -> list[str]:
+        components = [{"purl": one, "licenses": [{"expression": licences[one]}]} for one in addresses]
+        files = {f"cotangent-1.dist-info/licenses/linked/{name}.txt": b"text" for name in notices}
+        files["cotangent-1.dist-info/sboms/cotangent.cdx.json"] = json.dumps({"components": components}).encode()
+        files["cotangent.libs/libabsl.so"] = b""
+        if copied:
+            parts = [{"purl": one} for one in ["pkg:pypi/cotangent@1?file_name=x.whl", *copied]]
+            files["cotangent-1.dist-info/sboms/auditwheel.cdx.json"] = json.dumps({"components": parts}).encode()
+        metadata = METADATA.replace("License-Expression: Apache-2.0", f"License-Expression: {expression}")
+        return list(wheels.complaints_about_licences(wheel_of(tmp_path, "x.whl", metadata, files)))
+
+    every, names = "Apache-2.0 AND BSD-2-Clause AND Zlib", ["zlib1g-dev", "llvm.xxhash", "absl"]
+    assert found(every, names, [zlib, xxhash, absl], [absl]) == []
+    assert found("Apache-2.0 AND Zlib", names, [zlib, xxhash, absl], [absl]) == [
+        "x.whl is under BSD-2-Clause, too, which its License-Expression does not say"
+    ]
+    assert found(f"{every} AND MIT", names, [zlib, xxhash, absl], [absl]) == [
+        "x.whl says MIT, and nothing in it is under that"
+    ]
+    assert found(every, ["zlib1g-dev", "absl"], [zlib, xxhash, absl], [absl]) == [
+        f"x.whl has {xxhash}, and no notice of it"
+    ]
+    assert found(every, names, [zlib, xxhash], [absl]) == [
+        f"x.whl has {absl}, which the bill of materials does not name"
+    ]
+    assert found(every, names, [zlib, xxhash, absl], []) == [
+        "x.whl has shared libraries, and no account of auditwheel's of them"
+    ]
+    (unknown,) = found("Apache-2.0 AND Nonsense", names, [zlib, xxhash, absl], [absl])
+    assert unknown.startswith("x.whl: ") and "nonsense" in unknown.lower()
+
+
 def test_complaints_about_source_distributions(tools: Any) -> None:
     sdists = tools("sdists")
     whole = [*sdists.EXPECTED, "ir/graph.cc", "docs/index.md"]
@@ -292,13 +375,44 @@ def test_interpreters_that_no_wheel_can_be_built_for(tools: Any, tmp_path: Path)
         "No such file or directory: '" + str(tmp_path / "nothing") + "'"
     )
     other = tmp_path / "python"
-    other.write_text('#!/bin/sh\necho \'["3.11", "pypy", true, false]\'\n')
-    other.chmod(0o755)
-    assert wheels.look_at(other) == f"{other} is not CPython with its lock"
-    other.write_text('#!/bin/sh\necho \'["3.12", "cpython", false, false]\'\n')
-    assert wheels.look_at(other) == f"{other} has no Python.h"
-    other.write_text('#!/bin/sh\necho \'["3.12", "cpython", true, false]\'\n')
+    for answer, wanted in [
+        ('"3.11", "3.11.2", "/opt/a", "pypy", true, false', f"{other} is not CPython with its lock"),
+        ('"3.14", "3.14.0", "/opt/a", "cpython", true, true', f"{other} is not CPython with its lock"),
+        ('"3.12", "3.12.1", "/opt/a", "cpython", false, false', f"{other} has no Python.h"),
+        (
+            '"3.12", "3.12.1", "/opt/a", "cpython", true, false',
+            wheels.Interpreter(other, "3.12", "3.12.1", Path("/opt/a")),
+        ),
+    ]:
+        other.write_text(f"#!/bin/sh\necho '[{answer}]'\n")
+        other.chmod(0o755)
+        assert wheels.look_at(other) == wanted
     assert wheels.look_at(other).tag == "cp312"
+
+
+def test_interpreters_are_looked_for_in_order(tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wheels = tools("wheels")
+    given, path, pyenv = tmp_path / "given", tmp_path / "path", tmp_path / ".pyenv" / "versions"
+    versions = {
+        given: "3.12",
+        path: "3.13",
+        **{pyenv / f"{version}.1" / "bin" / "python3": version for version in ("3.9", "3.12", "3.13", "3.14")},
+    }
+    for command in versions:
+        command.parent.mkdir(parents=True, exist_ok=True)
+        command.touch()
+    looked = {
+        command: wheels.Interpreter(command, version, f"{version}.1", tmp_path) for command, version in versions.items()
+    }
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(wheels.shutil, "which", lambda name: str(path) if name == "python3.13" else None)
+    monkeypatch.setattr(wheels, "look_at", lambda command: looked.get(command, "not one of ours"))
+    assert {version: one.command for version, one in wheels.interpreters([given]).items()} == {
+        "3.12": given,
+        "3.13": path,
+        "3.14": pyenv / "3.14.1" / "bin" / "python3",
+    }
+    assert wheels.interpreters()["3.12"].command == pyenv / "3.12.1" / "bin" / "python3"
 
 
 def test_what_decides_the_tag(tools: Any) -> None:
@@ -332,7 +446,141 @@ def test_commands_in_roots_have_no_network_unless_it_is_asked_for(tools: Any) ->
     assert "--net" not in roots.command_in(Path("/root"), ["true"], network=True)
 
 
+def test_interpreters_are_put_into_roots_as_they_were_made(tools: Any, tmp_path: Path) -> None:
+    roots = tools("bare_roots")
+    prefix, root = tmp_path / "opt" / "python", tmp_path / "root"
+    for name in (
+        "bin/python3.12",
+        "lib/python3.12/os.py",
+        "lib/python3.12/site-packages/a.py",
+        "lib/python3.12/test/b.py",
+    ):
+        (prefix / name).parent.mkdir(parents=True, exist_ok=True)
+        (prefix / name).write_text("")
+    (prefix / "bin" / "python3").symlink_to("python3.12")
+    roots.put_interpreter(root, prefix)
+    there = root / prefix.relative_to("/")
+    assert {str(file.relative_to(there)) for file in there.rglob("*") if not file.is_dir()} == {
+        "bin/python3",
+        "bin/python3.12",
+        "lib/python3.12/os.py",
+    }
+    assert (there / "bin" / "python3").is_symlink()
+    for place in (Path("/usr"), tmp_path / "nothing"):
+        with pytest.raises(roots.CannotBeMadeError, match=f"a Python in {place} has no folder of its own"):
+            roots.put_interpreter(root, place)
+
+
+def test_the_root_of_this_machine_is_that_of_its_release(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = tools("bare_roots")
+    monkeypatch.setattr(roots, "codename", lambda: "trixie")
+    assert roots.of_this_machine().name == "Debian 13"
+    monkeypatch.setattr(roots, "codename", lambda: "noble")
+    with pytest.raises(roots.CannotBeMadeError, match="this machine runs none of Debian 12, Debian 13, Debian testing"):
+        roots.of_this_machine()
+
+
+def test_each_wheel_is_tried_in_the_barest_system_that_can_be_had(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    release, roots = tools("release"), tools("bare_roots")
+    interpreter = release.wheels.Interpreter(Path("python"), "3.12", "3.12.1", Path("/opt/python"))
+    monkeypatch.setattr(release.smoke, "in_root", lambda distribution, wheel: distribution.name)
+    monkeypatch.setattr(release.smoke, "in_root_with", lambda interpreter, wheel: f"with {interpreter.exact}")
+    monkeypatch.setattr(release.smoke, "here", lambda interpreter, wheel: "here")
+    tried = {version: release.tried(version, Path("x.whl"), interpreter) for version in release.wheels.VERSIONS}
+    assert tried == {
+        "3.11": ["Debian 12"],
+        "3.12": ["with 3.12.1"],
+        "3.13": ["Debian 13"],
+        "3.14": ["Debian testing (14)"],
+    }
+
+    def cannot(*_: object) -> None:
+        raise roots.CannotBeMadeError("it rains")
+
+    monkeypatch.setattr(release.smoke, "in_root", cannot)
+    monkeypatch.setattr(release.smoke, "in_root_with", cannot)
+    for version in ("3.11", "3.12"):
+        assert release.tried(version, Path("x.whl"), interpreter) == ["here"]
+        assert f"no bare system with Python {version}: it rains" in capsys.readouterr().out
+
+
 def test_wheels_beside_a_bill_of_materials_carry_one(tools: Any, tmp_path: Path) -> None:
     content = {"cotangent-1.dist-info/sboms/cotangent.cdx.json": json.dumps({"version": 1}).encode()}
     wheel = wheel_of(tmp_path, "x.whl", METADATA, content)
     assert tools("wheels").bill_of_materials(wheel) == {"version": 1}
+
+
+# ---- 64-bit ARM ------------------------------------------------------------------------------------------------------
+
+
+def test_programs_for_arm_are_those_that_are_linked_without_llvm(tools: Any) -> None:
+    listed = (ROOT / "tests" / "cpp" / "meson.build").read_text().partition("cpp_tests = {")[2].partition("\n}")[0]
+    needs = dict(re.findall(r"^  '(\w+)': (.*),$", listed, re.MULTILINE))
+    assert sorted(tools("arm64").WITHOUT_LLVM) == sorted(name for name in needs if "jit_dep" not in needs[name])
+
+
+def test_the_emulator_is_borrowed_where_that_of_this_machine_is_old(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path
+) -> None:
+    arm64 = tools("arm64")
+    here = tmp_path / "qemu-aarch64"
+
+    def version(text: str) -> None:
+        here.write_text(f"#!/bin/sh\necho 'qemu-aarch64 version {text}'\n")
+        here.chmod(0o755)
+        arm64.emulator.cache_clear()
+
+    monkeypatch.setattr(arm64.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(arm64.shutil, "which", lambda name: str(here) if name == "qemu-aarch64" else None)
+    monkeypatch.setattr(arm64.bare_roots, "program", lambda one, package, name: Path("/roots") / one.suite / name)
+    version("10.0.2 (Debian 1:10.0.2+ds-2)")
+    assert arm64.version_of(str(here)) == (10, 0) and arm64.emulator() == str(here)
+    version("7.2.17 (Debian 1:7.2+dfsg-7)")
+    assert arm64.emulator() == "/roots/trixie/qemu-aarch64"
+
+    def cannot(*_: object) -> None:
+        raise arm64.bare_roots.CannotBeMadeError("it rains")
+
+    monkeypatch.setattr(arm64.bare_roots, "program", cannot)
+    version("7.2.17")
+    assert arm64.emulator() == str(here)
+    assert "qemu 7.2 fails in children of programs with threads; no newer: it rains" in capsys.readouterr().out
+    monkeypatch.setattr(arm64.shutil, "which", lambda name: None)
+    arm64.emulator.cache_clear()
+    with pytest.raises(SystemExit):
+        arm64.emulator()
+    assert (
+        "qemu-aarch64 is missing (apt-get install qemu-user), and that of Debian 13: it rains"
+        in capsys.readouterr().err
+    )
+    monkeypatch.setattr(arm64.platform, "machine", lambda: "aarch64")
+    arm64.emulator.cache_clear()
+    assert arm64.emulator() == ""
+    arm64.emulator.cache_clear()
+
+
+def test_borrowed_programs_run_with_the_libraries_of_their_root(
+    tools: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    roots = tools("bare_roots")
+    monkeypatch.setattr(roots, "make", lambda distribution: tmp_path / distribution.suite)
+    monkeypatch.setattr(roots, "with_packages", lambda root, packages: root / packages[0])
+    trixie = roots.DISTRIBUTIONS[1]
+    for root in ("qemu-user", "libpython3.13-dev"):
+        (tmp_path / "trixie" / root / "usr" / "local" / "bin").mkdir(parents=True)
+    text = roots.program(trixie, "qemu-user", "qemu-aarch64").read_text()
+    root = f"{tmp_path}/trixie/qemu-user"
+    assert text == (
+        f'#!/bin/sh\nexec {root}/lib64/ld-linux-x86-64.so.2 --argv0 "$0" --library-path {root}/usr/lib/x86_64-linux-gnu '
+        f'{root}/usr/bin/qemu-aarch64 "$@"\n'
+    )
+    command = roots.interpreter(trixie)
+    assert command == tmp_path / "trixie" / "libpython3.13-dev" / "usr" / "local" / "bin" / "python3.13"
+    assert command.stat().st_mode & 0o100
+    include = command.parents[2] / "include"
+    processor = f"{roots.platform.machine()}-linux-gnu"
+    assert (include / "python3.13" / processor / "python3.13").readlink() == include / processor / "python3.13"
+    # What it starts is another Python with a library of its own.
+    assert "PYTHONHOME" not in command.read_text()

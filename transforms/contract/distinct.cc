@@ -284,10 +284,12 @@ Value first_places(const Leaf& leaf, Value integers) {
   std::iota(of_rows.begin(), of_rows.end(), 0);
   of_columns = of_rows;
   of_columns.back() = last + 1;
-  const Value equal = eq(broadcast(integers, shape, of_rows), broadcast(integers, shape, of_columns));
+  const Value in_columns = broadcast(integers, shape, of_columns), in_rows = broadcast(integers, shape, of_rows);
+  const Value equal = eq(in_rows, in_columns);
   const Value at = iota(*integers.builder, Aval(DType::kInt32, shape), last + 1);
   const Value first = reduce_min(select(equal, at, full_like(at, static_cast<double>(count))), {last + 1});
-  return select(is_inside(integers, leaf.limit), first, full_like(first, -1));
+  const Value none = full_like(first, -1);
+  return select(is_inside(integers, leaf.limit), first, none);
 }
 
 // Along a new last axis: whether the place is this one.

@@ -147,7 +147,10 @@ Value Emitter::composed(const Leaf& one) {
     return spread_out(parts[0], ranges);
   }
   if (one.kind == Leaf::Kind::kReciprocal) return full_like(parts[0], 1) / parts[0];
-  if (one.kind == Leaf::Kind::kFinite) return select(is_finite(parts[0]), parts[0], zeros_like(parts[0]));
+  if (one.kind == Leaf::Kind::kFinite) {
+    const Value nothing = zeros_like(parts[0]);
+    return select(is_finite(parts[0]), parts[0], nothing);
+  }
   if (one.kind == Leaf::Kind::kNotFinite) return convert(logical_not(is_finite(parts[0])), precision_.narrow);
   if (one.kind == Leaf::Kind::kNotZero) return convert(ne(parts[0], zeros_like(parts[0])), precision_.narrow);
   if (one.kind == Leaf::Kind::kInside) return is_inside(parts[0], one.limit);
