@@ -31,6 +31,7 @@
 #include "jit/store/ready_code.h"
 #include "runtime/error.h"
 #include "runtime/process.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
 #include "transforms/transforms.h"
@@ -241,10 +242,7 @@ auto as_status(const Body& body) -> decltype(body()) {
   } catch (const std::bad_alloc&) {
     return jit::out_of_memory();
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
-    if (error.kind() == ErrorKind::kDevice) return absl::UnavailableError(error.what());
-    return absl::InternalError(error.what());
+    return status_of(error);
   }
 }
 
@@ -396,7 +394,7 @@ const bool registered = [] {
 absl::StatusOr<const Backend*> named_backend(const std::string& name) {
   if (const Backend* found = find_backend(name)) return found;
   return absl::InvalidArgumentError(
-      concat("there is no backend named '", name, "'; choose one of: ", join(backend_names(), ", ")));
+      concat("there is no backend named '", name, "'\n  choose one of: ", join(backend_names(), ", ")));
 }
 
 // From the disk, or made now and kept there.

@@ -17,6 +17,8 @@
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
 #include "python_bindings/placement.h"
+#include "python_bindings/statuses.h"
+#include "python_bindings/tracebacks.h"
 #include "runtime/hash.h"
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
@@ -26,19 +28,20 @@
 #include "transforms/higher_order/custom_rule.h"
 
 namespace ct::python {
-namespace {
 
-// What takes less time than this is done before another thread could have made use of the GIL.
-constexpr int64_t kReleaseGilNanoseconds = 5'000;
-
-// What could not be compiled, as the kind of error that it was.
-[[noreturn]] void throw_status(const absl::Status& status, const std::string& what) {
+void throw_status(const absl::Status& status, const std::string& what) {
   ErrorKind kind = ErrorKind::kValue;
   if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
   if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
   if (status.code() == absl::StatusCode::kUnavailable) kind = ErrorKind::kDevice;
+  note_site(status);
   throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
 }
+
+namespace {
+
+// What takes less time than this is done before another thread could have made use of the GIL.
+constexpr int64_t kReleaseGilNanoseconds = 5'000;
 
 // While other threads go on.
 absl::StatusOr<LoadedPtr> compile_released(const GraphPtr& graph, const CompileOptions& options = {}) {
@@ -215,11 +218,7 @@ void register_compiled(py::module_& module) {
              std::vector<Tensor> inputs;
              for (py::handle operand : operands) {
                Datum datum = datum_from_python(operand);
-               // Its value, where it has one, would carry no derivative.
-               if (!std::holds_alternative<Tensor>(datum)) {
-                 throw Error(ErrorKind::kType, "compiled code takes values, not what a transform traces")
-                     .hint("transform the function that was compiled");
-               }
+               CT_CHECK(std::holds_alternative<Tensor>(datum));  // whoever calls has refused what is traced
                inputs.push_back(std::get<Tensor>(std::move(datum)));
              }
              py::list result;

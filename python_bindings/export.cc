@@ -14,6 +14,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"
+#include "python_bindings/tracebacks.h"
 #include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
 
@@ -21,13 +22,16 @@ namespace ct::python {
 namespace {
 
 [[noreturn]] void fail(const absl::Status& status) {
+  note_site(status);
   const std::string message = "export: " + std::string(status.message());
   if (status.code() == absl::StatusCode::kUnavailable) {
     PyErr_SetString(PyExc_OSError, message.c_str());
     throw py::error_already_set();
   }
-  const bool unsupported = status.code() == absl::StatusCode::kUnimplemented;
-  throw Error(unsupported ? ErrorKind::kUnsupported : ErrorKind::kValue, message);
+  ErrorKind kind = ErrorKind::kValue;
+  if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
+  if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
+  throw Error(kind, message);
 }
 
 std::vector<Tensor> tensors(const py::list& arrays) {
@@ -224,7 +228,9 @@ void register_saved_files(py::module_& module) {
       .def("weights", [](const SavedFile& self, const GraphHandle& handle, uint32_t count, int64_t offset) {
         const auto avals = handle.graph->input_avals();
         if (count > avals.size()) {
-          throw Error(ErrorKind::kCorruptFile, "a saved function has fewer arrays than are saved with it");
+          throw Error(ErrorKind::kCorruptFile, "a saved function takes fewer arrays than are saved with it")
+              .hint("export it again")
+              .see("corrupt-file");
         }
         py::list arrays;
         for (Tensor& array : self.weights(avals.last(count), offset)) {

@@ -17,7 +17,10 @@ namespace {
 
 const Backend& known_backend(std::string_view name) {
   const Backend* found = find_backend(name);
-  if (found == nullptr) throw Error(ErrorKind::kValue, concat("unknown back end '", name, "'"));
+  if (found == nullptr) {
+    throw Error(ErrorKind::kValue, concat("there is no backend named '", name, "'"))
+        .hint(concat("choose one of: ", join(backend_names(), ", ")));
+  }
   return *found;
 }
 

@@ -4,8 +4,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"
-#include "runtime/error.h"
-#include "runtime/text.h"
+#include "python_bindings/statuses.h"
 
 namespace ct::python {
 namespace {
@@ -32,10 +31,7 @@ py::dict profile_graph(const GraphHandle& handle, const std::string& backend, co
   options.backend = backend;
   options.products = config().products();
   auto profile = jit::profile(handle.graph, inputs, runs, options);
-  if (!profile.ok()) {
-    const std::string_view message(profile.status().message().data(), profile.status().message().size());
-    throw Error(ErrorKind::kUnsupported, concat("profiling failed: ", message));
-  }
+  if (!profile.ok()) throw_status(profile.status(), "profiling");
   py::list stages, outputs;
   for (const StageTimes::Stage& stage : profile->stages) stages.append(py::make_tuple(stage.name, stage.seconds));
   for (Tensor& output : profile->outputs) outputs.append(array_object(std::move(output)));

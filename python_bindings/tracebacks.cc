@@ -6,7 +6,10 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "runtime/status.h"
 
 namespace ct::python {
 namespace {
@@ -23,6 +26,15 @@ constexpr const char* kLeftBefore = "_left_package";
 auto& sites() {
   static auto* const kept = new std::set<std::pair<std::string, int>>;
   return *kept;
+}
+
+void note_site(std::string_view file, int line) noexcept {
+  if (!notes_sites) return;
+  try {
+    while (file.substr(0, 3) == "../") file.remove_prefix(3);
+    sites().emplace(file, line);
+  } catch (const std::exception&) {  // no memory: it is not noted
+  }
 }
 
 PyTracebackObject* as_traceback(PyObject* object) { return reinterpret_cast<PyTracebackObject*>(object); }
@@ -113,13 +125,11 @@ void shorten(PyObject* error, int depth) {
 }  // namespace
 
 void note_site(const Error& error) noexcept {
-  if (!notes_sites) return;
-  try {
-    std::string_view file = error.site().file_name();
-    while (file.substr(0, 3) == "../") file.remove_prefix(3);
-    sites().emplace(file, static_cast<int>(error.site().line()));
-  } catch (const std::exception&) {  // no memory: it is not noted
-  }
+  note_site(error.site().file_name(), static_cast<int>(error.site().line()));
+}
+
+void note_site(const absl::Status& status) noexcept {
+  if (const auto site = site_of(status)) note_site(site->first, site->second);
 }
 
 bool has_frames_of_user(PyObject* traceback) noexcept {

@@ -6,6 +6,7 @@
 // CPython calls directly and that users call are named in their tables as `kLeaving<function>`.
 #pragma once
 
+#include "absl/status/status.h"
 #include "python_bindings/python.h"
 #include "python_bindings/slots.h"
 
@@ -44,6 +45,7 @@ bool has_frames_of_user(PyObject* traceback) noexcept;
 
 // For tests, which ask what places of this package have been reached: where this error was made.
 void note_site(const Error& error) noexcept;
+void note_site(const absl::Status& status) noexcept;  // what it was before it became a status
 
 void register_tracebacks(py::module_& module);
 

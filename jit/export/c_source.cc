@@ -6,6 +6,7 @@
 #include "jit/export/lower_function.h"
 #include "jit/llvm/compiler.h"
 #include "runtime/error.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -27,8 +28,7 @@ absl::StatusOr<SourceOfLibrary> library_source(const std::vector<SourceFunction>
           {std::move(source), jit::CWorkspace(lowered.function), std::move(lowered.function.lengths)});
     }
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    return absl::InternalError(error.what());
+    return status_of(error);
   }
   made.text = concat(jit::c::preamble(*facts), "\n", helpers.text(), programs);
   return made;

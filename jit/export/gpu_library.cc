@@ -12,6 +12,7 @@
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/gpu_c_functions.h"
 #include "jit/llvm/link.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
 
@@ -88,8 +89,7 @@ absl::StatusOr<std::vector<ExportedFile>> gpu_library(const GraphPtr& graph, con
   try {
     return make_files(graph, options);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    return absl::InternalError(error.what());
+    return status_of(error);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "device/cuda/stored_matrix.h"
 #include "runtime/error.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -168,11 +169,7 @@ class Writer {
         .hint("compute both branches and select (where), or export for a processor")
         .see("export-without-a-form");
   }
-  void write(const HostStep& step) const {
-    throw Error(ErrorKind::kUnsupported,
-                concat(plan_.host_functions.at(step.function), " runs on the host, in this process"))
-        .hint("leave it out of the function");
-  }
+  static void write(const HostStep&) { CT_CHECK(false); }  // refused where it was to be lowered
 
   const Plan& plan_;
   const int64_t inputs_, outputs_, constants_;
@@ -186,8 +183,7 @@ absl::StatusOr<jit::GpuProgram> gpu_program(const Plan& plan, const std::vector<
   try {
     return Writer(plan, constants).write();
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    return absl::InternalError(error.what());
+    return status_of(error);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "jit/llvm/cpu_words.h"
 #include "jit/llvm/link.h"
 #include "jit/llvm/stack_sizes.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -119,8 +120,7 @@ absl::StatusOr<CompiledFunction> compile_function(const GraphPtr& graph, const L
     // LLVM notes no sizes there.
     if (target.kind == LibraryTarget::Kind::kWasm) made.stack_bytes = jit::kWasmStackBytes;
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    return absl::InternalError(error.what());
+    return status_of(error);
   }
   return made;
 }

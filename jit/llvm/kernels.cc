@@ -15,6 +15,7 @@
 #include "jit/llvm/pieces.h"
 #include "jit/loop/visit.h"
 #include "runtime/error.h"
+#include "runtime/status.h"
 
 namespace ct::jit {
 
@@ -467,8 +468,7 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
     CpuEmission emission(program, none, **target, *module, Sharing::Threads::kNone);
     KernelEmitter(emission, machine, without_barrier).emit(plan);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-    return absl::InternalError(error.what());
+    return status_of(error);
   }
   if (debugging_wanted()) add_debug_information(*module, program, none, "");
   std::string problem;

@@ -244,7 +244,7 @@ TEST(CompilePrograms, ExecutableChecksItsArguments) {
 TEST(CompilePrograms, UnknownBackendListsTheChoices) {
   const auto result = compile(add_one(8), {.backend = "gpu9"});
   EXPECT_EQ(result.status().message(),
-            "there is no backend named 'gpu9'; choose one of: llvm, interpreter, cuda, cuda-emulated");
+            "there is no backend named 'gpu9'\n  choose one of: llvm, interpreter, cuda, cuda-emulated");
 }
 
 TEST(CompilePrograms, InterpreterBackend) {
