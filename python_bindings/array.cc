@@ -173,8 +173,10 @@ PyObject* to_index(PyObject* self) {
       Error error(ErrorKind::kType,
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
       error.at(user_location());
+      // What is made of sizes and numbers alone is weak; what comes from data is not.
       error.hint(is_float(aval.dtype()) && aval.rank() == 0
-                     ? "convert it, x.astype('int32'); a quotient of integers is one by //, as n // 2"
+                     ? (aval.weak() ? "for a whole number divide with //, as n // 2"
+                                    : "convert it, x.astype('int32'); a quotient of integers is one by //, as n // 2")
                      : "take one element, x[i]; a list at several positions is an array: ct.numpy.array(list)[x]");
       throw error;
     }

@@ -210,7 +210,7 @@ def test_sparse_rows() -> None:
     dense = np.array([[0, 5, 0], [0, 0, 0], [6, 0, 7]], "float32")
     columns, elements = ct.Ragged.from_csr(sparse.coo_array(dense), bound=3, names={0: "n"})
     assert rows(columns) == [[1], [], [0, 2]] and rows(elements) == [[5], [], [6, 7]]
-    assert columns.lengths[1] is elements.lengths[1] and columns.names == elements.names == {1: "n"}
+    assert columns._lengths[-1] is elements._lengths[-1] and columns.names == elements.names == {1: "n"}
     vector = np.array([1.0, 10.0, 100.0], "float32")
     products = ct.vmap(ct.mask(lambda c, e: cnp.sum(cnp.asarray(vector)[c] * e)))(columns, elements)
     np.testing.assert_array_equal(products, dense @ vector)

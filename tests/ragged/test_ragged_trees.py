@@ -22,7 +22,7 @@ def test_arithmetic_leaves_lengths_alone() -> None:
     x = batch()
     for mapped in (ct.tree.map(lambda a: 2 * a, x), ct.tree_util.tree_map_with_path(lambda _, a: 2 * a, x)):
         assert rows(mapped) == [[2, 4], [6], []]
-        assert mapped.names == {1: "n"} and mapped.lengths[1] is x.lengths[1]
+        assert mapped.names == {1: "n"} and mapped._lengths[-1] is x._lengths[-1]
     assert rows(ct.tree.map(lambda a, b: a - b, {"w": x}, {"w": x})["w"]) == [[0, 0], [0], []]
 
 

@@ -272,7 +272,8 @@ def _index_array(item: Any, axis: int) -> Any:
     if not numeric:
         text = f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
         raise TypeError(
-            placed(text, _WHOLE_LABEL)
+            # What is made of sizes and numbers alone is weak; what comes from data is not.
+            placed(text, _WHOLE if getattr(array, "weak_type", False) else _WHOLE_LABEL)
             if array.ndim == 0 and _is_fraction(array)
             else f"{text}\n  convert them with .astype('int32')"
         )
