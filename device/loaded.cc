@@ -71,13 +71,15 @@ std::vector<Tensor> Loaded::play_resident(absl::Span<const Tensor> inputs) const
 std::vector<Tensor> Loaded::operator()(absl::Span<const Tensor> inputs) const {
   if (inputs.size() != plan_.inputs.size()) {
     throw Error(ErrorKind::kType,
-                concat("compiled for ", plan_.inputs.size(), " arguments, called with ", inputs.size()));
+                concat("compiled for ", plan_.inputs.size(), " arguments, called with ", inputs.size()))
+        .hint("pass an array for each input of the graph");
   }
   absl::InlinedVector<void*, 16> input_pointers, output_pointers;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!same_type(inputs[i].aval(), plan_.inputs[i])) {
       throw Error(ErrorKind::kType, concat("argument ", i, " was compiled for ", plan_.inputs[i].to_string(),
-                                           ", called with ", inputs[i].aval().to_string()));
+                                           ", called with ", inputs[i].aval().to_string()))
+          .hint("compile the graph for other types, too");
     }
   }
   if (device_.place() != kHostPlace) {

@@ -117,7 +117,9 @@ void check_inputs(const Graph& graph, absl::Span<const Tensor> inputs) {
     if (var < graph.input_names().size() && !graph.input_names()[var].empty()) {
       name += concat(" ('", graph.input_names()[var], "')");
     }
-    if (!input) throw Error(ErrorKind::kValue, concat(name, " of the graph has no value"));
+    if (!input) {
+      throw Error(ErrorKind::kValue, concat(name, " of the graph has no value")).hint("give a tensor for each input");
+    }
     throw Error(input.dtype() == graph.aval(var).dtype() ? ErrorKind::kShape : ErrorKind::kDType,
                 concat(name, " of the graph is ", graph.aval(var).to_string(), ", but the value given is ",
                        input.aval().to_string()))

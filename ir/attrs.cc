@@ -108,7 +108,8 @@ const AttrValue* Attrs::find(std::string_view key) const {
 
 void Attrs::fail(std::string_view key) {
   // What whoever made the equation is to know: type rules read attributes before anything else does.
-  throw Error(ErrorKind::kType, concat("attribute '", key, "' is missing or has another type"));
+  throw Error(ErrorKind::kType, concat("attribute '", key, "' is missing or has another type"))
+      .hint("give the equation every attribute of its primitive's record, each of the type that stands there");
 }
 
 }  // namespace ct

@@ -47,7 +47,7 @@ class Attrs {
   bool operator==(const Attrs& other) const;
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
-  // Throw an internal error when the key is missing or has another type: the type rule has vouched for both.
+  // Throw when the key is missing or has another type. Type rules ask first, so that both are certain to all others.
   bool flag(std::string_view key) const { return get<bool>(key); }
   int64_t integer(std::string_view key) const { return get<int64_t>(key); }
   double real(std::string_view key) const { return get<double>(key); }

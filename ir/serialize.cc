@@ -483,26 +483,4 @@ SavedProgram deserialize_program(std::string_view bytes) {
   }
 }
 
-void save_graph(const Graph& graph, const std::string& path, const SaveOptions& options) {
-  const std::string bytes = serialize(graph, options);
-  const std::string temporary = concat(path, ".", getpid(), ".tmp");
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    throw Error(ErrorKind::kValue, concat("cannot write '", path, "': ", reason))
-        .hint("check the folder and its permissions");
-  }
-}
-
-GraphPtr load_graph(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw Error(ErrorKind::kValue, concat("cannot read '", path, "': ", std::strerror(errno))).hint("check the path");
-  }
-  return deserialize(std::string(std::istreambuf_iterator<char>(file), {}));
-}
-
 }  // namespace ct

@@ -47,8 +47,4 @@ std::string serialize(const Graph& graph, const SaveOptions& options = {}, absl:
 SavedProgram deserialize_program(std::string_view bytes);
 GraphPtr deserialize(std::string_view bytes);  // the graph alone
 
-// The same with files. Saving writes a new file and moves it into place, so that readers see all of it or nothing.
-void save_graph(const Graph& graph, const std::string& path, const SaveOptions& options = {});
-GraphPtr load_graph(const std::string& path);
-
 }  // namespace ct

@@ -237,12 +237,7 @@ Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
   if (absl::MakeConstSpan(aval.shape()) == shape) return x;
   Ints axes;
   const int64_t offset = static_cast<int64_t>(shape.size()) - aval.rank();
-  if (offset < 0) {
-    throw Error(ErrorKind::kShape,
-                concat("cannot broadcast shape ", shape_string(aval.shape()), " to ", shape_string(shape)))
-        .at(user_location())
-        .hint("sum or index the axes that the target has not: x.sum(axis=0), x[0]");
-  }
+  CT_CHECK(offset >= 0);  // callers have joined the shapes
   for (int64_t axis = 0; axis < aval.rank(); ++axis) axes.push_back(offset + axis);
   const Datum* operand = &x;
   return bind1_with_location(kBroadcast, {&operand, 1},

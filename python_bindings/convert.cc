@@ -171,7 +171,9 @@ Tensor tensor_from_list(py::handle object) {
     for (py::handle item : array.attr("flat")) {
       if (PyLong_CheckExact(item.ptr())) integer_literal(item.ptr(), scalar_type(item.ptr()).dtype);
     }
-    throw Error(ErrorKind::kType, concat("cannot make an array of ", type_name(object), " objects"))
+    throw Error(ErrorKind::kType,
+                concat("cannot make an array of a ", type_name(object), " with elements of NumPy's dtype ",
+                       py::cast<std::string>(py::str(array.dtype()))))
         .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
   }
   // NumPy gives Python numbers 64 bits; a list that holds NumPy values keeps theirs.

@@ -40,7 +40,7 @@ Option option(const std::string& name) {
   for (const auto& [known, member] : kOptions) {
     if (known == name) return member;
   }
-  throw Error(ErrorKind::kValue, concat("there is no option '", name, "'"));
+  CT_CHECK(false);
 }
 
 // All guarded by the GIL. A thread takes over what changed in the process when it next asks.
@@ -205,8 +205,7 @@ void register_dtypes(py::module_& module) {
              [](py::handle spec) { return numpy_dtype(inexact_type({dtype_from_python(spec), false}).dtype); });
   // (dtype, weak) pairs in, (dtype, weak) out.
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
-    if (types.empty())
-      throw Error(ErrorKind::kValue, "promote_types needs at least one type").hint("pass an array or a dtype");
+    CT_CHECK(!types.empty());
     PromotedType result{dtype_from_python(types[0].first), types[0].second};
     bool has_wide = permitted_dtype(result.dtype) != result.dtype;
     for (size_t i = 1; i < types.size(); ++i) {

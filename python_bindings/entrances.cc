@@ -452,7 +452,7 @@ void register_entrances(py::module_& module) {
   module.def(
       "set_entrance_function",
       [](const py::object& entrance, const py::object& function) {
-        if (Py_TYPE(entrance.ptr()) != entrance_type) throw Error(ErrorKind::kType, "takes an entrance");
+        CT_CHECK(Py_TYPE(entrance.ptr()) == entrance_type);
         auto* self = reinterpret_cast<Entrance*>(entrance.ptr());
         Py_XSETREF(self->function, Py_NewRef(function.ptr()));
       },

@@ -147,9 +147,7 @@ PyObject* full(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const auto [shape, value, dtype, weak] =
       read_arguments("full", {"shape", "value", "dtype", "weak"}, 3, args, count, keywords);
   // NumPy's float64 and complex128 are Python numbers by inheritance.
-  if (!is_python_scalar(value) && !PyFloat_Check(value) && !PyComplex_Check(value)) {
-    throw Error(ErrorKind::kType, "full: the literal must be a Python number");
-  }
+  CT_CHECK(is_python_scalar(value) || PyFloat_Check(value) || PyComplex_Check(value));
   return make_array(scalar_datum(value, Aval(dtype_from_python(dtype), read_ints(shape), is_true(weak))));
 }
 

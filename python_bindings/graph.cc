@@ -95,7 +95,9 @@ py::list equations(const GraphHandle& handle) {
 
 const Equation& equation_at(const Graph& graph, size_t index) {
   if (index >= graph.equations().size()) {
-    throw Error(ErrorKind::kIndex, concat("the graph has ", graph.equations().size(), " equations, not ", index + 1));
+    throw Error(ErrorKind::kIndex,
+                concat("the graph has ", graph.equations().size(), " equations, and none at ", index))
+        .hint("they are counted from 0: ct.ir.equations(graph) lists them");
   }
   return graph.equations()[index];
 }
@@ -107,7 +109,9 @@ py::list bind_equation(const GraphHandle& handle, size_t index, const py::list& 
   const Equation& equation = equation_at(graph, index);
   AttrsPtr attrs = graph.attrs_ptr(equation);
   for (const auto& [key, value] : changes) attrs = attrs->with(py::cast<std::string>(key), attr_from_python(value));
-  if (const auto wrong = check_attributes(*equation.primitive, *attrs)) throw Error(ErrorKind::kType, wrong->problem);
+  if (const auto wrong = check_attributes(*equation.primitive, *attrs)) {
+    throw Error(ErrorKind::kType, wrong->problem).hint("equation.attributes has those that it was made with");
+  }
   std::vector<Datum> values;
   for (py::handle operand : operands) values.push_back(datum_from_python(operand));
   LocationScope location(equation.location);
@@ -183,8 +187,11 @@ void register_class(py::module_& module) {
       .def(
           "aval",
           [](const GraphHandle& self, Var var) {
-            if (var >= self.graph->num_vars())
-              throw Error(ErrorKind::kIndex, concat("the graph has no variable ", var));
+            if (var >= self.graph->num_vars()) {
+              throw Error(ErrorKind::kIndex,
+                          concat("the graph has ", self.graph->num_vars(), " variables, and none ", var))
+                  .hint("inputs are counted from 0, what equations define comes behind them: equation.outputs");
+            }
             return aval_tuple(self.graph->aval(var));
           },
           documentation::kAval, py::arg("var"))

@@ -1,4 +1,5 @@
 // The extension module `cotangent._core`.
+#include <algorithm>
 #include <cstdlib>
 
 #include "jit/llvm/warm_up.h"
@@ -10,6 +11,25 @@
 #include "python_bindings/tracebacks.h"
 #include "python_bindings/user_calls.h"
 #include "runtime/process.h"
+
+namespace ct::python {
+namespace {
+
+// The first two protocols of pickle make an object of the class that those of pybind11 derive from. There is none, and
+// the exception that says so ends the process. Whoever asks for them gets the third, which all versions of Python read.
+void pickle_by_later_protocols(py::module_& module) {
+  PyObject* base = py::detail::get_internals().instance_base;
+  const py::object reduce = py::module_::import("builtins").attr("object").attr("__reduce_ex__");
+  for (const auto& [name, value] : py::dict(module.attr("__dict__"))) {
+    if (PyType_Check(value.ptr()) == 0 || PyObject_IsSubclass(value.ptr(), base) != 1) continue;
+    value.attr("__reduce_ex__") =
+        py::cpp_function([reduce](const py::object& self, int protocol) { return reduce(self, std::max(protocol, 2)); },
+                         py::name("__reduce_ex__"), py::is_method(value));
+  }
+}
+
+}  // namespace
+}  // namespace ct::python
 
 PYBIND11_MODULE(_core, module) {
   using namespace ct::python;
@@ -39,4 +59,5 @@ PYBIND11_MODULE(_core, module) {
   register_jit(module);
   register_profile(module);
   register_export(module);
+  pickle_by_later_protocols(module);
 }

@@ -134,13 +134,12 @@ py::object make_function(const Primitive& primitive) {
 PyObject* bind_by_name(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   Py_ssize_t length = 0;
   const char* name = count == 2 && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8AndSize(args[0], &length) : nullptr;
-  if (name == nullptr) {
-    PyErr_Clear();
-    throw Error(ErrorKind::kType, "the name of a primitive must be a str: bind(name, operands, /, **attributes)");
-  }
+  CT_CHECK(name != nullptr);
   const Primitive& primitive = get_primitive(std::string_view(name, static_cast<size_t>(length)));
   const AttrsPtr attrs = read_attributes(args + count, keywords);
-  if (const auto wrong = check_attributes(primitive, *attrs)) throw Error(ErrorKind::kType, wrong->problem);
+  if (const auto wrong = check_attributes(primitive, *attrs)) {
+    throw Error(ErrorKind::kType, wrong->problem).hint("leave it to the function of ct.lax that computes this");
+  }
   std::vector<Datum> values;
   for (py::handle operand : py::reinterpret_borrow<py::iterable>(args[1])) values.push_back(datum_from_python(operand));
   return list_of(bind_with_location(primitive, values, attrs));

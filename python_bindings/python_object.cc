@@ -83,10 +83,7 @@ std::vector<Tensor> PythonObject::call(absl::Span<const Tensor> operands, absl::
   for (const Tensor& operand : operands) arrays.append(tensor_to_numpy(operand));
   try {
     const py::sequence returned = object_(arrays);
-    if (returned.size() != results.size()) {
-      throw Error(ErrorKind::kType,
-                  concat("the callback returned ", returned.size(), " arrays; expected ", results.size()));
-    }
+    CT_CHECK(returned.size() == results.size());  // whoever made the object has looked
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < results.size(); ++i) {
       tensors.push_back(

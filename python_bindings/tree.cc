@@ -299,13 +299,16 @@ TreeDefPtr compose(const TreeDef& outer, const TreeDef& inner) {
   return result;
 }
 
+void check_leaves(const TreeDef& tree, size_t count) {
+  if (count == tree.num_leaves()) return;
+  throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", count))
+      .hint("give a leaf for each * that the structure prints");
+}
+
 // Calls on_leaf for the leaves and on_node for the containers, children first.
 py::object walk(const TreeDef& tree, const py::object& on_node, const py::object& on_leaf,
                 const std::vector<py::object>& leaves) {
-  if (leaves.size() != tree.num_leaves()) {
-    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()))
-        .hint("give a leaf for each * that the structure prints");
-  }
+  check_leaves(tree, leaves.size());
   size_t index = 0, leaf = 0;
   const std::function<py::object()> visit = [&]() -> py::object {
     const TreeNode& node = tree.nodes[index++];
@@ -328,6 +331,12 @@ py::tuple to_state(const TreeDef& tree) {
 }
 
 TreeDefPtr from_state(const py::tuple& state) {
+  const auto check = [](bool is_right) {
+    if (is_right) return;
+    throw Error(ErrorKind::kValue,
+                "the pickled structure of a pytree is damaged, or has a class that is not registered")
+        .hint("register its classes before it is loaded, or pickle it again");
+  };
   auto result = std::make_shared<TreeDef>();
   uint64_t expected = 1;  // nodes that are still to come
   for (py::handle item : py::cast<py::list>(state[0])) {
@@ -337,19 +346,17 @@ TreeDefPtr from_state(const py::tuple& state) {
     node.arity = arity;
     const bool typed = node.kind >= NodeKind::kNamedTuple;
     const bool named = node.kind == NodeKind::kDict;
-    if (kind < 0 || kind > static_cast<int>(NodeKind::kCustom) || expected == 0 ||
-        (node.kind <= NodeKind::kNone && arity != 0) || (typed && !PyType_Check(type.ptr())) ||
-        (named && (!PyList_Check(keys.ptr()) || py::len(keys) != arity)) ||
-        (node.kind == NodeKind::kCustom && registry().count(type.ptr()) == 0)) {
-      throw Error(ErrorKind::kValue,
-                  "the pickled structure of a pytree is damaged, or has a class that is not registered");
-    }
+    check(kind >= 0 && kind <= static_cast<int>(NodeKind::kCustom) && expected != 0);
+    check(node.kind > NodeKind::kNone || arity == 0);
+    check(!typed || PyType_Check(type.ptr()));
+    check(!named || (PyList_Check(keys.ptr()) && py::len(keys) == arity));
+    check(node.kind != NodeKind::kCustom || registry().count(type.ptr()) != 0);
     if (typed) node.type = type;
     if (named || node.kind == NodeKind::kCustom) node.keys = keys;
     expected = expected - 1 + arity;
     result->nodes.push_back(std::move(node));
   }
-  if (expected != 0) throw Error(ErrorKind::kValue, "the pickled structure of a pytree is damaged");
+  check(expected == 0);
   count(*result);
   return result;
 }
@@ -421,10 +428,7 @@ TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle 
 }
 
 py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves) {
-  if (leaves.size() != tree.num_leaves()) {
-    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()))
-        .hint("give a leaf for each * that the structure prints");
-  }
+  check_leaves(tree, leaves.size());
   return Unflattener(tree, leaves).build();
 }
 
@@ -527,9 +531,15 @@ void register_tree(py::module_& module) {
   module.attr("DEEPEST_TREE") = kDeepestTree;
   module.def("is_registered", [](const py::object& type) { return registry().count(type.ptr()) > 0; });
   module.def("register_node", [](const py::object& type, py::object to_children, py::object from_children) {
-    if (!PyType_Check(type.ptr())) throw Error(ErrorKind::kType, "register_pytree_node needs a class");
-    if (registry().count(type.ptr()))
-      throw Error(ErrorKind::kValue, "the type is registered already: " + py::cast<std::string>(py::repr(type)));
+    if (!PyType_Check(type.ptr())) {
+      throw Error(ErrorKind::kType,
+                  concat("register_pytree_node needs a class; got ", py::cast<std::string>(py::repr(type))))
+          .hint("pass the class itself: type(object) is that of an object");
+    }
+    if (registry().count(type.ptr())) {
+      throw Error(ErrorKind::kValue, concat("the type is registered already: ", py::cast<std::string>(py::repr(type))))
+          .hint("register a class once: where its module is run again, define the class again, too");
+    }
     Py_INCREF(type.ptr());
     registry()[type.ptr()] = {std::move(to_children), std::move(from_children)};
   });

@@ -98,14 +98,4 @@ std::string Aval::to_string() const {
   return concat(dtype_name(dtype()), "[", join(shape(), ","), "]", weak() ? "*" : "");
 }
 
-int normalize_axis(int64_t axis, int rank, std::string_view op) {
-  if (axis < -rank || axis >= rank) {
-    throw Error(ErrorKind::kValue, concat("axis ", axis, " is out of bounds for an array with ", rank,
-                                          rank == 1 ? " dimension" : " dimensions"))
-        .op(op)
-        .see("axis-out-of-range");
-  }
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
 }  // namespace ct

@@ -72,7 +72,4 @@ inline bool same_type(const Aval& a, const Aval& b) {
   return a == b || (a.dtype() == b.dtype() && a.shape() == b.shape());
 }
 
-// Maps a possibly negative axis into [0, rank), or throws an IndexError-like Error naming `op`.
-int normalize_axis(int64_t axis, int rank, std::string_view op);
-
 }  // namespace ct

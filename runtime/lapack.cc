@@ -118,9 +118,7 @@ const Library& library() {
   static auto* mutex = new ProcessMutex;
   std::unique_lock lock(*mutex);
   const Library* found = known.load(std::memory_order_relaxed);
-  static bool looked = false;
-  if (found == nullptr && !looked) {
-    looked = true;
+  if (found == nullptr) {  // who found none may set the variable, or install one, and go on
     for (const std::string& file : candidates()) {
       if (const std::optional<Library> here = library_in(file)) {
         known.store(found = new Library(*here), std::memory_order_release);

@@ -59,14 +59,9 @@ void HostQueue::native(const Loaded& loaded, void* const* inputs, void* const* o
   loaded.run_native(inputs, outputs);
 }
 
-void HostQueue::launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const>) {
-  throw Error(ErrorKind::kUnsupported,
-              concat("the host has no kernels: '", kernel.symbol, "' is for ", loaded.plan().target));
-}
-
-void HostQueue::product(const ProductStep&, const void*, const void*, void*) {
-  throw Error(ErrorKind::kUnsupported, "the host has no library of products: the plan is for another device");
-}
+// Plans for the host have no such steps.
+void HostQueue::launch(const Loaded&, const KernelStep&, absl::Span<void* const>) { CT_CHECK(false); }
+void HostQueue::product(const ProductStep&, const void*, const void*, void*) { CT_CHECK(false); }
 
 void HostQueue::copy(void* to, const void* from, int64_t bytes) {
   if (bytes != 0) std::memcpy(to, from, static_cast<size_t>(bytes));

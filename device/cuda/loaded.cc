@@ -64,7 +64,8 @@ void CudaLoaded::find_functions() {
       if (kernel->shared_bytes > context_->facts().shared_bytes) {
         throw Error(ErrorKind::kUnsupported, concat("a kernel of ", *name_, " shares ", kernel->shared_bytes,
                                                     " bytes among the threads of a block; ", context_->facts().name,
-                                                    " has ", context_->facts().shared_bytes));
+                                                    " has ", context_->facts().shared_bytes))
+            .hint("compile the program here: it was compiled for a GPU with more");
       }
       if (kernel->shared_bytes > kUsualSharedBytes) {
         driver.cuFuncSetAttribute(function, FunctionAttribute::kMostDynamicSharedBytes,

@@ -348,8 +348,7 @@ void Emission::statement(const Statement& s, BlockId id, uint32_t position) {
       return close();
     }
     case StatementKind::kHostCall:
-      throw Error(ErrorKind::kUnsupported,
-                  concat("C source cannot call ", program.host_calls[s.detail].name, ", which is in this process"));
+      CT_CHECK(false);  // refused where it was to be lowered
     case StatementKind::kConstant:
       return define(s.result, instruction(s));
     default:

@@ -103,13 +103,19 @@ std::shared_ptr<const SavedFile> SavedFile::open(const std::string& path) {
   const Descriptor descriptor(path);
   struct stat status = {};
   if (descriptor.number() < 0 || fstat(descriptor.number(), &status) != 0) {
-    throw Error(ErrorKind::kValue, concat("cannot read ", path, ": ", std::strerror(errno)));
+    throw Error(ErrorKind::kValue, concat("cannot read ", path, ": ", std::strerror(errno)))
+        .hint("check the path and its permissions");
   }
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kValue, concat(path, " is not a file"));
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::kValue, concat(path, " is not a file")).hint("name a file that was saved");
+  }
   file->bytes_ = static_cast<size_t>(status.st_size);
   if (file->bytes_ < kRow) corrupt(path, "it ends too early");
   void* data = mmap(nullptr, file->bytes_, PROT_READ, MAP_PRIVATE, descriptor.number(), 0);
-  if (data == MAP_FAILED) throw Error(ErrorKind::kMemory, concat("cannot map ", path, ": ", std::strerror(errno)));
+  if (data == MAP_FAILED) {
+    throw Error(ErrorKind::kMemory, concat("cannot map ", path, ": ", std::strerror(errno)))
+        .hint(concat("it takes ", file->bytes_, " bytes of addresses"));
+  }
   file->data_ = static_cast<const char*>(data);
 
   const std::string_view all(file->data_, file->bytes_);

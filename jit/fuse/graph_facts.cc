@@ -12,7 +12,11 @@ GraphFacts::GraphFacts(const Graph& graph)
   const absl::Span<const Equation> equations = graph.equations();
   for (uint32_t i = 0; i < equations.size(); ++i) {
     const Equation& equation = equations[i];
-    lowering.push_back(&lowering_of(*equation.primitive));
+    try {
+      lowering.push_back(&lowering_of(*equation.primitive));
+    } catch (Error& error) {
+      throw error.at(equation.location);
+    }
     by_elements.push_back(lowering[i]->has_elements(graph, equation));
     const absl::Span<const Var> operands = graph.operands(equation);
     for (size_t k = 0; k < operands.size(); ++k) uses[operands[k]].push_back({i, static_cast<int>(k)});

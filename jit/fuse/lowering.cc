@@ -30,12 +30,7 @@ OperandReading Lowering::reading(const Graph&, const Equation&, int) const {
   return {.form = OperandReading::Form::kArray, .reason = "a loop or branch reads it"};
 }
 
-void Lowering::emit(Frame&, const Equation& equation) const {
-  throw Error(ErrorKind::kUnsupported, "the compiler has no way to compute this primitive")
-      .op(equation.primitive->name)
-      .at(equation.location)
-      .hint("give it an element, loops or expand rule, or use backend=\"interpreter\"");
-}
+void Lowering::emit(Frame&, const Equation&) const { CT_CHECK(false); }
 
 void register_lowering(std::type_index kind, std::unique_ptr<const Lowering> lowering) {
   CT_CHECK(registry().emplace(kind, std::move(lowering)).second);
@@ -48,7 +43,11 @@ const Lowering& lowering_of(const Primitive& primitive) {
     const auto found = registry().find(typeid(structure));
     if (found != registry().end()) return *found->second;
   }
-  return primitive.loops ? *registry().at(typeid(LoopRule)) : by_elements;
+  if (primitive.loops) return *registry().at(typeid(LoopRule));
+  if (primitive.element) return by_elements;
+  throw Error(ErrorKind::kUnsupported, "the compiler has no way to compute this primitive")
+      .op(primitive.name)
+      .hint("give it an element, loops or expand rule, or use backend=\"interpreter\"");
 }
 
 }  // namespace ct::jit

@@ -19,7 +19,7 @@ from cotangent._base.capture import (
     check_callable,
     flatten_arguments,
     function_name,
-    wraps,
+    transformed,
 )
 from cotangent._base.device import backend_of_arrays
 from cotangent._core import Executable, Graph, JitFunction
@@ -499,7 +499,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
     if runs < 1:
         raise ValueError(f"profile needs at least one run, got runs={runs}\n  pass runs=1, or leave it out for 10")
 
-    @wraps(fun)
+    @transformed(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:
         captured, leaves, backend = _captured(fun, args, kwargs)
         inputs = [_core.peek(leaf) for leaf in [*leaves, *captured.closure]]
@@ -545,7 +545,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     """
     check_callable(fun, "explain")
 
-    @wraps(fun)
+    @transformed(fun)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         captured, _, backend = _captured(fun, args, kwargs)
         graph: Graph = captured.graph

@@ -91,14 +91,6 @@ TEST(Aval, SizesAndText) {
   EXPECT_EQ(shape_string({2, 3}), "(2, 3)");
 }
 
-TEST(Aval, NegativeAxesCountFromTheEnd) {
-  EXPECT_EQ(normalize_axis(-1, 3, "sum"), 2);
-  EXPECT_EQ(normalize_axis(0, 3, "sum"), 0);
-  EXPECT_THROW(normalize_axis(3, 3, "sum"), Error);
-  EXPECT_THROW(normalize_axis(-4, 3, "sum"), Error);
-  EXPECT_THROW(normalize_axis(0, 0, "sum"), Error);
-}
-
 TEST(Error, SaysWhatWhereAndWhatToDo) {
   const Error error = Error(ErrorKind::kShape, "shapes (2,) and (3,) differ")
                           .op("add")

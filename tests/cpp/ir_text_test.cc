@@ -12,6 +12,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "runtime/error.h"
+#include "tests/cpp/error_sites.h"
 #include "tests/cpp/text_cases.h"
 #include "transforms/transforms.h"
 #include "transforms/windows.h"
@@ -79,6 +80,7 @@ std::string run(const Case& test) {
       if (!text.ends_with('\n')) text += '\n';
     }
   } catch (const Error& error) {
+    note_site(error);
     text = std::string("error: ") + error.what() + "\n";
   }
   return text;

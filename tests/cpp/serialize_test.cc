@@ -424,15 +424,5 @@ TEST(Saved, DamageGivesErrors) {
   EXPECT_GT(loaded, 0);  // a changed name or constant is still legal
 }
 
-TEST(Saved, Files) {
-  const std::string path = testing::TempDir() + "serialize_test.ctir";
-  save_graph(*everything(), path);
-  expect_same(*everything(), *load_graph(path));
-  std::filesystem::remove(path);
-  EXPECT_NE(error_of([&] { load_graph(path); }).find("cannot read"), std::string::npos);
-  EXPECT_NE(error_of([&] { save_graph(*inner_graph(), testing::TempDir() + "no/such/folder/x"); }).find("cannot write"),
-            std::string::npos);
-}
-
 }  // namespace
 }  // namespace ct

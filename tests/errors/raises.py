@@ -1,7 +1,14 @@
-"""Counts the places that raise errors for users, those that tests reach, and those whose message says what to do: ``./dev coverage --errors``.
+"""Counts the places that raise errors for users, those whose whole message a test compares, and those whose message says what to do:
+``./dev coverage --errors``.
 
-The programs of ``tests/errors`` run in this process, and each place is looked for among those that they reached (`transcripts`). What a run of
-the tests reached besides is in the folder that ``CT_ERROR_SITES`` names, if the run had that in its environment, too (``conftest.py``).
+A place counts as tested where it is reached by
+
+- a program of ``tests/errors`` (`transcripts`), which run in this process: the whole message stands there, and what it says to do is done;
+- a test of ``tests/cpp`` that compares the whole message (``tests/cpp/error_sites.h``), where these programs are built. These are the errors that C++
+  programs meet, and Python programs do not, because the package has checked before.
+
+What a run of other tests reached is in the folder that ``CT_ERROR_SITES`` names, if the run had that in its environment, too (``conftest.py``); they may
+compare a word of the message, and do not count. What is left is listed at the end, each place with the reason why (`LEFT`).
 
 Not counted: failed checks of what the package relies on itself (``AssertionError``, `CT_CHECK`, errors of kind `kInternal`), what is raised again, and
 exceptions that the package catches itself, which `CAUGHT` lists.
@@ -16,15 +23,23 @@ import dataclasses
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import transcripts
 
 ROOT = transcripts.ROOT
 PYTHON = ROOT / "python_bindings" / "cotangent"
+CPP_TESTS = ROOT / "tests" / "cpp"
 # Exceptions that never reach a user: what raises them is caught where it was called.
 CAUGHT = {"NotWrittenError", "ReferenceNeededError", "TracerMetError", "_NeededError", "_UnsaveableError"}
+_STRING_OR_SEMICOLON = re.compile(r'"(?:\\.|[^"\\])*"|;')
+# What no test can reach: a piece of the place's text, and why.
+LEFT = {
+    "this processor lacks what its code needs": "a processor that is older than what it was exported for: tests run on one only",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +50,19 @@ class Site:
     first: int
     last: int
     text: str
+
+    @property
+    def folder(self) -> str:
+        parts = Path(self.file).parts
+        return "/".join(parts[:3] if parts[:2] == ("python_bindings", "cotangent") else parts[:1])
+
+    @property
+    def left(self) -> str:
+        """Why no test reaches it; or an empty text."""
+        return next((reason for text, reason in LEFT.items() if text in self.text), "")
+
+
+Reached = dict[tuple[str, int], bool]  # file and line: whether the message there says what to do
 
 
 def of_python(path: Path) -> list[Site]:
@@ -59,7 +87,9 @@ def of_cpp(path: Path) -> list[Site]:
     source = path.read_text()
     found = []
     for match in re.finditer(r"\bError(?: \w+)?\(\s*(?:ErrorKind::|[^;{\"]{1,80}\? ErrorKind::|kind\b)", source):
-        end = source.find(";", match.end())
+        end = next(
+            found.start() for found in _STRING_OR_SEMICOLON.finditer(source, match.end()) if found.group() == ";"
+        )
         text = source[match.start() : end]
         if "kInternal" in text:
             continue
@@ -79,14 +109,19 @@ def sites() -> list[Site]:
 
 def in_repository(file: str) -> str:
     """A file that was noted, as a path below the root."""
-    return f"python_bindings/cotangent/{Path(file).relative_to(transcripts.PACKAGE)}" if file.startswith("/") else file
+    if file.startswith("/"):
+        return f"python_bindings/cotangent/{Path(file).relative_to(transcripts.PACKAGE)}"
+    return re.sub(r"^(\.\./)+", "", file)
 
 
-def reached_by_programs() -> dict[tuple[str, int], bool]:
-    """The places that the programs of tests/errors reach, and whether the message there says what to do."""
-    reached: dict[tuple[str, int], bool] = {}
+def by_programs() -> Reached:
+    """The places that the programs of tests/errors reach."""
+    reached: Reached = {}
     for path in transcripts.files():
-        for program in transcripts.ran(path) if not transcripts.lacking(path) else ():
+        if package := transcripts.lacking(path):
+            print(f"not run: {path.name}: there is no {package}")
+            continue
+        for program in transcripts.ran(path):
             for statement in program.statements:
                 for file, line in statement.sites:
                     place = (in_repository(file), line)
@@ -94,7 +129,27 @@ def reached_by_programs() -> dict[tuple[str, int], bool]:
     return reached
 
 
-def reached_by_tests() -> set[tuple[str, int]]:
+def by_cpp_tests() -> Reached:
+    """The places whose whole message tests of tests/cpp compare."""
+    reached: Reached = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for source in sorted(CPP_TESTS.glob("*_test.cc")):
+            if '#include "tests/cpp/error_sites.h"' not in source.read_text():
+                continue
+            program = ROOT / "build-release" / "tests" / "cpp" / source.stem
+            if not program.exists():
+                print(f"not run: {program.name}: './dev test' builds it")
+                continue
+            environment = {**os.environ, "CT_ERROR_SITES": folder}
+            subprocess.run([program, "--gtest_brief=1"], check=True, capture_output=True, env=environment, cwd=ROOT)
+        for path in Path(folder).glob("*.jsonl"):
+            for file, line, message in map(json.loads, path.read_text().splitlines()):
+                place = (in_repository(file), line)
+                reached[place] = reached.get(place, False) or bool(transcripts.remedy_of(message))
+    return reached
+
+
+def by_tests() -> set[tuple[str, int]]:
     """The places that a run of the tests noted."""
     folder = os.environ.get("CT_ERROR_SITES")
     files = Path(folder).glob("*.json") if folder else []
@@ -110,39 +165,43 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Count places that raise errors, by folder.")
     parser.add_argument("--in", dest="folder", default="", help="only files whose path begins so")
     parser.add_argument(
-        "--missing", action="store_true", help="list the places that no program of tests/errors reaches"
-    )
-    parser.add_argument(
         "--without-remedy", action="store_true", help="list those whose message does not say what to do"
     )
     options = parser.parse_args()
-    programs, tests = reached_by_programs(), reached_by_tests()
+    programs, cpp, tests = by_programs(), by_cpp_tests(), by_tests()
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    left = []
     for site in sites():
         if not site.file.startswith(options.folder):
             continue
         lines = [(site.file, line) for line in range(site.first, site.last + 1)]
-        whole = any(line in programs for line in lines)
+        program, in_cpp = any(line in programs for line in lines), any(line in cpp for line in lines)
         states = {
-            "sites": True,
-            "whole message": whole,
-            "any test": whole or any(line in tests for line in lines),
-            "remedy": any(programs.get(line, False) for line in lines),
+            "places": True,
+            "program": program,
+            "C++ alone": in_cpp and not program,
+            "tested": program or in_cpp,
+            "remedy": any(programs.get(line, False) or cpp.get(line, False) for line in lines),
         }
-        parts = Path(site.file).parts
-        folder = "/".join(parts[:3] if parts[:2] == ("python_bindings", "cotangent") else parts[:1])
-        for name in (folder, "all"):
+        for name in (site.folder, "all"):
             counts[name].update(state for state, holds in states.items() if holds)
-        if options.missing and not whole:
-            print(
-                f"{site.file}:{site.first}: {'' if not states['any test'] else '(reached by a test) '}{site.text[:200]}"
-            )
-        if options.without_remedy and whole and not states["remedy"]:
+        if not states["tested"]:
+            left.append((site, any(line in tests for line in lines)))
+        elif options.without_remedy and not states["remedy"]:
             print(f"{site.file}:{site.first}: {site.text[:200]}")
-    columns = ("sites", "whole message", "any test", "remedy")
-    print(f"{'':45}" + "".join(f"{column:>15}" for column in columns))
+    columns = ("places", "program", "C++ alone", "tested", "remedy")
+    print(f"{'':45}" + "".join(f"{column:>12}" for column in columns))
     for name in [*sorted(counts.keys() - {"all"}), "all"]:
-        print(f"{name:45}" + "".join(f"{counts[name][column]:15}" for column in columns))
+        print(f"{name:45}" + "".join(f"{counts[name][column]:12}" for column in columns))
+    every = counts["all"]
+    unreached = sum(1 for site, _ in left if site.left)
+    share = 100 * every["tested"] / max(every["places"] - unreached, 1)
+    print(
+        f"{share:.1f} % of the places that tests can reach are tested, {100 * every['remedy'] / max(every['places'], 1):.1f} % say what to do"
+    )
+    for site, by_test in left:
+        reason = site.left or ("a test reaches it, and compares a part of the message" if by_test else "no test yet")
+        print(f"left: {site.file}:{site.first}: {reason}\n    {site.text[:200]}")
     return 0
 
 

@@ -13,7 +13,8 @@ the file, to be read before it is committed. `problems` says what else must hold
 
 A file whose first block imports a package that is not installed is left out (`lacking`). Each program runs in an empty folder. Those of a
 file whose first block installs the hook for JAX run in a process of their own, where it stays installed: ``python tests/transcripts.py FILE
-RESULT`` is that process.
+RESULT`` is that process. Where the first block imports `faults` (tests/shared), which takes things away that a process has once, each program
+runs in a fork of that process.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import importlib
 import importlib.util
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
+import traceback
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,8 +44,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "errors"
 PACKAGE = str(Path(ct.__file__).parent)
 _BLOCK = re.compile(r"^```pycon\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_HOOK = "cotangent.jax.install()"
+_OWN_PROCESS = ("cotangent.jax.install()", "import faults")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+
+
+def remedy_of(message: str) -> str:
+    """What a message says to do: its lines that begin with two spaces, but for the place and the link."""
+    lines = message.splitlines()[1:]
+    return "\n".join(line for line in lines if re.match(r"  \S", line) and not line.startswith(("  at ", "  see ")))
 
 
 @dataclasses.dataclass
@@ -58,9 +68,7 @@ class Statement:
 
     @property
     def remedy(self) -> str:
-        """What the message says to do: its lines that begin with two spaces, but for the place and the link."""
-        lines = self.message.splitlines()[1:]
-        return "\n".join(line for line in lines if re.match(r"  \S", line) and not line.startswith(("  at ", "  see ")))
+        return remedy_of(self.message)
 
 
 @dataclasses.dataclass
@@ -150,23 +158,35 @@ def run(begin: list[Statement], program: Program) -> None:
 
 
 def lacking(path: Path) -> str:
-    """A package that the programs of a file begin with and that is not installed; or an empty text."""
+    """A package that the programs of a file begin with and that is not installed; or an empty text.
+
+    A module of tests/shared that stands for what may not be there says so itself: ``LACKING``.
+    """
     imports = [
         found for statement in programs(path)[0] for found in re.findall(r"^(?:import|from) (\w+)", statement.source)
     ]
-    return next((name for name in imports if name != "jax" and importlib.util.find_spec(name) is None), "")
+    for name in imports:
+        if name != "jax" and importlib.util.find_spec(name) is None:
+            return name
+        if (ROOT / "tests" / "shared" / f"{name}.py").exists() and (
+            missing := getattr(importlib.import_module(name), "LACKING", "")
+        ):
+            return str(missing)
+    return ""
 
 
 def ran(path: Path) -> list[Program]:
     """The programs of a file, which have run."""
     begin, made = programs(path)
-    if not any(_HOOK in statement.source for statement in begin):
+    if not any(text in statement.source for statement in begin for text in _OWN_PROCESS):
         for program in made:
             run(begin, program)
         return made
     with tempfile.NamedTemporaryFile("r", suffix=".json") as result:
         command = [sys.executable, __file__, str(path), result.name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        paths = os.pathsep.join([str(ROOT / "tests" / "shared"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "PYTHONPATH": paths}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         assert done.returncode == 0, done.stderr
         for program, statements in zip(made, json.load(result), strict=True):
             program.statements = [Statement(**statement) for statement in statements]
@@ -175,12 +195,36 @@ def ran(path: Path) -> list[Program]:
     return made
 
 
+def _ran_in_a_fork(begin: list[Statement], program: Program) -> list[dict[str, Any]]:
+    """What the statements of a program are when it has run in a fork of this process."""
+    read, write = os.pipe()
+    if child := os.fork():
+        os.close(write)
+        with os.fdopen(read) as file:
+            text = file.read()
+        os.waitpid(child, 0)
+        return list(json.loads(text))
+    status = 1
+    try:
+        run(begin, program)
+        with os.fdopen(write, "w") as file:
+            json.dump([dataclasses.asdict(statement) for statement in program.statements], file)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
 def main(path: str, result: str) -> None:
     """Runs the programs of a file in this process, and writes what came out."""
     begin, made = programs(Path(path))
-    for program in made:
-        run(begin, program)
-    statements = [[dataclasses.asdict(statement) for statement in program.statements] for program in made]
+    if any("import faults" in statement.source for statement in begin):
+        statements = [_ran_in_a_fork(begin, program) for program in made]
+    else:
+        for program in made:
+            run(begin, program)
+        statements = [[dataclasses.asdict(statement) for statement in program.statements] for program in made]
     Path(result).write_text(json.dumps(statements))
 
 

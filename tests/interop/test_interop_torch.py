@@ -1,38 +1,19 @@
-"""Functions of ours in torch, functions and modules of torch in ours, and batches of what a DataLoader gives.
-
-torch is that of the environment, or Debian's CPU build (python3-torch), which knows no NumPy 2: tensors are made of lists here.
-"""
+"""Functions of ours in torch, functions and modules of torch in ours, and batches of what a DataLoader gives."""
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+import torch_here
 
-DEBIAN_PACKAGES = Path("/usr/lib/python3/dist-packages")
-
-
-def import_torch() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            import torch
-        except ImportError:
-            sys.path.append(str(DEBIAN_PACKAGES))
-            try:
-                return pytest.importorskip("torch", reason="no torch: python3-torch (Debian, CPU) or torch (PyPI)")
-            finally:
-                sys.path.remove(str(DEBIAN_PACKAGES))
-        return torch
-
-
-torch = import_torch()
+if torch_here.LACKING:
+    pytest.skip(torch_here.LACKING, allow_module_level=True)
+torch = torch_here.torch
 interop = ct.interop.torch
 ROW = [0.5, -1.0, 2.0]
 

@@ -99,6 +99,18 @@ def test_graphs(copied: Callable[[Any], Any]) -> None:
     assert found.evaluate([ONES])[0].tolist() == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_protocol(protocol: int) -> None:
+    """The first two make objects of base classes, which would end the process where pybind11 has made the class."""
+    structure = ct.tree.structure({"a": [1, 2]})
+    graph = ct.make_ir(loss)(ONES)
+    for value in (structure, graph):
+        assert str(pickle.loads(pickle.dumps(value, protocol))) == str(value)
+    assert np.array_equal(pickle.loads(pickle.dumps(ct.numpy.asarray(ONES), protocol)), ONES)
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pickle.dumps(ct._core.EagerScope(), protocol)
+
+
 @pytest.mark.parametrize("copied", COPIES)
 def test_functions_of_modules_are_themselves(copied: Callable[[Any], Any]) -> None:
     for function in (decorated, doubled, slope_of_loss, Model.twice, ct.numpy.add, ct.nn.relu):

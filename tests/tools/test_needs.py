@@ -44,6 +44,7 @@ def test_tests_ask_in_this_way() -> None:
         "cpp/test_cpp.py",  # whether setarch may
         "docs/docstring_examples.py",
         "shared/needs.py",
+        "shared/faults.py",  # it hides packages
         "smoke/test_smoke.py",  # it reads no file of the repository
         "tools/test_needs.py",
         "tools/test_dev.py",

@@ -2,6 +2,8 @@
 // graph and leaves `custom_vjp_linear`, a linear function known only by its transpose: the backward graph. Reverse mode
 // transposes it away; evaluating one, or differentiating it by its residuals, is forward mode through a custom_vjp
 // function, which does not exist.
+#include <algorithm>
+
 #include "ir/combinators.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
@@ -18,37 +20,18 @@ namespace {
 
 Avals inexact(absl::Span<const Aval> avals) { return marked(avals, inexact_flags(avals)); }
 
-// The types of the rules of a function.
+// The types of the rules of a function: whoever captured them has told the user what is wrong.
 void check_rules(const Graph& graph, const Graph& forward, const Graph& backward) {
   const Avals operands(graph.input_avals().begin(), graph.input_avals().end());
   check_graph_inputs(forward, operands, "the forward rule");
   const Avals outputs = graph.output_avals();
   const Avals found = forward.output_avals();
-  if (found.size() < outputs.size()) {
-    throw Error(ErrorKind::kType, concat("the forward rule returns ", found.size(), " values, too few for ",
-                                         outputs.size(), " outputs and the residuals"));
-  }
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    if (same_type(outputs[k], found[k])) continue;
-    throw Error(ErrorKind::kType, concat("the forward rule returns ", found[k].to_string(), " as output ", k,
-                                         ", the function returns ", outputs[k].to_string()))
-        .hint("the forward rule returns (what the function returns, residuals)");
-  }
+  CT_CHECK(found.size() >= outputs.size());
+  CT_CHECK(std::ranges::equal(outputs, absl::MakeConstSpan(found).first(outputs.size()), same_type));
   Avals incoming(found.begin() + static_cast<ptrdiff_t>(outputs.size()), found.end());
   for (const Aval& aval : inexact(outputs)) incoming.push_back(aval);
   check_graph_inputs(backward, incoming, "the backward rule");
-  const Avals expected = inexact(operands);
-  const Avals cotangents = backward.output_avals();
-  if (cotangents.size() != expected.size()) {
-    throw Error(ErrorKind::kType, concat("the backward rule returns ", cotangents.size(), " cotangents for ",
-                                         expected.size(), " operands of float or complex dtype"));
-  }
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (same_type(expected[i], cotangents[i])) continue;
-    throw Error(ErrorKind::kType, concat("the backward rule returns ", cotangents[i].to_string(), " as cotangent ", i,
-                                         " of an operand of type ", expected[i].to_string()))
-        .hint("a cotangent has the shape and dtype of its operand");
-  }
+  CT_CHECK(std::ranges::equal(inexact(operands), backward.output_avals(), same_type));
 }
 
 Values linear_call(Builder& builder, GraphPtr backward, int64_t num_residuals, absl::Span<const Value> operands) {

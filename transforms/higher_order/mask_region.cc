@@ -426,11 +426,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
       const Value length = trial.outputs[k].lengths[axis];
       if (!length) continue;
       const Value own = rebuild_length(length, inner, base);
-      if (!own) {
-        throw Error(ErrorKind::kUnsupported, concat("the length of axis ", axis, " of output ", k,
-                                                    " of a masked function depends on what it is linear in"))
-            .hint("take sizes from values that are not differentiated: ct.lax.stop_gradient(x)");
-      }
+      CT_CHECK(own);  // of linear inputs no length can be made: transposing the body has refused that
       const auto own_lengths = absl::MakeConstSpan(inside).first(num_lengths);
       const auto position = static_cast<size_t>(std::ranges::find(own_lengths, own) - own_lengths.begin());
       if (position < num_lengths) {

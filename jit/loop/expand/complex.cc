@@ -254,7 +254,8 @@ Complex ComplexMath::function(ScalarOp op, Complex a, Complex b) {
       return {select(is_zero, number(0), a.re / size), select(is_zero, number(0), a.im / size)};
     }
     default:
-      throw Error(ErrorKind::kDType, std::string(scalar_op_info(op).name) + " is not defined for complex numbers");
+      throw Error(ErrorKind::kDType, std::string(scalar_op_info(op).name) + " is not defined for complex numbers")
+          .hint("take the real and imaginary parts apart");
   }
 }
 

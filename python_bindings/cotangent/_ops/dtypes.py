@@ -304,6 +304,8 @@ def result_type(*args: Any) -> Any:
     >>> ct.numpy.result_type(ct.numpy.int32, ct.numpy.float16)
     dtype('float16')
     """
+    if not args:
+        raise ValueError("result_type needs at least one argument\n  pass an array or a dtype")
     types = []
     for arg in args:
         if isinstance(arg, str) or arg is None:

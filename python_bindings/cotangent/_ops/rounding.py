@@ -14,6 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops.arithmetic import maximum, minimum
 from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own, real_only
+from cotangent._ops.broadcasting import broadcast_arrays
 from cotangent._ops.complex_parts import imag, real
 from cotangent._ops.division import floor_divide, remainder
 from cotangent._ops.dtypes import finfo
@@ -276,9 +277,9 @@ def nan_to_num(
     copy : bool, default True
         Whether the result is an array of its own, where it has the same elements. With False, too, ``x`` is not written
         into, as NumPy does: write ``x[...] = nan_to_num(x)`` for that.
-    nan : number, default 0.0
+    nan : number or array, default 0.0
         What replaces NaN.
-    posinf, neginf : number, optional
+    posinf, neginf : number or array, optional
         What replaces infinities. None: the largest and the lowest number of the dtype.
 
     Returns
@@ -302,9 +303,19 @@ def nan_to_num(
     limits = finfo(array.dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
-    array = choose(primitives.ne(array, array), nan, array)
-    array = choose(primitives.eq(array, literal(array, math.inf)), high, array)
-    return choose(primitives.eq(array, literal(array, -math.inf)), low, array)
+    array = _replaced(primitives.ne(array, array), nan, array)
+    array = _replaced(primitives.eq(array, literal(array, math.inf)), high, array)
+    return _replaced(primitives.eq(array, literal(array, -math.inf)), low, array)
+
+
+def _replaced(condition: Array, value: Any, array: Array) -> Array:
+    """The value where the condition holds: a number, or an array that is broadcast."""
+    if isinstance(value, (int, float)):
+        return choose(condition, value, array)
+    values, condition, array = broadcast_arrays(
+        primitives.convert(_core.array(value), dtype=array.dtype), condition, array
+    )
+    return primitives.select(condition, values, array)
 
 
 check_arguments(globals())

@@ -247,10 +247,12 @@ def rules_of(call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
 
 def constant(x: Array) -> Array:
     """A known array as a value of the program that is being captured, which holds it by itself."""
-    if not math.prod(x.shape) or _core.dtype_kind(x.dtype) == "key":
+    if _core.dtype_kind(x.dtype) == "key":
         raise TypeError(
-            "a rule closes over an empty array or a random key that its function does not use\n  pass it to the function as an argument"
+            "a rule closes over a random key that its function does not use\n  pass it to the function as an argument"
         )
+    if not math.prod(x.shape):
+        return _core.full(x.shape, 0, x.dtype)
     value = _core.to_numpy(x)
     result: Array = pure_callback(lambda: value, ShapeDtypeStruct(x.shape, x.dtype), vmap_method="broadcast_all")
     return result

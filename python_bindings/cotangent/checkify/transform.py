@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
+from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, transformed
 from cotangent._core import Array, Graph
 from cotangent._ops.binding import literal
 from cotangent.checkify.checks import (
@@ -81,7 +81,7 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
         wanted |= length_checks
     name = function_name(f)
 
-    @wraps(f)
+    @transformed(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, structure = flatten_arguments((args, kwargs), name)
         before = _core.override_flag("index_checks", _core.get_flag("index_checks") or "index" in wanted)
@@ -225,7 +225,8 @@ class _Checker(Interpreter):
         graph = eqn.expand()
         if graph is None:
             raise NotImplementedError(
-                f"checkify: a check inside of {eqn.primitive} cannot be taken out\n  at {eqn.location}"
+                f"checkify: a check inside of {eqn.primitive} cannot be taken out\n  at {eqn.location}\n"
+                "  define the primitive with expand=, which says in other operations what it computes"
             )
         everything, self.wanted = self.wanted, self._inside(eqn)
         try:

@@ -118,7 +118,9 @@ def write(place: Path, tensors: dict[str, Any], others: dict[str, str], metadata
         temporary.replace(place)
         _keep_name(place.parent)
     except failure as error:  # what the system says, as text
-        raise OSError(f"interop.safetensors.save: {place} cannot be written: {error}") from None
+        raise OSError(
+            f"interop.safetensors.save: {place} cannot be written: {error}\n  name a file in a folder that can be written to and has room"
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
 

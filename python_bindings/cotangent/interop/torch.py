@@ -14,7 +14,14 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import pure_callback
-from cotangent._base.capture import ShapeDtypeStruct, aval_of, check_callable, function_name, is_inexact_dtype, wraps
+from cotangent._base.capture import (
+    ShapeDtypeStruct,
+    aval_of,
+    check_callable,
+    function_name,
+    is_inexact_dtype,
+    transformed,
+)
 from cotangent._base.missing import needed
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.custom_rules import custom_vjp
@@ -239,7 +246,7 @@ def wrap(fun: Callable[..., Any]) -> Callable[..., Any]:
         call = calls[key]
         return call.structure.unflatten(list(recorded.apply(call, *tensors)))
 
-    return wraps(fun)(wrapped)
+    return transformed(fun)(wrapped)
 
 
 # ---- Functions and modules of torch in our programs ----------------------------------------------------------------------
@@ -349,7 +356,7 @@ def function(fun: Callable[..., Any]) -> Callable[..., Any]:
         return structure.unflatten([next(pulled) if is_inexact_dtype(aval_of(x)[1]) else None for x in leaves])
 
     called.defvjp(forward, backward)
-    return wraps(fun)(lambda *args: called(*args))
+    return transformed(fun)(lambda *args: called(*args))
 
 
 def module(module: Any) -> tuple[dict[str, Array], Callable[..., Any]]:

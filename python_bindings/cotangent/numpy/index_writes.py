@@ -237,8 +237,8 @@ def _put_sized(x: Array, windows: dict[int, SizedSlice], updates: Array) -> tupl
 
 def _is_small(updates: Array, x: Array) -> bool:
     """Whether writing the updates is clearly less than a choice for each element of the array."""
-    count = math.prod(updates._bound_shape)
-    return 0 < count <= math.prod(x._bound_shape) // _LEAST_OUTSIDE and not _core.ragged_axes(x)
+    count = math.prod(capacities(updates))
+    return 0 < count <= math.prod(capacities(x)) // _LEAST_OUTSIDE and not _core.ragged_axes(x)
 
 
 def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:

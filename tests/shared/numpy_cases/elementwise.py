@@ -88,6 +88,7 @@ for dtype in (np.float32, np.float64, np.float16):
         if not (name == "spacing" and dtype == np.float16):  # NumPy's is wrong there
             case(name, SPECIAL.astype(dtype), dtypes=("float64" if dtype == np.float64 else "float32",), grads=False)
 case("nan_to_num", SPECIAL, nan=1.0, posinf=2.0, neginf=-2.0, dtypes=("float64",))
+case("nan_to_num", SPECIAL, nan=np.float32(1.0), posinf=np.arange(6.0), dtypes=("float64",))
 
 for name in ["add", "subtract", "multiply"]:
     binary(name, NUMBERS + COMPLEXES)

@@ -86,6 +86,7 @@ class BuiltIn(Primitive):
         super().__init__(name)
         self.multiple_results = name in HAS_MANY_RESULTS
 
+    @_core.leaving
     def bind(self, *args: Any, **params: Any) -> Any:
         """Its result, or a list of them, for parameters in JAX's words."""
         trace = own_trace()

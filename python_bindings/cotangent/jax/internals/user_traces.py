@@ -147,9 +147,7 @@ class _TraceableJit:
         return self if instance is None else types.MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_jitted":  # of a copy that is not filled yet
-            raise AttributeError(name)
-        return getattr(self._jitted, name)
+        return getattr(object.__getattribute__(self, "_jitted"), name)  # which a copy that is not filled yet has not
 
     def __reduce__(self) -> Any:
         return _TraceableJit, (self._jitted,)
