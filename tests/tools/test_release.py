@@ -14,7 +14,7 @@ from typing import Any
 
 import cotangent as ct
 import pytest
-from needs import has
+from needs import has, needed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -315,7 +315,7 @@ def test_complaints_about_wheels(tools: Any, tmp_path: Path) -> None:
 
 
 def test_complaints_about_licences_of_wheels(tools: Any, tmp_path: Path) -> None:
-    pytest.importorskip("packaging.licenses")
+    needed("packaging.licenses")
     wheels = tools("wheels")
     zlib, xxhash, absl = "pkg:deb/debian/zlib1g-dev@1.2", "pkg:deb/debian/llvm@2#a/xxhash.cpp", "pkg:deb/debian/absl@3"
     licences = {zlib: "Zlib", xxhash: "BSD-2-Clause", absl: "Apache-2.0"}
