@@ -218,7 +218,11 @@ void register_compiled(py::module_& module) {
              std::vector<Tensor> inputs;
              for (py::handle operand : operands) {
                Datum datum = datum_from_python(operand);
-               CT_CHECK(std::holds_alternative<Tensor>(datum));  // whoever calls has refused what is traced
+               // Its value, where it has one, would carry no derivative.
+               if (!std::holds_alternative<Tensor>(datum)) {
+                 throw Error(ErrorKind::kType, "compiled code takes values, not what a transform traces")
+                     .hint("transform the function that was compiled");
+               }
                inputs.push_back(std::get<Tensor>(std::move(datum)));
              }
              py::list result;
