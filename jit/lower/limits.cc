@@ -44,7 +44,8 @@ int64_t least_elements() { return checks_limits() ? 1 : 64; }
 
 void spoil_if_checked(loop::Builder& builder, loop::BufferId buffer, const loop::Index& offset, const Aval& aval) {
   if (!checks_limits() || aval.size() <= 1) return;
-  const std::array<char, 16> ones = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<unsigned char, 16> ones;
+  ones.fill(0xff);
   builder.fill(buffer, offset, aval.size(), builder.constant_from_bytes(aval.dtype(), ones.data()));
 }
 
