@@ -134,7 +134,10 @@ py::object make_function(const Primitive& primitive) {
 PyObject* bind_by_name(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   Py_ssize_t length = 0;
   const char* name = count == 2 && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8AndSize(args[0], &length) : nullptr;
-  CT_CHECK(name != nullptr);
+  if (name == nullptr) {
+    PyErr_Clear();
+    throw Error(ErrorKind::kType, "the name of a primitive must be a str: bind(name, operands, /, **attributes)");
+  }
   const Primitive& primitive = get_primitive(std::string_view(name, static_cast<size_t>(length)));
   const AttrsPtr attrs = read_attributes(args + count, keywords);
   if (const auto wrong = check_attributes(primitive, *attrs)) {

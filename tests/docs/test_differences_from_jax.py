@@ -427,3 +427,19 @@ def _() -> None:
 @pytest.mark.parametrize("title", TESTS)
 def test_difference(title: str) -> None:
     TESTS[title]()
+
+
+@row("Parameters of distributions")
+def _() -> None:
+    key = ct.random.key(0)
+    for draw in (lambda: ct.random.gamma(key, 1j), lambda: ct.random.uniform(key, (3,), minval=1j)):
+        with pytest.raises(TypeError, match="real"):
+            draw()
+    with pytest.warns(UserWarning, match="randint"):
+        assert ct.random.randint(key, 0, 10, 3).shape == (0,)
+
+
+@row("`scipy.stats`")
+def _() -> None:
+    assert np.isnan(ct.scipy.stats.norm.cdf(0.5, scale=-1.0))
+    assert np.isnan(ct.scipy.stats.binom.pmf(1, 2.5, 0.5))

@@ -125,7 +125,9 @@ def recorded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> st
     try:
         return ct.make_ir(call)(*traced).text()
     except Exception as error:
-        return re.sub(r"\S+\.py:\d+", "here", f"{type(error).__name__}: {error}".splitlines()[0])
+        # The bare function is none that a user can call: its errors have the name of the primitive within it.
+        text = re.sub(r"\bsub: ", "subtract: ", f"{type(error).__name__}: {error}".splitlines()[0])
+        return re.sub(r"\S+\.py:\d+", "here", text)
 
 
 def computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
