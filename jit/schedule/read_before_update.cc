@@ -19,7 +19,7 @@ using loop::StatementKind;
 
 // How far behind the update readers are looked for: programs of thousands of loops are compiled in time that grows with
 // their size only.
-constexpr size_t kFarthest = 256;
+constexpr size_t kFarthestReader = 256;
 
 // Two buffers of which the second one holds what the first one held, changed.
 struct Update {
@@ -55,7 +55,7 @@ class BlockOrder {
     const auto writes = [&](const Uses& uses) { return uses.writes.contains(update.to); };
     const size_t first = static_cast<size_t>(std::ranges::find_if(uses_, writes) - uses_.begin());
     if (first == uses_.size()) return;
-    const size_t end = std::min(first + kFarthest, uses_.size());
+    const size_t end = std::min(first + kFarthestReader, uses_.size());
     std::vector<size_t> readers;
     for (size_t i = first + 1; i < end; ++i) {
       // From here on it is another array.

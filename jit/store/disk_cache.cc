@@ -124,7 +124,7 @@ void store_on_disk(std::string_view source, const Plan& plan) {
     done += static_cast<size_t>(count);
   }
   const bool closed = close(file) == 0;
-  if (done != bytes.size() || !closed || rename(temporary.c_str(), path.c_str()) != 0) remove_file(temporary);
+  if (done != bytes.size() || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) remove_file(temporary);
 }
 
 }  // namespace ct::jit
