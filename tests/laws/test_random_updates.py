@@ -1,8 +1,9 @@
 """Random loops that read and update parts of the arrays they carry: compiled, they give what Python's own loops give.
 
-Compiled loops update their carries in place, and so have to read what an update overwrites before it. Each program is text, which is shown where it
-fails: loops of all kinds and inside of each other, with branches; their steps read old and new arrays, whole or in part, before updates and
-after them, and hand on any of them. `CT_UPDATES_SEED` is where the numbers of the programs begin.
+Compiled loops update their carries in place, and so have to read what an update overwrites before it. Each program is text, which is shown where
+it fails: loops of all kinds and inside of each other, with branches; their steps read old and new arrays, whole or in part, before updates and
+after them, and hand on any of them. What sums many elements is divided by their number: otherwise a rounding grows by that number at every
+step. `CT_UPDATES_SEED` is where the numbers of the programs begin.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def put(x: Any, index: Any, operation: str, value: Any) -> Any:
     kind = np.dtype(x.dtype).kind
     if kind == "b" or (kind == "c" and operation in ("min", "max")):
         operation = "set"
-    if kind == "i" and operation in ("divide", "power"):
-        operation = "multiply"
+    if (kind == "i" and operation in ("divide", "power")) or (kind == "c" and operation == "power"):
+        operation = "multiply"  # powers of complex numbers soon overflow, to infinities of one kind or another
     value = fit(value, x[index].shape, x)
     value = 1.5 + value * value if operation == "divide" else 2 if operation == "power" else value
     return getattr(x.at[index], operation)(value)
@@ -160,13 +161,12 @@ class Program:
         choices = [name, f"{name}[::-1]", f"{name}.T", f"{name}.reshape(-1)", f"cnp.roll({name}, 1)"]
         if dtype != "bool":
             choices += [
-                f"cnp.cumsum({name}, axis=0)",
-                f"cnp.sum({name})",
-                f"{name} * {name}",
-                f"cnp.sum({name}, axis=-1)",
+                f"cnp.cumsum({name}, axis=0) / {max(shape[0], 1)}",
+                f"cnp.sum({name}) / {max(math.prod(shape), 1)}",
             ]
+            choices += [f"{name} * {name}", f"cnp.sum({name}, axis=-1) / {max(shape[-1], 1)}"]
         if len(shape) == 2 and dtype in FLOATS:
-            choices.append(f"cnp.sin({name}) @ {name}.T")
+            choices.append(f"cnp.sin({name}) @ {name}.T / {max(shape[1], 1)}")
         return self.choose.choice(choices)
 
     def value(self, arrays: list[Typed], values: list[str], steps: list[str]) -> str:
