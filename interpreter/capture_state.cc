@@ -117,37 +117,39 @@ std::string_view mode_name(CaptureMode mode) {
 
 namespace {
 
-// What to write instead of what asked for a value; empty where an `if` or a loop did, or nobody knows what.
-std::string_view instead_of(std::string_view use) {
-  constexpr std::pair<std::string_view, std::string_view> kInstead[] = {
-      {"int()", "leave it an array: x.astype('int32') for int(x), ct.numpy.floor(x) for math.floor(x)"},
-      {"float()", "leave it an array: x.astype('float32') for float(x), ct.numpy.sin(x) for math.sin(x)"},
-      {"complex()", "leave it an array: x.astype('complex64') for complex(x), ct.numpy.exp(x) for cmath.exp(x)"},
-      {"index()",
-       "use ct.lax.fori_loop(0, n, body, state) for a loop over range(n), ct.numpy.array(items)[i] for items[i]"},
-      {"item()", "leave it an array: x[i] for x.item(i)"},
-      {"tolist()", "leave it an array: ct.vmap or ct.lax.scan goes over its elements"},
-      {"format()",
-       "to print it while the program runs: ct.debug.print('{:.2f}', x); or return it, and format what is returned"},
-      {"conversion to a NumPy array",
-       "leave it an array: ct.numpy.asarray(x) for numpy.asarray(x); what needs an array of NumPy's is called through "
-       "ct.pure_callback"},
-  };
-  for (const auto& [name, instead] : kInstead) {
-    if (name == use) return instead;
-  }
-  return "";
-}
+// What asks for a value: what to write instead, and whether a Python value is wanted, as a static argument is one.
+struct Use {
+  std::string_view name, instead;
+  bool could_be_static = false;
+};
 
-// Whether a Python value is wanted, as a static argument is one.
-bool could_be_static(std::string_view use) {
-  return use == "int()" || use == "float()" || use == "complex()" || use == "index()" || use == "item()";
+constexpr Use kUses[] = {
+    {"int()", "leave it an array: x.astype('int32') for int(x), ct.numpy.floor(x) for math.floor(x)", true},
+    {"float()", "leave it an array: x.astype('float32') for float(x), ct.numpy.sin(x) for math.sin(x)", true},
+    {"complex()", "leave it an array: x.astype('complex64') for complex(x), ct.numpy.exp(x) for cmath.exp(x)", true},
+    {"index()",
+     "use ct.lax.fori_loop(0, n, body, state) for a loop over range(n), ct.numpy.array(items)[i] for items[i]", true},
+    {"item()", "leave it an array: x[i] for x.item(i)", true},
+    {"tolist()", "leave it an array: ct.vmap or ct.lax.scan goes over its elements"},
+    {"format()",
+     "to print it while the program runs: ct.debug.print('{:.2f}', x); or return it, and format what is returned"},
+    {"conversion to a NumPy array",
+     "leave it an array: ct.numpy.asarray(x) for numpy.asarray(x); what needs an array of NumPy's is called through "
+     "ct.pure_callback"},
+};
+
+// Of an `if`, a loop, or what nobody knows: nothing to write instead, and a static argument would do.
+Use use_named(std::string_view name) {
+  for (const Use& use : kUses) {
+    if (use.name == name) return use;
+  }
+  return {.name = name, .instead = "", .could_be_static = true};
 }
 
 }  // namespace
 
 std::string concretization_hint(CaptureMode mode, std::string_view use) {
-  const std::string_view instead = instead_of(use);
+  const auto [name, instead, could_be_static] = use_named(use);
   switch (mode) {
     case CaptureMode::kTransform:
       return concat("the function is captured without values here; ",
@@ -158,9 +160,7 @@ std::string concretization_hint(CaptureMode mode, std::string_view use) {
       return concat(!instead.empty() ? instead
                                      : "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop or "
                                        "ct.lax.fori_loop instead of a loop that depends on values",
-                    instead.empty() || could_be_static(use)
-                        ? ", or pass the argument as static (static_argnums, static_argnames)"
-                        : "");
+                    could_be_static ? ", or pass the argument as static (static_argnums, static_argnames)" : "");
     case CaptureMode::kBatch:
       return concat("under vmap the value differs from example to example; ",
                     !instead.empty() ? instead

@@ -22,6 +22,7 @@
 #include "runtime/hash.h"
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/find_invalid.h"
@@ -30,12 +31,9 @@
 namespace ct::python {
 
 void throw_status(const absl::Status& status, const std::string& what) {
-  ErrorKind kind = ErrorKind::kValue;
-  if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
-  if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
-  if (status.code() == absl::StatusCode::kUnavailable) kind = ErrorKind::kDevice;
   note_site(status);
-  throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
+  throw Error(kind_of(status),
+              concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
 }
 
 namespace {

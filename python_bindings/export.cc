@@ -15,6 +15,7 @@
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"
 #include "python_bindings/tracebacks.h"
+#include "runtime/status.h"
 #include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
 
@@ -28,10 +29,7 @@ namespace {
     PyErr_SetString(PyExc_OSError, message.c_str());
     throw py::error_already_set();
   }
-  ErrorKind kind = ErrorKind::kValue;
-  if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
-  if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
-  throw Error(kind, message);
+  throw Error(kind_of(status), message);
 }
 
 std::vector<Tensor> tensors(const py::list& arrays) {

@@ -30,6 +30,19 @@ absl::Status status_of(const Error& error) {
   return status;
 }
 
+ErrorKind kind_of(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnimplemented:
+      return ErrorKind::kUnsupported;
+    case absl::StatusCode::kResourceExhausted:
+      return ErrorKind::kMemory;
+    case absl::StatusCode::kUnavailable:
+      return ErrorKind::kDevice;
+    default:
+      return ErrorKind::kValue;
+  }
+}
+
 std::optional<std::pair<std::string, int>> site_of(const absl::Status& status) {
   const auto payload = status.GetPayload(kSite);
   if (!payload) return std::nullopt;

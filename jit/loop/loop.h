@@ -261,6 +261,9 @@ struct Program {
   Range range_of(const Index& index) const;
   const Buffer& buffer(BufferId id) const { return buffers[id]; }
 };
+inline bool is_temporary(const Program& program, BufferId id) {
+  return program.buffer(id).kind == BufferKind::kTemporary;
+}
 inline int64_t bytes_of(const Program& program, BufferId id) {
   return program.buffer(id).elements * dtype_size(program.buffer(id).dtype);
 }

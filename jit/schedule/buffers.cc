@@ -66,8 +66,6 @@ void erase(Program& program, BlockId block, size_t statement) {
   statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(statement));
 }
 
-bool is_temporary(const Program& program, BufferId id) { return program.buffers[id].kind == BufferKind::kTemporary; }
-
 std::vector<bool> swapped_buffers(const Program& program) {
   std::vector<bool> swapped(program.buffers.size(), false);
   for (const loop::Block& block : program.blocks) {

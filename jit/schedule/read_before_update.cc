@@ -12,7 +12,6 @@ namespace {
 
 using loop::BlockId;
 using loop::BufferId;
-using loop::BufferKind;
 using loop::Program;
 using loop::Statement;
 using loop::StatementKind;
@@ -44,7 +43,7 @@ class BlockOrder {
       if (s.kind == StatementKind::kSwap) found.push_back({s.buffer, s.other});
       if (s.kind != StatementKind::kCopy) continue;
       const loop::MemoryRange& range = program_.ranges[s.detail];
-      if (is_temporary(range.source) && copies_whole(program_, s, range.source, range.destination)) {
+      if (is_temporary(program_, range.source) && copies_whole(program_, s, range.source, range.destination)) {
         found.push_back({range.source, range.destination});
       }
     }
@@ -72,11 +71,11 @@ class BlockOrder {
       const auto needs_it = [&](size_t k) { return has_to_follow(program_, uses_[k], statements_[i], uses_[i]); };
       if (!std::ranges::binary_search(readers, i) && std::ranges::none_of(moved, needs_it)) continue;
       if (i == first || uses_[i].fixed) return;
-      for (const BufferId id : uses_[i].writes) stored += is_temporary(id) ? bytes(id) : 0;
+      for (const BufferId id : uses_[i].writes) stored += is_temporary(program_, id) ? bytes_of(program_, id) : 0;
       goes[i] = true;
       moved.push_back(i);
     }
-    if (stored >= bytes(update.from)) return;
+    if (stored >= bytes_of(program_, update.from)) return;
     const auto take = [&](auto& all) {
       std::vector<typename std::decay_t<decltype(all)>::value_type> up, down;
       for (size_t i = first; i < goes.size(); ++i) (goes[i] ? up : down).push_back(std::move(all[i]));
@@ -90,8 +89,6 @@ class BlockOrder {
   static bool exchanges(const Statement& s, const Update& update) {
     return s.kind == StatementKind::kSwap && (s.buffer == update.from || s.other == update.from);
   }
-  bool is_temporary(BufferId id) const { return program_.buffers[id].kind == BufferKind::kTemporary; }
-  int64_t bytes(BufferId id) const { return program_.buffers[id].elements * dtype_size(program_.buffers[id].dtype); }
 
   Program& program_;
   std::vector<Statement>& statements_;

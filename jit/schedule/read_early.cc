@@ -41,14 +41,12 @@ class LastReads {
   }
 
  private:
-  bool is_temporary(BufferId id) const { return program_.buffers[id].kind == BufferKind::kTemporary; }
-
   bool may_go(size_t i) const {
     const StatementKind kind = statements_[i].kind;
     if ((kind != StatementKind::kFor && kind != StatementKind::kGemm) || uses_[i].fixed) return false;
     if (stores(i) && !makes_room(i, i + 1)) return false;
     return std::ranges::any_of(uses_[i].reads,
-                               [&](BufferId id) { return is_temporary(id) && last_.find(id)->second == i; });
+                               [&](BufferId id) { return is_temporary(program_, id) && last_.find(id)->second == i; });
   }
 
   // Moves statement `i` up, and with it those right before it that make what only it reads, as well as smaller results:
@@ -94,7 +92,8 @@ class LastReads {
       return false;
     return std::ranges::all_of(uses.writes, [&](BufferId id) {
       const auto touches = [&](size_t k) { return uses_[k].reads.contains(id) || uses_[k].writes.contains(id); };
-      return is_temporary(id) && std::ranges::count_if(std::views::iota(begin, end), touches) + 1 == count_.at(id);
+      return is_temporary(program_, id) &&
+             std::ranges::count_if(std::views::iota(begin, end), touches) + 1 == count_.at(id);
     });
   }
 
@@ -103,11 +102,11 @@ class LastReads {
     int64_t stored = 0, freed = 0;
     for (size_t k = begin; k < end; ++k) {
       for_touched(uses_[k], [&](BufferId id) {
-        if (!is_temporary(id)) return;
+        if (!is_temporary(program_, id)) return;
         const bool is_own = std::ranges::any_of(std::views::iota(begin, end),
                                                 [&](size_t member) { return uses_[member].writes.contains(id); });
-        if (uses_[k].writes.contains(id)) stored += bytes(id);
-        if (!is_own && last_.at(id) == uses_[k].number) freed += bytes(id);
+        if (uses_[k].writes.contains(id)) stored += bytes_of(program_, id);
+        if (!is_own && last_.at(id) == uses_[k].number) freed += bytes_of(program_, id);
       });
     }
     return stores(end - 1) ? stored < freed : stored <= freed;
@@ -115,14 +114,14 @@ class LastReads {
 
   // Whether it writes temporaries.
   bool stores(size_t i) const {
-    return std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); });
+    return std::ranges::any_of(uses_[i].writes, [&](BufferId id) { return is_temporary(program_, id); });
   }
 
   // Whether what these are the last to read would live on for the other one.
   bool reads_the_same(size_t begin, size_t end, size_t other) const {
     return std::ranges::any_of(std::views::iota(begin, end), [&](size_t k) {
       return std::ranges::any_of(uses_[k].reads, [&](BufferId id) {
-        return is_temporary(id) && last_.at(id) == uses_[k].number && uses_[other].reads.contains(id);
+        return is_temporary(program_, id) && last_.at(id) == uses_[k].number && uses_[other].reads.contains(id);
       });
     });
   }
@@ -132,8 +131,8 @@ class LastReads {
     for (size_t k = begin; k < end; ++k) {
       for (const BufferId made : uses_[k].writes) {
         for (const BufferId read : uses_[k].reads) {
-          if (is_temporary(made) && is_temporary(read) && bytes(made) == bytes(read) &&
-              uses_[other].reads.contains(read)) {
+          if (is_temporary(program_, made) && is_temporary(program_, read) &&
+              bytes_of(program_, made) == bytes_of(program_, read) && uses_[other].reads.contains(read)) {
             return true;
           }
         }
@@ -144,13 +143,12 @@ class LastReads {
 
   bool makes_results(size_t i) const {
     return !uses_[i].writes.empty() &&
-           std::ranges::none_of(uses_[i].writes, [&](BufferId id) { return is_temporary(id); });
+           std::ranges::none_of(uses_[i].writes, [&](BufferId id) { return is_temporary(program_, id); });
   }
 
-  int64_t bytes(BufferId id) const { return program_.buffers[id].elements * dtype_size(program_.buffers[id].dtype); }
   int64_t bytes_written(size_t i) const {
     int64_t sum = 0;
-    for (const BufferId id : uses_[i].writes) sum += bytes(id);
+    for (const BufferId id : uses_[i].writes) sum += bytes_of(program_, id);
     return sum;
   }
 

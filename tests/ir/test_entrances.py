@@ -125,9 +125,7 @@ def recorded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> st
     try:
         return ct.make_ir(call)(*traced).text()
     except Exception as error:
-        # The bare function is none that a user can call: its errors have the name of the primitive within it.
-        text = re.sub(r"\bsub: ", "subtract: ", f"{type(error).__name__}: {error}".splitlines()[0])
-        return re.sub(r"\S+\.py:\d+", "here", text)
+        return re.sub(r"\S+\.py:\d+", "here", f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -147,7 +145,10 @@ def test_an_entrance_is_its_function(name: str) -> None:
     entrance = ENTRANCES[name]
     function = entrance.__wrapped__
     for args, kwargs in cases_of(entrance):
-        assert recorded(entrance, args, kwargs) == recorded(function, args, kwargs), (args, kwargs)
+        expected = recorded(function, args, kwargs)
+        # Errors of the bare function are in the name of the primitive within it; those of what users call in its own.
+        in_own_name = re.sub(r"(?<=Error: )\w+(?=: )", function.__name__, expected)
+        assert recorded(entrance, args, kwargs) in (expected, in_own_name), (args, kwargs)
         assert computed(entrance, args, kwargs) == computed(function, args, kwargs), (args, kwargs)
 
 

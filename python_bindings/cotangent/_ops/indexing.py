@@ -118,6 +118,11 @@ def gathered(x: Array, found: Lookup) -> Array:
     return x
 
 
+def found_in(x: Array, found: Lookup) -> Array:
+    """What a lookup finds in ``x``."""
+    return primitives.gather(gathered(x, found), found.indices, axis=found.axis, batch_dims=0)
+
+
 def finds_one(plan: Plan, x: Array) -> bool:
     """Whether the lookup is of one position, in an array of which all sizes are known."""
     return bool(plan.looked_up) and not _core.ragged_axes(x) and all(not np.ndim(at) for _, at in plan.looked_up)
@@ -172,16 +177,14 @@ def get_item(x: Array, index: Any) -> Array:
     if plan.has_window and finds_one(plan, x):
         # Not the windows of all rows for the sake of one.
         _check_lookup(x, plan)
-        at = look_up(x, plan, "clip")
-        row = primitives.gather(gathered(x, at), at.indices, axis=at.axis, batch_dims=0)
-        return get_item(row, without_lookup(plan, index, x))
+        return get_item(found_in(x, look_up(x, plan, "clip")), without_lookup(plan, index, x))
     window = take_window(x, plan) if plan.has_window else x
     found = None
     result = window
     if plan.looked_up:
         _check_lookup(window, plan)
         found = look_up(window, plan, "clip")
-        result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+        result = found_in(window, found)
     return shape_result(result, *result_shape(plan, x.ndim, found))
 
 

@@ -22,6 +22,7 @@ from cotangent._ops.index_plans import Plan, check_mask, is_mask, resolve, with_
 from cotangent._ops.indexing import (
     Lookup,
     finds_one,
+    found_in,
     gathered,
     get_item,
     look_up,
@@ -120,7 +121,7 @@ def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
         return get_item(x, index)
     window = take_window(x, plan) if plan.has_window else x
     found = look_up(window, plan, "drop")
-    result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+    result = found_in(window, found)
     result = fill_outside(result, found.indices, found.axis, fill_value)
     return shape_result(result, *result_shape(plan, x.ndim, found))
 
@@ -196,11 +197,8 @@ def _update_found(x: Array, index: Any, plan: Plan, operation: str, values: Any,
     The other way around, the windows of all rows would be read and written for the sake of one.
     """
     found = look_up(x, plan, mode)
-    flat = gathered(x, found)
-    row = primitives.gather(flat, found.indices, axis=found.axis, batch_dims=0)
-    return _scatter(
-        x, found, update_item(row, without_lookup(plan, index, x), operation, values, mode, True), "set", True
-    )
+    rest = without_lookup(plan, index, x)
+    return _scatter(x, found, update_item(found_in(x, found), rest, operation, values, mode, True), "set", True)
 
 
 _SCATTERS = {

@@ -375,10 +375,12 @@ def normal(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
     >>> ct.random.normal(ct.random.key(0), (3,)).round(3)
     Array([ 1.623,  2.025, -0.434], dtype=float32)
     """
-    if dtype is None or isinstance(dtype, (int, float)) or _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
+    if dtype is not None and not isinstance(dtype, (int, float)):
+        dtype = _core.canonical_dtype(dtype)
+    if getattr(dtype, "kind", "") != "c":
         return _normal(_words_of(key), shape, float_dtype(dtype, "normal"))
     keys = split(key)
-    parts = [_normal(keys[i], shape, real_dtype(_core.canonical_dtype(dtype))) for i in range(2)]
+    parts = [_normal(keys[i], shape, real_dtype(dtype)) for i in range(2)]
     return primitives.complex(*(part * literal(part, math.sqrt(0.5)) for part in parts))
 
 
