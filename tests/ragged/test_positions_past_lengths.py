@@ -181,7 +181,7 @@ def test_constant_and_computed_positions_find_the_same(name: str, index: int) ->
     programs += [lambda rows: computed(rows, index), lambda rows: ct.jit(computed)(rows, index)]
     for program in programs:
         assert program(rows).tolist() == exact
-        assert ct.grad(lambda rows: cnp.sum(program(rows)))(rows).tolist() == slopes  # noqa: B023
+        assert ct.grad(lambda rows: cnp.sum(program(rows)))(rows).tolist() == slopes
     alone = ct.jit(ct.mask(lambda x: function(x, index)))
     for n in (1, 2, 3):
         x = ct.Ragged(padded_rows().data[n - 1], {0: n})
@@ -195,4 +195,4 @@ def test_a_position_of_a_row_without_elements_reads_no_padding(index: int) -> No
     read = ct.vmap(ct.mask(lambda x: x[index]))
     for program in (read, ct.jit(read)):
         assert program(rows).tolist() == [0.0]
-        assert ct.grad(lambda rows: cnp.sum(program(rows)))(rows).data.tolist() == [[0.0, 0.0]]  # noqa: B023
+        assert ct.grad(lambda rows: cnp.sum(program(rows)))(rows).data.tolist() == [[0.0, 0.0]]
