@@ -177,11 +177,12 @@ Error unequal_lengths(Capture& capture, const Traced& x, size_t x_axis, const Tr
   const std::string axes = x_axis == y_axis
                                ? concat("axis ", x_axis, " has")
                                : concat("axis ", x_axis, " of one array and axis ", y_axis, " of another have");
+  const bool computed = (left + right).find_first_of(" (") != std::string::npos;
   Error error(ErrorKind::kShape, concat(axes, " two different ragged lengths: ", left, " and ", right));
   error.at(user_location())
-      .hint(
-          "they must be equal for every length that there may be: give both axes the same name in ct.Ragged(..., "
-          "names=...), or cut the longer one, y[:x.shape[axis]]")
+      .hint(concat("they must be equal for every length that there may be: ",
+                   computed ? "" : "give both axes the same name in ct.Ragged(..., names=...), or ",
+                   "cut the longer one, y[:x.shape[axis]]"))
       .see("lengths-that-differ");
   return error;
 }

@@ -181,7 +181,7 @@ ERRORS = [
     (
         lambda: ct.mask(lambda x: x if x.shape[0] > 2 else x * 2)(ct.Ragged(np.zeros(3), {0: 2})),
         ct.errors.ConcretizationError,
-        "axis 0",
+        r"x\.shape\[0\] > 2 cannot be settled: the ragged size x\.shape\[0\] is anything from 0 to 3",
     ),
     (lambda: ct.mask(3), TypeError, "function"),
 ]

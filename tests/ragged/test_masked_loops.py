@@ -103,7 +103,5 @@ def test_a_length_that_is_not_that_of_the_sequences() -> None:
     def f(x: Any) -> Any:
         return lax.scan(lambda c, v: (c + v, None), 0.0, x, length=x.shape[0] - 1)[0]
 
-    with pytest.raises(
-        ValueError, match=r"scan: length is the size \(axis 0 \(bound 5\) - 1\); the leading axis of xs"
-    ):
+    with pytest.raises(ValueError, match=r"scan: length is the size \(x\.shape\[0\] - 1\); the leading axis of xs"):
         ct.mask(f)(ragged(3))

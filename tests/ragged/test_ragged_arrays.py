@@ -311,6 +311,8 @@ def test_type_checkers_see_what_there_is() -> None:
         "__module__",
         "__doc__",
         "__slots__",
+        "__setitem__",  # an error that says what to write, as type checkers do
+        "__delitem__",
         "__init__",
         "__reduce__",
         "tolist",

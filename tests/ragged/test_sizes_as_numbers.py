@@ -146,15 +146,22 @@ def test_a_range_of_floats_between_two_sizes() -> None:
 @pytest.mark.parametrize(
     ("f", "sizes"),
     [
-        (lambda x: x[1:] * x, r"max\(n - 1, 0\) and n"),
-        (lambda x: x[: x.shape[0] // 2] + x[x.shape[0] // 2 :], r"min\(n // 2, n\) and max\(n - \(n // 2\), 0\)"),
-        (lambda x: cnp.concatenate([x, x]) + cnp.tile(x, 3), r"n \+ n and n \+ n \+ n"),
-        (lambda x: cnp.outer(x, x[1:]) + cnp.outer(x, x), r"max\(n - 1, 0\) and n"),
+        (lambda x: x[1:] * x, r"max\(x\.shape\[0\] - 1, 0\) and x\.shape\[0\]"),
+        (
+            lambda x: x[: x.shape[0] // 2] + x[x.shape[0] // 2 :],
+            r"min\(x\.shape\[0\] // 2, x\.shape\[0\]\) and max\(x\.shape\[0\] - \(x\.shape\[0\] // 2\), 0\)",
+        ),
+        (
+            lambda x: cnp.concatenate([x, x]) + cnp.tile(x, 3),
+            r"x\.shape\[0\] \+ x\.shape\[0\] and x\.shape\[0\] \+ x\.shape\[0\] \+ x\.shape\[0\]",
+        ),
+        (lambda x: cnp.outer(x, x[1:]) + cnp.outer(x, x), r"max\(x\.shape\[0\] - 1, 0\) and x\.shape\[0\]"),
     ],
 )
 def test_two_sizes_that_differ_are_named(f: Program, sizes: str) -> None:
     with pytest.raises(
-        ct.errors.ShapeError, match=rf"two different ragged lengths: {sizes}\n(?:.*\n)+  they must be equal for"
+        ct.errors.ShapeError,
+        match=rf"two different ragged lengths: {sizes}\n(?:.*\n)+  they must be equal for every length that there may be: cut the longer one",
     ):
         ct.mask(f)(ragged())
 

@@ -82,7 +82,7 @@ def test_the_message_names_the_function_and_what_to_do() -> None:
     with pytest.raises(ct.errors.ShapeError) as caught:
         ct.mask(lambda x: cnp.stack([x, cnp.zeros(8)]))(ct.Ragged(X, {0: 3}))
     text = str(caught.value)
-    assert text.startswith("stack: an axis of 8 elements meets a ragged one, axis -1")
+    assert text.startswith("stack: an axis of 8 elements meets a ragged one, axis 0:")
     assert "y[:x.shape[axis]]" in text
 
 

@@ -166,6 +166,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
             f"stack: all arrays must have the same shape; got {[x.shape for x in items]}\n"
             "  pad or broadcast them to one shape, or keep rows of different lengths with ct.ragged(rows)"
         )
+    _core.check_sizes(items)  # of axes that have their own numbers
     position = normalize_axis(axis, items[0].ndim + 1, "stack")
     return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
 

@@ -86,11 +86,12 @@ def _of_equal_sizes(name: str, x: Array, y: Array, i: int, j: int) -> tuple[Arra
             return _cut(x, i, lengths[0], min(bounds)), _cut(y, j, lengths[1], min(bounds))
         of = f"axis {i} has" if i == j else f"axis {i} of one array and axis {j} of another have"
         texts = _core.length_texts(*lengths)
+        computed = any(set(text) & set(" (") for text in texts)
+        named = "" if computed else "give both axes the same name in ct.Ragged(..., names=...), or "
         raise ShapeError(
             placed(
                 f"{name}: {of} two different ragged lengths: {texts[0]} and {texts[1]}{marked((x.shape, [i]), (y.shape, [j]))}",
-                "they must be equal for every length that there may be: give both axes the same name in ct.Ragged(..., names=...),"
-                " or cut the longer one, y[:x.shape[axis]]",
+                f"they must be equal for every length that there may be: {named}cut the longer one, y[:x.shape[axis]]",
                 "lengths-that-differ",
             )
         )
