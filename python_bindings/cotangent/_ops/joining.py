@@ -161,14 +161,18 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     items = [_core.array(x) for x in arrays_of(arrays, "stack")]
     if not items:
         raise ValueError("stack needs at least one array\n  give a list of one array or more")
+    _require_one_shape(items)
+    position = normalize_axis(axis, items[0].ndim + 1, "stack")
+    return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
+
+
+def _require_one_shape(items: list[Array]) -> None:
     if any(x._bound_shape != items[0]._bound_shape for x in items):
         raise ValueError(
             f"stack: all arrays must have the same shape; got {[x.shape for x in items]}\n"
             "  pad or broadcast them to one shape, or keep rows of different lengths with ct.ragged(rows)"
         )
-    _core.check_sizes(items)  # of axes that have their own numbers
-    position = normalize_axis(axis, items[0].ndim + 1, "stack")
-    return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
+    _core.check_sizes(items)  # before their axes have other numbers
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
