@@ -10,7 +10,7 @@ from cotangent._core import Array
 from cotangent._ops.indexing import require_places
 from cotangent._ops.views import living_bases, write_through
 from cotangent.errors import DTypeError
-from cotangent.numpy.index_updates import IndexUpdateHelper
+from cotangent.numpy.index_updates import IndexUpdateHelper, warn_of_lost_fractions
 
 
 def assign(x: Array, index: Any, value: Any, held: bool) -> None:
@@ -52,4 +52,5 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
         raise DTypeError(
             f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
+    warn_of_lost_fractions(x, given, "x[i] = y", stacklevel=2)
     write_through(x, index, IndexUpdateHelper(x)[index].set(value))
