@@ -20,6 +20,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     transformed,
 )
+from cotangent._base.misplaced import check_options
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.differentiation import (
     Function,
@@ -123,6 +124,7 @@ def value_and_grad(
     (49.0, 42.0, 14.0)
     """
     check_callable(fun, "value_and_grad")
+    check_options("value_and_grad", fun, argnums)
     _check_reduce_axes(reduce_axes, "grad")
     name = function_name(fun)
 
@@ -267,6 +269,7 @@ def grad(
     [6.0, 12.0]
     """
     check_callable(fun, "grad")
+    check_options("grad", fun, argnums)
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @transformed(fun)
