@@ -63,7 +63,7 @@ def _jacobian(
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
-        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, transform, allow_int)
+        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, fun, transform, allow_int)
         captured = capture(
             function,
             leaves,
