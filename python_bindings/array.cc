@@ -12,6 +12,7 @@
 #include "python_bindings/operands.h"
 #include "python_bindings/slots.h"
 #include "python_bindings/tracebacks.h"
+#include "python_bindings/views.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -444,6 +445,7 @@ FreeArrays free_arrays;
 void deallocate(PyObject* self) {
   auto* array = reinterpret_cast<ArrayObject*>(self);
   if (array->weak_references != nullptr) PyObject_ClearWeakRefs(self);
+  if (array->views != nullptr) end_links(array);
   PyTypeObject* type = Py_TYPE(self);
   if (!free_arrays.give(array)) type->tp_free(self);
   Py_DECREF(type);
@@ -471,6 +473,7 @@ PyObject* make_array(Datum datum) {
     array = reinterpret_cast<ArrayObject*>(type->tp_alloc(type, 0));
     if (array == nullptr) return nullptr;
     array->weak_references = nullptr;
+    array->views = nullptr;
   }
   new (&array->datum) Datum(std::move(datum));
   array->made_in = innermost_capture_number();

@@ -136,6 +136,7 @@ Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b)
 void register_bind(py::module_& module);
 
 void register_array(py::module_& module);
+void register_views(py::module_& module);
 void register_tree(py::module_& module);
 void register_graph(py::module_& module);
 void register_primitives(py::module_& module);

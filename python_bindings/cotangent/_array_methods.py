@@ -50,6 +50,7 @@ from cotangent._ops import (
 )
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
+from cotangent._ops.views import flat_view
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
@@ -186,7 +187,7 @@ def _iterate(self: Array) -> Iterator[Array]:
             "iteration over a ragged axis: its length is not known when the program is captured\n"
             "  use ct.vmap or ct.lax.scan over it"
         )
-    return (indexing.get_item(self, i) for i in range(capacity(self, 0)))
+    return (self[i] for i in range(capacity(self, 0)))
 
 
 def _reversed(self: Array) -> Iterator[Array]:
@@ -432,7 +433,7 @@ _MEMBERS: dict[str, Any] = {
     "at": property(IndexUpdateHelper, doc=_AT),
     "compress": _array_shapes.compress,
     "aval": property(ShapeDtypeStruct.like, doc=_AVAL),
-    "flat": property(shapes.ravel, doc=_FLAT),
+    "flat": property(flat_view, doc=_FLAT),
     "item": _item,
     "reshape": _array_shapes.reshape,
     "tobytes": _tobytes,
