@@ -126,12 +126,12 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
   });
 }
 
-// What to write instead, where the user's line assigns to an array of NumPy's, or indexes one; empty elsewhere.
-std::string hint_of_assignment() {
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (frame == nullptr) return "";
-  return py::cast<std::string>(py::module_::import("cotangent._numpy_dispatch")
-                                   .attr("asked_by_index")(py::handle(reinterpret_cast<PyObject*>(frame))));
+// The same error, with what to write instead of the user's line that asks, where that is known of the line.
+Error with_instead(const Error& error, std::string_view use) {
+  const py::object instead = py::module_::import("cotangent._asked").attr("instead")(use, error.what());
+  if (instead.is_none()) return error;
+  const auto [hint, section] = py::cast<std::pair<std::string, std::string>>(instead);
+  return Error(error.kind(), error.message(), error.site()).at(error.location()).hint(hint).see(section);
 }
 
 // The single element, for bool(), int(), float() and index(). Truth values and whole numbers carry no derivative, so
@@ -147,14 +147,13 @@ py::object item(PyObject* self, const char* use) {
                     : "index it, or reduce it, first")
         .see("truth-of-an-array");
   }
-  LocationScope scope(user_location());
+  LocationScope scope(asking_location());
   try {
     const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum, use);
     return tensor_to_numpy(tensor).attr("item")();
   } catch (const Error& error) {
-    const std::string hint = error.kind() == ErrorKind::kConcretization ? hint_of_assignment() : "";
-    if (hint.empty()) throw;
-    throw Error(error.kind(), error.message(), error.site()).at(error.location()).hint(hint).see("buffer-of-numpy");
+    if (error.kind() != ErrorKind::kConcretization) throw;
+    throw with_instead(error, use);
   }
 }
 
@@ -173,7 +172,7 @@ PyObject* to_index(PyObject* self) {
     if (!is_integer(aval.dtype()) || aval.rank() != 0) {
       Error error(ErrorKind::kType,
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
-      error.at(user_location());
+      error.at(asking_location());
       // What is made of sizes and numbers alone is weak; what comes from data is not.
       error.hint(is_float(aval.dtype()) && aval.rank() == 0
                      ? (aval.weak() ? "for a whole number divide with //, as n // 2"
