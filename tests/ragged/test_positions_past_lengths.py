@@ -131,3 +131,68 @@ def test_a_size_beyond_the_bound_that_it_is_given() -> None:
     assert "outside of 0 … 300" in narrow(np.int8(-4))[0].get()
     with pytest.raises(ct.errors.ShapeError, match="dimension: the size is 9, outside of 0 … 6"):
         ct.mask(lambda x: program(cnp.max(x).astype(int)))(ct.Ragged(np.array([9.0, 1.0]), {0: 1}))
+
+
+def assigned(x: Any, i: Any) -> Any:
+    x = x.copy()
+    x[i] = 7.0
+    return cnp.sum(x)
+
+
+# What reads or writes at a position that is constant in the program, or computed by it.
+AT: dict[str, Callable[[Any, Any], Any]] = {
+    "an element": lambda x, i: x[i],
+    "of a tuple": lambda x, i: x[(i,)],
+    "before an ellipsis": lambda x, i: x[i, ...],
+    "of what is computed": lambda x, i: cnp.exp(x)[i],
+    "of the reverse": lambda x, i: x[::-1][i],
+    "a row": lambda x, i: cnp.stack([x, 2 * x], axis=1)[i],
+    "a ragged row": lambda x, i: cnp.sum((x[:, None] * x)[i]),
+    "of a ragged row": lambda x, i: (x[:, None] * x)[i, i],
+    "of a column": lambda x, i: cnp.stack([x, x])[:, i],
+    "at": lambda x, i: x.at[i].get(),
+    "take": lambda x, i: cnp.take(x, i, mode="clip"),
+    "at, set": lambda x, i: cnp.sum(x.at[i].set(7.0)),
+    "at, multiply": lambda x, i: cnp.sum(x.at[i].multiply(7.0)),
+    "assignment": assigned,
+    "delete": lambda x, i: cnp.sum(cnp.delete(x, i)),
+    "insert": lambda x, i: cnp.sum(cnp.insert(x, i, 7.0)),
+}
+
+
+def padded_rows() -> ct.Ragged:
+    """Rows of 1, 2 and 3 elements, with NaN behind them."""
+    data = np.full((3, 3), np.nan)
+    for n in (1, 2, 3):
+        data[n - 1, :n] = DATA[:n]
+    return ct.Ragged(data, {1: [1, 2, 3]})
+
+
+@pytest.mark.parametrize("name", AT)
+@pytest.mark.parametrize("index", [0, 1, 2, -1, -2, -3])
+def test_constant_and_computed_positions_find_the_same(name: str, index: int) -> None:
+    """Where the length is a value, what is found is what a program of exact arrays finds at a position that it computes."""
+    function, rows = AT[name], padded_rows()
+    exact = [np.asarray(ct.jit(function)(DATA[:n], index)).tolist() for n in (1, 2, 3)]
+    slopes = [ct.grad(lambda x: cnp.sum(ct.jit(function)(x, index)))(DATA[:n]).tolist() for n in (1, 2, 3)]
+    constant = ct.vmap(ct.mask(lambda x: function(x, index)))
+    computed = ct.vmap(ct.mask(function), in_axes=(0, None))
+    programs: list[Callable[[Any], Any]] = [constant, ct.jit(constant)]
+    programs += [lambda rows: computed(rows, index), lambda rows: ct.jit(computed)(rows, index)]
+    for program in programs:
+        assert program(rows).tolist() == exact
+        assert ct.grad(lambda rows: cnp.sum(program(rows)))(rows).tolist() == slopes
+    alone = ct.jit(ct.mask(lambda x: function(x, index)))
+    for n in (1, 2, 3):
+        x = ct.Ragged(padded_rows().data[n - 1], {0: n})
+        assert np.asarray(alone(x)).tolist() == exact[n - 1]
+        assert ct.grad(lambda x: cnp.sum(alone(x)))(x).tolist() == slopes[n - 1]
+
+
+@pytest.mark.parametrize("index", [0, 1, -1, -2])
+def test_a_position_of_a_row_without_elements_reads_no_padding(index: int) -> None:
+    rows = ct.Ragged(np.full((1, 2), np.nan), {1: [0]})
+    read = ct.vmap(ct.mask(lambda x: x[index]))
+    for program in (read, ct.jit(read)):
+        assert program(rows).tolist() == [0.0]
+        assert ct.grad(lambda rows: cnp.sum(program(rows)))(rows).data.tolist() == [[0.0, 0.0]]

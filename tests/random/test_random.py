@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import warnings
 
 import cotangent as ct
@@ -327,15 +329,46 @@ def test_exponents_of_densities_are_positive(call, p):
         call(p)
 
 
-def test_arguments_in_the_order_of_numpy_are_warned_of():
-    """Numbers that make no sense as shape and ends, and do as low, high and size; what comes out is what JAX's function gives."""
+# Calls that are possible, and not meant: the arguments behind the key, what is warned of, and the call that was meant.
+ODD_CALLS = [
+    ("randint", (0, 10, 3), "makes no numbers", "ct.random.randint(key, (3,), 0, 10)"),
+    ("randint", (5, 10, 3), "makes 5 numbers, all of them 10", "ct.random.randint(key, (3,), 5, 10)"),
+    ("randint", (0, 10, (3,)), "a number for the shape, and (3,) for maxval", "ct.random.randint(key, (3,), 0, 10)"),
+    ("randint", (1, 7, (3,)), "a number for the shape, and (3,) for maxval", "ct.random.randint(key, (3,), 1, 7)"),
+    ("normal", (0,), "makes no numbers", "ct.random.normal(key)"),
+    ("gumbel", (0,), "makes no numbers", "ct.random.gumbel(key)"),
+    ("laplace", (0,), "makes no numbers", "ct.random.laplace(key)"),
+    ("logistic", (0,), "makes no numbers", "ct.random.logistic(key)"),
+    ("uniform", (0,), "makes no numbers", "ct.random.uniform(key, minval=0)"),
+    ("truncated_normal", ((3,), -1, 1), "and (3,) for lower", "ct.random.truncated_normal(key, -1, 1, (3,))"),
+    ("poisson", ((3,), 2), "and (3,) for lam", "ct.random.poisson(key, 2, (3,))"),
+    ("gamma", ((3,), 2), "and (3,) for a", "ct.random.gamma(key, 2, (3,))"),
+    ("choice", ((3,), 5), "and (3,) for a", "ct.random.choice(key, 5, (3,))"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "what", "meant"), ODD_CALLS)
+def test_calls_that_are_not_meant_are_warned_of(name, arguments, what, meant):
+    """What comes out is what the arguments say; with the shape written as one nothing is said."""
+    function = getattr(random, name)
+    parameters = [p for p in inspect.signature(function).parameters if p != "key"]
+    shape = arguments[parameters.index("shape")]
+    with pytest.warns(UserWarning, match=re.escape(what)) as noted:
+        given = function(key(), *arguments)
+    message = str(noted[0].message)
+    assert message.startswith(f"{name}: ")
+    assert message.endswith(f"\n  write {meant}; if the shape is meant, write it as ({shape},)")
+    assert noted[0].filename == __file__
+    assert given.shape == (shape,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        eval(meant, {"ct": ct, "key": key()})
+        as_tuple = [(x,) if p == "shape" else x for p, x in zip(parameters, arguments)]
+        np.testing.assert_array_equal(function(key(), *as_tuple), given)
+
+
+def test_calls_in_the_order_of_the_parameters_are_not_warned_of():
     k = key()
-    with pytest.warns(
-        UserWarning, match=r"shape=0, minval=10, maxval=3 makes no numbers.*\n.*randint\(key, \(3,\), 0, 10\)"
-    ):
-        assert random.randint(k, 0, 10, 3).shape == (0,)
-    with pytest.warns(UserWarning, match=r"makes 5 numbers, all of them 10; the shape comes first"):
-        assert random.randint(k, 5, 10, 3).tolist() == [10] * 5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert random.randint(k, (0,), 10, 3).shape == (0,)
@@ -343,6 +376,79 @@ def test_arguments_in_the_order_of_numpy_are_warned_of():
         assert random.randint(k, 0, 0, 10).shape == (0,)
         assert random.randint(k, 3, 0, 10).shape == (3,)
         assert random.randint(k, 3, 2, 2).tolist() == [2, 2, 2]
+        assert random.randint(k, 2, (0, 5), (1, 6)).tolist() == [0, 5]
+        assert random.normal(k, (0,)).shape == random.normal(k, shape=0).shape == (0,)
+        assert random.normal(k, 3).shape == random.uniform(k, [3]).shape == (3,)
+        assert random.uniform(k, 0, minval=1.0).shape == random.bits(k, 0).shape == (0,)
+        assert random.choice(k, (1, 2, 3), 2).shape == (2,)
+        assert random.dirichlet(k, (1.0, 2.0, 3.0), 2).shape == (2, 3)
+        assert random.poisson(k, np.array([3]), 2).shape == (2,)
+
+
+# Calls that are errors: the arguments behind the key, and the call that was meant.
+MISPLACED = [
+    ("uniform", ((3,), -1, 1), "ct.random.uniform(key, (3,), minval=-1, maxval=1)"),
+    ("uniform", (0, 1, 3), "ct.random.uniform(key, (3,), minval=0, maxval=1)"),
+    ("uniform", (3, 0.0, 1.0), "ct.random.uniform(key, (3,), minval=0.0, maxval=1.0)"),
+    ("uniform", (-1.0, 1.0, (2, 3)), "ct.random.uniform(key, (2, 3), minval=-1.0, maxval=1.0)"),
+    ("uniform", ((3,), -1), "ct.random.uniform(key, (3,), minval=-1)"),
+    ("uniform", (-1, 1), "ct.random.uniform(key, minval=-1, maxval=1)"),
+    ("normal", ((3,), 0.1), "0.1 * ct.random.normal(key, (3,))"),
+    ("normal", (3, 0.1), "0.1 * ct.random.normal(key, (3,))"),
+    ("normal", ((3,), 5.0, 0.1), "5.0 + 0.1 * ct.random.normal(key, (3,))"),
+    ("normal", (5.0, 0.1, 3), "5.0 + 0.1 * ct.random.normal(key, (3,))"),
+    ("normal", (5.0, 0.1, (3,)), "5.0 + 0.1 * ct.random.normal(key, (3,))"),
+    ("normal", (5.0,), "5.0 + ct.random.normal(key)"),
+    ("normal", (0, 1), "ct.random.normal(key)"),
+    ("laplace", (0.0, 2.0, (3,)), "2.0 * ct.random.laplace(key, (3,))"),
+    ("logistic", (1.0, 2.0, (3,)), "1.0 + 2.0 * ct.random.logistic(key, (3,))"),
+    ("gumbel", (1.0, 2.0), "1.0 + 2.0 * ct.random.gumbel(key)"),
+    ("exponential", (2.0,), "2.0 * ct.random.exponential(key)"),
+    ("exponential", ((3,), 2.0), "2.0 * ct.random.exponential(key, (3,))"),
+    ("gamma", (2.0, 3.0, (3,)), "3.0 * ct.random.gamma(key, 2.0, (3,))"),
+    ("gamma", (2, 1, 3), "ct.random.gamma(key, 2, (3,))"),
+    ("lognormal", (0.5, 1.0, (3,)), "ct.numpy.exp(0.5) * ct.random.lognormal(key, 1.0, (3,))"),
+    ("wald", (1.0, 2.0, (3,)), "2.0 * ct.random.wald(key, 1.0 / 2.0, (3,))"),
+    ("randint", (0, 10, (2, 3)), "ct.random.randint(key, (2, 3), 0, 10)"),
+    ("randint", (0.0, 10.0, (3,)), "ct.random.randint(key, (3,), 0.0, 10.0)"),
+    ("bernoulli", ((3,), 0.5), "ct.random.bernoulli(key, 0.5, (3,))"),
+    ("beta", ((3,), 1.0, 2.0), "ct.random.beta(key, 1.0, 2.0, (3,))"),
+    ("binomial", ((3,), 10, 0.5), "ct.random.binomial(key, 10, 0.5, (3,))"),
+    ("geometric", ((3,), 0.5), "ct.random.geometric(key, 0.5, (3,))"),
+    ("t", ((3,), 2.0), "ct.random.t(key, 2.0, (3,))"),
+    ("truncated_normal", ((2, 3), -1, 1), "ct.random.truncated_normal(key, -1, 1, (2, 3))"),
+    ("truncated_normal", ((3,), -1.0, 1.0), "ct.random.truncated_normal(key, -1.0, 1.0, (3,))"),
+    ("triangular", ((3,), 0.0, 0.5, 1.0), "ct.random.triangular(key, 0.0, 0.5, 1.0, (3,))"),
+    ("weibull_min", ((3,), 1.0, 2.0), "ct.random.weibull_min(key, 1.0, 2.0, (3,))"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "meant"), MISPLACED)
+def test_errors_of_misplaced_arguments_write_the_call_that_was_meant(name, arguments, meant):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        getattr(random, name)(key(), *arguments)
+    message = str(raised.value).splitlines()
+    assert message[0].startswith(name)
+    assert message[1] == f"  write {meant}"
+    made = eval(meant, {"ct": ct, "key": key()})
+    shapes = [x for x in arguments if isinstance(x, tuple)]
+    assert made.shape == (shapes[0] if shapes else (3,) if 3 in arguments else ())
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "randint", "truncated_normal", "uniform"])
+def test_parameters_do_not_make_the_result_larger(name):
+    """As in JAX: what is drawn once for each element of the shape is not repeated along an axis of a parameter."""
+    wide = np.full((2, 3), 0.5, np.float32)
+    calls = {
+        "bernoulli": lambda shape: random.bernoulli(key(), wide, shape),
+        "randint": lambda shape: random.randint(key(), shape, (4 * wide).astype(int), 9),
+        "truncated_normal": lambda shape: random.truncated_normal(key(), wide, 2.0, shape),
+        "uniform": lambda shape: random.uniform(key(), shape, minval=wide),
+    }
+    for shape in ((3,), (), (1, 3)):
+        with pytest.raises(ValueError, match=rf"{name}: parameters of shapes .*\(2, 3\).* do not broadcast to "):
+            calls[name](shape)
+    np.testing.assert_array_equal(calls[name]((4, 2, 3)).shape, (4, 2, 3))
 
 
 @pytest.mark.parametrize(

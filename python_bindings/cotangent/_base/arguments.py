@@ -96,7 +96,7 @@ def _within(function: Any) -> Any:
     return function
 
 
-def _call_of(function: Any) -> str:
+def call_of(function: Any) -> str:
     """How a function is called: its name and parameters, with what they are by default."""
     parameters = inspect.signature(function).parameters.values()
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
@@ -115,7 +115,7 @@ def explained(function: Any, error: Any) -> str | None:
     if code is None or found is None or found.group(1) != f"{function.__qualname__}()":
         return None  # another function says it, which this one calls
     if found.group(3) is None:
-        return f"{error}\n  it is called as {_call_of(function)}"
+        return f"{error}\n  it is called as {call_of(function)}"
     names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
     shown = [name for name in names if not name.startswith("_") and name != "self"]
     instead = _KEYWORDS_OF_NUMPY.get(found.group(3), "").format(function.__name__)
@@ -134,7 +134,7 @@ def refuse_key(function: Any, parameter: str, given: Any) -> None:
     shown = f"{dtype} of shape {shape}" if dtype is not None else repr(given)
     raise TypeError(
         f"{function.__name__}: {parameter} must be a random key; got {shown}\n"
-        f"  make one with ct.random.key(seed); it is called as {_call_of(function)}\n"
+        f"  make one with ct.random.key(seed); it is called as {call_of(function)}\n"
         "  see docs/errors.md#random-key"
     )
 

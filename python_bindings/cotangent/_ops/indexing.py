@@ -212,13 +212,17 @@ def arrays_of_positions(index: Any) -> list[Any]:
 
 
 def _ragged_row(x: Array, index: int) -> Array:
-    """``x[i]`` of a ragged axis, counted from its end when negative."""
+    """``x[i]`` of a ragged axis, counted from its end when negative; the nearest element where the length at hand has none there."""
     size = x._bound_shape[0]
     if not -size <= index < size:
         raise IndexError(
             f"index {index} is out of bounds for axis 0 with size {size}\n  use an index from {-size} to {size - 1}"
         )
-    row = primitives.max(*_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
+    row: Any = np.int32(index)
+    if index:
+        count = axis_size(x, 0)
+        row = count + index if index < 0 else primitives.min(*_core.promote([count - 1, index]))
+        row = primitives.max(*_core.promote([row, 0]))
     return primitives.gather(x, row, axis=0, batch_dims=0)
 
 

@@ -120,6 +120,9 @@ def delete_ragged(x: Array, obj: Any, axis: int) -> Array:
     """`delete` along a ragged axis."""
     length, bound = as_dtype(axis_size(x, axis), _INT32), capacity(x, axis)
     index, count = _indices(obj, length, bound, "delete")
+    index = primitives.max(
+        index, literal(index, 0)
+    )  # in front of a shorter axis: its first element, as that of an exact one
     _require_inside(x, obj, axis, "delete", lambda place: place + 1)
     number = capacity(index, 0)
     place = _places(bound)

@@ -19,7 +19,7 @@ from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
 from cotangent._ops.dtypes import finfo
-from cotangent._ops.extents import stretched
+from cotangent._ops.extents import capacities, stretched
 from cotangent._ops.keys import _like, _words_of
 from cotangent._ops.sizes import (
     common_shape,
@@ -29,8 +29,9 @@ from cotangent._ops.sizes import (
 )
 from cotangent._special import erfinv
 from cotangent._transforms.staging import jit
-from cotangent.errors import DTypeError
+from cotangent.errors import DTypeError, ShapeError
 from cotangent.random import sequences
+from cotangent.random.orders import look_at_orders
 
 __all__ = ["bernoulli", "bits", "fold_in", "normal", "rademacher", "split", "truncated_normal", "uniform"]
 
@@ -202,11 +203,6 @@ def bits(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placemen
 
 
 def float_dtype(dtype: Any, name: str) -> Any:
-    if isinstance(dtype, (int, float)):  # what NumPy's functions take in this place
-        raise DTypeError(
-            f"{name}: the dtype must be floating; got {dtype!r}\n"
-            f"  before it come the key and the shape, without names: ct.random.{name}(key, …, (3,), 'float32')"
-        )
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) != "float":
         raise DTypeError(
@@ -253,6 +249,8 @@ def uniform(
     ------
     DTypeError
         The dtype is not floating, or an end is complex.
+    ShapeError
+        The ends do not broadcast to ``shape``.
     TypeError
         The shape is not made of integers.
 
@@ -266,14 +264,10 @@ def uniform(
     >>> ct.random.uniform(ct.random.key(0), (3,)).round(4)
     Array([0.9477, 0.9786, 0.3323], dtype=float32)
     """
-    if isinstance(shape, float):  # the lower end, in NumPy's order
-        raise TypeError(
-            f"uniform: the shape must be made of integers; got {shape!r}\n"
-            "  the ends come behind it, by name: ct.random.uniform(key, (3,), minval=0.0, maxval=1.0)"
-        )
     sizes, lengths = static_shape(shape, "uniform")
     dtype = float_dtype(dtype, "uniform")
     ends = [real_parameter("uniform", end, dtype) for end in (minval, maxval)]
+    check_broadcast("uniform", sizes, ends, optional=False)
     return _drawn(_uniform, [_words_of(key), *ends], sizes, lengths, dtype)
 
 
@@ -327,6 +321,19 @@ def real_parameter(name: str, value: Any, dtype: Any) -> Array:
     return convert(array, dtype)
 
 
+def check_broadcast(name: str, sizes: Sequence[int], parameters: Sequence[Array], *, optional: bool = True) -> None:
+    """Raises ShapeError unless the parameters of a distribution broadcast to the sizes of the result.
+
+    ``optional``: without a shape the function takes that of its parameters.
+    """
+    shapes = [capacities(x) for x in parameters]
+    if tuple(_core.broadcast_shapes([tuple(sizes), *shapes])) != tuple(sizes):
+        raise ShapeError(
+            f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {tuple(sizes)}\n"
+            f"  pass a shape that ends as {tuple(_core.broadcast_shapes(shapes))} does{', or leave it out' if optional else ''}"
+        )
+
+
 def _normal(key: Array, shape: Any, dtype: Any) -> Array:
     return _drawn(_normal_of_words, [_words_of(key)], *static_shape(shape, "normal"), dtype)
 
@@ -375,7 +382,7 @@ def normal(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
     >>> ct.random.normal(ct.random.key(0), (3,)).round(3)
     Array([ 1.623,  2.025, -0.434], dtype=float32)
     """
-    if dtype is not None and not isinstance(dtype, (int, float)):
+    if dtype is not None:
         dtype = _core.canonical_dtype(dtype)
     if getattr(dtype, "kind", "") != "c":
         return _normal(_words_of(key), shape, float_dtype(dtype, "normal"))
@@ -394,7 +401,7 @@ def truncated_normal(
     key : key
         As of `key` or `PRNGKey`; a key gives the same numbers every time.
     lower, upper : array
-        The ends, in standard deviations from the mean 0.
+        The ends, in standard deviations from the mean 0; broadcast to ``shape``.
     shape : sequence of int, optional
         The shape of the result, by default the common shape of the ends.
     dtype : dtype, optional
@@ -411,6 +418,8 @@ def truncated_normal(
     ------
     DTypeError
         The dtype is not floating.
+    ShapeError
+        The ends do not broadcast to ``shape``.
 
     References
     ----------
@@ -426,6 +435,8 @@ def truncated_normal(
     low, high = (real_parameter("truncated_normal", end, dtype) for end in (lower, upper))
     if shape is None:
         shape = common_shape([low.shape, high.shape])
+    else:
+        check_broadcast("truncated_normal", static_shape(shape, "truncated_normal")[0], [low, high])
     root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
     draws = uniform(key, shape, dtype, primitives.erf(low / root), primitives.erf(high / root))
     draws = erfinv(draws) * root
@@ -465,6 +476,8 @@ def bernoulli(key: Key, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     ------
     DTypeError
         ``p`` is not floating.
+    ShapeError
+        ``p`` does not broadcast to ``shape``.
 
     Examples
     --------
@@ -479,6 +492,7 @@ def bernoulli(key: Key, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
         )
     check_word("bernoulli", "mode", mode, ("high", "low"))
     sizes = probability.shape if shape is None else symbolic_shape(shape, "bernoulli")
+    check_broadcast("bernoulli", static_shape(sizes, "bernoulli")[0], [probability])
     if mode == "low":
         return uniform(key, sizes, probability.dtype) < probability
     fine = uniform(key, (2, *sizes), probability.dtype)
@@ -514,4 +528,5 @@ def rademacher(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Pl
     return flips + flips - literal(flips, 1)
 
 
+look_at_orders(globals())
 check_arguments(globals())

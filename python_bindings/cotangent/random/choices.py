@@ -36,6 +36,7 @@ from cotangent._transforms.lengths import require
 from cotangent.random.basic import uniform
 from cotangent.random.continuous import gumbel
 from cotangent.random.integers import randint
+from cotangent.random.orders import look_at_orders
 from cotangent.random.permutations import permutation
 
 __all__ = ["categorical", "choice"]
@@ -232,4 +233,5 @@ def _leading(order: Array, sizes: list[int], lengths: dict[int, Array]) -> Array
     return give_lengths(first, {last + at: length for at, length in lengths.items()})
 
 
+look_at_orders(globals())
 check_arguments(globals())

@@ -22,6 +22,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent.lax.bits import clz
 from cotangent.random.basic import _finfo, bits, float_dtype, uniform
+from cotangent.random.orders import look_at_orders
 
 __all__ = ["cauchy", "exponential", "gumbel", "laplace", "logistic"]
 
@@ -246,4 +247,5 @@ def cauchy(key: Key, shape: Any = (), dtype: Any = None, *, out_sharding: Placem
     return primitives.sin(angle) / primitives.cos(angle)
 
 
+look_at_orders(globals())
 check_arguments(globals())

@@ -24,6 +24,7 @@ from cotangent._transforms.control_flow import scan, while_loop
 from cotangent.errors import DTypeError
 from cotangent.random import basic
 from cotangent.random.gammas import _parameters
+from cotangent.random.orders import look_at_orders
 
 __all__ = [
     "binomial",
@@ -385,4 +386,5 @@ def multinomial(key: Key, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     return _core.convert(cnp.moveaxis(counts, 0, -1), dtype)
 
 
+look_at_orders(globals())
 check_arguments(globals())

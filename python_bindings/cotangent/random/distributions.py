@@ -22,6 +22,7 @@ from cotangent._ops.sizes import (
 from cotangent.errors import ShapeError
 from cotangent.random import basic, continuous
 from cotangent.random.gammas import _one_over, _parameters
+from cotangent.random.orders import look_at_orders
 
 __all__ = [
     "double_sided_maxwell",
@@ -506,4 +507,5 @@ def orthogonal(
     return x.mT if rows < columns else x
 
 
+look_at_orders(globals())
 check_arguments(globals())

@@ -15,7 +15,6 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._base.keys import Key
 from cotangent._core import Array
-from cotangent._ops.extents import capacities
 from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import (
     common_shape,
@@ -25,8 +24,9 @@ from cotangent._ops.sizes import (
 from cotangent._special.incomplete import _random_gamma_grad
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.control_flow import while_loop
-from cotangent.errors import DTypeError, ShapeError
+from cotangent.errors import DTypeError
 from cotangent.random import basic, continuous
+from cotangent.random.orders import look_at_orders
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "t"]
 
@@ -41,13 +41,7 @@ def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, An
     arrays = [basic.real_parameter(name, x, dtype) for x in given]
     if shape is None:
         return common_shape([x.shape for x in arrays]), dtype, arrays
-    shapes = [capacities(x) for x in arrays]
-    sizes = tuple(static_shape(shape, name)[0])
-    if tuple(_core.broadcast_shapes([sizes, *shapes])) != sizes:
-        raise ShapeError(
-            f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}\n"
-            f"  pass a shape that ends as {tuple(_core.broadcast_shapes(shapes))} does, or leave it out"
-        )
+    basic.check_broadcast(name, static_shape(shape, name)[0], arrays)
     return symbolic_shape(shape, name), dtype, arrays
 
 
@@ -532,6 +526,10 @@ def ball(key: Key, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
     Array([[ 0.917,  0.393],
            [ 0.043, -0.909]], dtype=float32)
     """
+    if isinstance(p, (tuple, list)):
+        raise TypeError(
+            f"ball: p must be a number; got {p!r}\n  the shape comes behind it: ct.random.ball(key, {d}, shape={tuple(p)})"
+        )
     dtype = basic.float_dtype(dtype, "ball")
     power = _one_over(p, "ball", "p")
     sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
@@ -542,4 +540,5 @@ def ball(key: Key, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
     return g / size
 
 
+look_at_orders(globals())
 check_arguments(globals())

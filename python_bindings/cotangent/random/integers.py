@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from cotangent._ops.extents import capacities
 from cotangent._ops.keys import _words_of
 from cotangent._ops.sizes import static_shape
 from cotangent.errors import DTypeError
-from cotangent.random.basic import _bits, split
+from cotangent.random.basic import _bits, check_broadcast, split
+from cotangent.random.orders import look_at_orders
 
 __all__ = ["randint"]
 
@@ -31,7 +31,7 @@ def randint(
     """Integers evenly distributed over [minval, maxval).
 
     Where the range is empty the result is ``minval``. Ends that are floats lose their fraction. The shape comes before the
-    ends, other than in NumPy; three numbers that make sense in NumPy's order only are warned of.
+    ends, other than in NumPy; arguments that make sense in NumPy's order only are warned of.
 
     Parameters
     ----------
@@ -55,13 +55,14 @@ def randint(
     ------
     DTypeError
         The dtype is none of integers, or an end is complex.
+    ShapeError
+        The ends do not broadcast to ``shape``.
 
     Examples
     --------
     >>> ct.random.randint(ct.random.key(0), (5,), 0, 10)
     Array([9, 0, 2, 3, 1], dtype=int32)
     """
-    _warn_of_order(shape, minval, maxval)
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(
@@ -83,6 +84,7 @@ def randint(
     width = 8 * sampled.itemsize
     unsigned = np.dtype(f"uint{width}")
     sizes, lengths = static_shape(shape, "randint")
+    check_broadcast("randint", sizes, [low, high], optional=False)
     keys = split(_words_of(key, "randint"))
     upper = _bits(keys[0], width, sizes, lengths)
     lower = _bits(keys[1], width, sizes, lengths)
@@ -99,20 +101,6 @@ def randint(
     offset = primitives.rem(offset, spans)
     result = _core.broadcast_to(low, sizes) + _core.convert(offset, sampled)
     return _core.convert(result, dtype)
-
-
-def _warn_of_order(shape: Any, minval: Any, maxval: Any) -> None:
-    """Warns where numbers make sense as NumPy's low, high and size, and little as shape and ends: nothing, or one number again and again."""
-    if not (type(shape) is type(minval) is type(maxval) is int and shape < minval and maxval >= 0):
-        return
-    if shape <= 0 or maxval <= minval:
-        made = f"{shape} numbers, all of them {minval}" if shape > 0 else "no numbers"
-        warnings.warn(
-            f"randint: shape={shape}, minval={minval}, maxval={maxval} makes {made}; the shape comes first here\n"
-            f"  for {maxval} numbers from {shape} to below {minval} write randint(key, ({maxval},), {shape}, {minval});"
-            f" if the shape is meant, write it as ({shape},)",
-            stacklevel=3,
-        )
 
 
 def _same_shape(predicate: Array, x: Array, y: Array) -> list[Array]:
@@ -138,4 +126,5 @@ def _fit(x: Array, dtype: Any) -> Array:
     return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
 
 
+look_at_orders(globals())
 check_arguments(globals())
