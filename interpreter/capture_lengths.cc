@@ -36,6 +36,7 @@ void Capture::State::note_lengths(const Equation& equation) {
 
 void Capture::State::run_mask_rules() {
   if (mask == nullptr) return;
+  const LabelledLengths labelled(mask->labels);
   masked.resize(builder->num_vars());
   while (masked_equations < builder->equations().size()) {
     // Counted first: an equation whose rule throws is not tried again.
@@ -83,6 +84,7 @@ bool Capture::same_sizes(const Traced& x, const Traced& y) {
 
 std::pair<std::string, std::string> Capture::size_texts(const Traced& x, const Traced& y) {
   const Value left = state_->masked_value(x), right = state_->masked_value(y);
+  const LabelledLengths labelled(state_->mask->labels);
   LengthNames names;
   std::string of_left = left ? names.text(left) : "?";
   return {std::move(of_left), right ? names.text(right) : "?"};
@@ -110,11 +112,13 @@ Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<
                                  std::optional<Datum> shadow) {
   CT_CHECK(live() && state_->captured.empty());
   CT_CHECK(static_cast<int>(lengths.size()) == aval.rank());
-  const Value input = state_->builder->input(aval, std::move(name));
+  const bool is_label = state_->options.mode == CaptureMode::kMask && aval.rank() == 0;
+  const Value input = state_->builder->input(aval, is_label ? std::string() : name);
   state_->declared = input.var + 1;
   if (shadow) state_->shadows.emplace(input.var, *std::move(shadow));
   if (state_->mask != nullptr) {
     Masked masked{state_->mask->scratch.input(aval), Values(aval.rank())};
+    if (is_label && !name.empty()) state_->mask->labels.labels.emplace(masked.value.var, std::move(name));
     for (size_t axis = 0; axis < lengths.size(); ++axis) {
       if (!lengths[axis]) continue;
       Capture& owner = *lengths[axis]->capture;

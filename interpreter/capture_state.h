@@ -12,6 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "interpreter/dependence.h"
 #include "interpreter/trace.h"
+#include "ir/length_text.h"
 #include "ir/lengths.h"
 #include "ir/masking.h"
 #include "runtime/error.h"
@@ -43,6 +44,7 @@ struct MaskShadow {
   MaskShadow() { scratch.share_equations(); }
 
   Builder scratch;
+  LengthLabels labels{&scratch, {}};
 };
 
 struct Capture::State {

@@ -343,7 +343,7 @@ Value merge_lengths(Value a, Value b, std::string_view op, int axis, const Meeti
   if (!b || same_length(a, b) || note_meeting(a, b)) return a;
   LengthNames names;
   const std::string left = names.text(a), right = names.text(b);
-  const bool computed = left.size() + right.size() > 2;
+  const bool computed = names.is_computed(a) || names.is_computed(b);
   std::string shapes;
   if (meeting != nullptr) {
     shapes = marked_shapes({marked(names, meeting->x, meeting->x_axis), marked(names, meeting->y, meeting->y_axis)});

@@ -9,18 +9,32 @@
 
 namespace ct {
 
-std::string LengthNames::name(Value length) {
+namespace {
+
+thread_local const LengthLabels* current_labels = nullptr;
+
+}  // namespace
+
+LabelledLengths::LabelledLengths(const LengthLabels& labels) : previous_(current_labels) { current_labels = &labels; }
+
+LabelledLengths::~LabelledLengths() { current_labels = previous_; }
+
+LengthNames::Written LengthNames::name(Value length) {
+  if (current_labels != nullptr && current_labels->builder == length.builder) {
+    const auto label = current_labels->labels.find(length.var);
+    if (label != current_labels->labels.end()) return {label->second, false, false};
+  }
   constexpr std::string_view kLetters = "nmklpq";
   const auto place = static_cast<size_t>(std::find(named_.begin(), named_.end(), length) - named_.begin());
   if (place == named_.size()) named_.push_back(length);
-  return place < kLetters.size() ? std::string(1, kLetters[place]) : concat("n", place);
+  return {place < kLetters.size() ? std::string(1, kLetters[place]) : concat("n", place), false, false};
 }
 
 LengthNames::Written LengthNames::written(Value length) {
   if (const std::optional<int64_t> number = constant_of_length(length)) return {concat(*number)};
   const Builder& builder = *length.builder;
   const Equation* equation = builder.producer(length.var);
-  if (equation == nullptr) return {name(length)};
+  if (equation == nullptr) return name(length);
   const Primitive& primitive = *equation->primitive;
   const absl::Span<const Var> operands = builder.operands(*equation);
   const auto operand = [&](size_t i) { return written({length.builder, operands[i]}); };
@@ -33,7 +47,7 @@ LengthNames::Written LengthNames::written(Value length) {
   };
   if (primitive.length_role == LengthRole::kClamp || primitive.length_role == LengthRole::kSame) return operand(0);
   if (primitive.computes(ScalarOp::kNeg)) return {concat("-", factor(0)), true};
-  if (!computes_length(builder, *equation)) return {name(length)};
+  if (!computes_length(builder, *equation)) return name(length);
   switch (primitive.scalar_op) {
     case ScalarOp::kAdd: {
       const std::optional<int64_t> added = constant_of_length({length.builder, operands[1]});
@@ -54,7 +68,7 @@ LengthNames::Written LengthNames::written(Value length) {
     case ScalarOp::kMin:
       return of_two("min");
     default:
-      return {name(length)};
+      return name(length);
   }
 }
 

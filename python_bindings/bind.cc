@@ -92,7 +92,8 @@ Source source_from_python(py::handle object) {
 //
 // `differentiated`: the inputs that a transform differentiates with respect to. `dependent_as` makes the function a
 // rule that a derivative applies: for each input None, or an array that depends on what the input does.
-// `ragged` (mask only): for each input a dict axis -> position of the length input made before it.
+// `ragged` (mask only): for each input a dict axis -> position of the length input made before it. Of lengths the names
+// are what messages call them.
 // `finish_in_capture`: called with the capture still live and the outputs; its list is appended to the outputs.
 py::tuple capture(const py::function& function, const py::list& sources, const std::vector<std::string>& names,
                   const std::string& mode, const std::string& function_name, const py::object& shadows,

@@ -128,10 +128,13 @@ bool is_empty(const Operand& operand, size_t from_end) {
   return operand.shape[operand.shape.size() - 1 - from_end] == 0;
 }
 
-Error may_have_no_element(Capture& capture, const Traced& own, const Traced& beside, size_t from_end) {
+// The axis of an operand that is so many before its last, counted from the first.
+size_t axis_of(const Operand& operand, size_t from_end) { return operand.shape.size() - 1 - from_end; }
+
+Error may_have_no_element(Capture& capture, const Traced& own, const Traced& beside, size_t axis) {
   const auto [left, right] = capture.size_texts(own, beside);
-  Error error(ErrorKind::kShape, concat("axis -", from_end + 1, " has ", left, " elements, one at most, beside one of ",
-                                        right, ": it is not known to have the one that would be repeated"));
+  Error error(ErrorKind::kShape, concat("axis ", axis, " has ", left, " elements, one at most, beside one of ", right,
+                                        ": it is not known to have the one that would be repeated"));
   error.at(user_location())
       .hint("take the element itself, which has no axis: x[1] for x[1:2]; or cut the longer one, y[:x.shape[axis]]")
       .see("lengths-that-differ");
@@ -165,16 +168,21 @@ void repeat_single_elements(Capture& capture, absl::Span<Operand> operands, size
       longer = std::nullopt;
       break;
     }
-    if (longer) throw may_have_no_element(capture, *own, *longer, from_end);
+    if (longer) throw may_have_no_element(capture, *own, *longer, axis_of(operand, from_end));
   }
 }
 
-Error unequal_lengths(Capture& capture, const Traced& x, const Traced& y, size_t from_end) {
+Error unequal_lengths(Capture& capture, const Traced& x, size_t x_axis, const Traced& y, size_t y_axis) {
   const auto [left, right] = capture.size_texts(x, y);
-  Error error(ErrorKind::kShape,
-              concat("axis -", from_end + 1, " has two different ragged lengths: ", left, " and ", right));
+  const std::string axes = x_axis == y_axis
+                               ? concat("axis ", x_axis, " has")
+                               : concat("axis ", x_axis, " of one array and axis ", y_axis, " of another have");
+  Error error(ErrorKind::kShape, concat(axes, " two different ragged lengths: ", left, " and ", right));
   error.at(user_location())
-      .hint("they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]");
+      .hint(
+          "they must be equal for every length that there may be: give both axes the same name in ct.Ragged(..., "
+          "names=...), or cut the longer one, y[:x.shape[axis]]")
+      .see("lengths-that-differ");
   return error;
 }
 
@@ -187,11 +195,13 @@ void agree_on_bounds(absl::Span<Operand> operands) {
   for (size_t from_end = 0; from_end < rank; ++from_end) {
     repeat_single_elements(*capture, operands, from_end);
     std::optional<Traced> length;
+    size_t axis = 0;  // that has it first
     int64_t bound = 0;
     for (const Operand& operand : operands) {
       const std::optional<Traced> own = length_from_end(operand, from_end);
       if (!own || (length && !capture->same_sizes(*length, *own))) continue;
       const int64_t size = operand.shape[operand.shape.size() - 1 - from_end];
+      if (!length) axis = axis_of(operand, from_end);
       bound = length ? std::min(bound, size) : size;
       length = own;
     }
@@ -201,7 +211,7 @@ void agree_on_bounds(absl::Span<Operand> operands) {
       if (capture->same_sizes(*length, *own)) {
         cut_to_bound(operand, from_end, *own, bound);
       } else if (bound > 1 && operand.shape[operand.shape.size() - 1 - from_end] > 1) {
-        throw unequal_lengths(*capture, *length, *own, from_end);
+        throw unequal_lengths(*capture, *length, axis, *own, axis_of(operand, from_end));
       }
     }
   }
@@ -234,14 +244,14 @@ void check_sizes_beside_ragged(absl::Span<const Operand> operands) {
   size_t rank = 0;
   for (const Operand& operand : operands) rank = std::max(rank, operand.shape.size());
   for (size_t from_end = 0; from_end < rank; ++from_end) {
-    const bool is_ragged = std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+    const auto ragged = std::find_if(operands.begin(), operands.end(), [&](const Operand& operand) {
       return length_from_end(operand, from_end).has_value();
     });
-    if (!is_ragged) continue;
+    if (ragged == operands.end()) continue;
     for (const Operand& operand : operands) {
       if (from_end >= operand.shape.size() || length_from_end(operand, from_end)) continue;
       const int64_t size = operand.shape[operand.shape.size() - 1 - from_end];
-      if (size > 1) throw unequal_sizes(size, from_end, "");
+      if (size > 1) throw unequal_sizes(size, static_cast<int64_t>(axis_of(*ragged, from_end)), "");
     }
   }
 }

@@ -58,13 +58,11 @@ void check_pair(const Sized& x, int64_t i, const Sized& y, int64_t j, PyObject* 
   const bool clash = (has(x.user, i) && has(y.ragged, j)) || (has(y.user, j) && has(x.ragged, i));
   if (!clash) return;
   const bool x_is_ragged = has(x.ragged, i);
-  const Sized &ragged = x_is_ragged ? x : y, &exact = x_is_ragged ? y : x;
-  const int64_t axis = x_is_ragged ? i : j;
+  const Sized& exact = x_is_ragged ? y : x;
   py::object name;
   if (function != nullptr) name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(function, "__name__"));
   if (!name) PyErr_Clear();
-  throw unequal_sizes(exact.aval.dim(static_cast<int>(x_is_ragged ? j : i)),
-                      static_cast<size_t>(ragged.aval.rank() - 1 - axis),
+  throw unequal_sizes(exact.aval.dim(static_cast<int>(x_is_ragged ? j : i)), x_is_ragged ? i : j,
                       name ? py::cast<std::string>(name) : std::string());
 }
 
@@ -86,12 +84,14 @@ void check_all(absl::Span<const Sized> arrays, const std::optional<std::vector<i
 
 }  // namespace
 
-Error unequal_sizes(int64_t size, size_t from_end, std::string_view function) {
+Error unequal_sizes(int64_t size, int64_t axis, std::string_view function) {
   const std::string where = function.empty() ? "" : concat(function, ": ");
-  Error error(ErrorKind::kShape, concat(where, "an axis of ", size, " elements meets a ragged one, axis -",
-                                        from_end + 1, ": they are of one size for one length only"));
+  Error error(ErrorKind::kShape, concat(where, "an axis of ", size, " elements meets a ragged one, axis ", axis,
+                                        ": they are of one size for one length only"));
   error.at(user_location())
-      .hint("make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]")
+      .hint(
+          "make the array of the size of the ragged axis, as ct.numpy.arange(x.shape[axis]) and ct.numpy.zeros_like(x) "
+          "are, or cut it to that: y[:x.shape[axis]]")
       .see("exact-size-meets-ragged");
   return error;
 }

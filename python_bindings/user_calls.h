@@ -80,7 +80,7 @@ class UserAxes {
 
 void register_user_calls(py::module_& module);
 
-// The error of an exact axis of `size` elements that meets a ragged one, `from_end` axes before the last.
-Error unequal_sizes(int64_t size, size_t from_end, std::string_view function);
+// The error of an exact axis of `size` elements that meets a ragged one, an array's `axis`.
+Error unequal_sizes(int64_t size, int64_t axis, std::string_view function);
 
 }  // namespace ct::python

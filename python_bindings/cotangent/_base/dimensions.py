@@ -18,6 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.comparisons import Comparison
 from cotangent._base.messages import outermost_function, placed
+from cotangent._base.numpy_calls import numpy_call
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, DataDependentShapeError, ShapeError
 
@@ -44,14 +45,22 @@ class Dim:
     for `ct.numpy.where`, and asking for their truth raises ConcretizationError.
     """
 
-    __slots__ = ("bound", "least", "owner", "value")
+    __slots__ = ("_owner", "bound", "least", "value")
     __array_ufunc__: Any = None  # NumPy's functions of it: see _numpy_dispatch
 
-    def __init__(self, bound: int, value: Array, owner: str, least: int = 0) -> None:
+    def __init__(self, bound: int, value: Array, owner: str | int, least: int = 0) -> None:
         self.bound = bound  # the most that it is
         self.value = value
-        self.owner = owner
+        self._owner = owner  # an axis by its number, or what else this is the size of
         self.least = least
+
+    @property
+    def owner(self) -> str:
+        """What this is the size of, as the program writes it where messages can know."""
+        if isinstance(self._owner, str):
+            return self._owner
+        text = _core.length_texts(self.value, self.value)[0]
+        return text if len(text) > 2 else f"axis {self._owner} (bound {self.bound})"
 
     def __ct_array__(self) -> Array:
         """As a number: of no particular width, as the int of an exact program is."""
@@ -68,10 +77,14 @@ class Dim:
         )
         function = outermost_function()
         named = not function or text.startswith(f"{function}:")
+        what = f"{'' if named else function + ': '}{text} cannot be settled:"
+        asking = numpy_call()
+        if asking is not None:
+            name, instead = asking
+            what, also = f"{name} asks for a number:", ""
         return ConcretizationError(
             placed(
-                f"{'' if named else function + ': '}{text} cannot be settled: the ragged size {self.owner} is anything from"
-                f" {self.least} to {self.bound}",
+                f"{what} the ragged size {self.owner} is anything from {self.least} to {self.bound}",
                 f"{also}\n  {instead}" if also else instead,
                 "length-as-condition",
             )
@@ -171,7 +184,7 @@ class Dim:
         return self._size(other, "+", operator.add, True)
 
     def __sub__(self, other: Any) -> Any:
-        return self._size(other, "-", operator.sub)
+        return self if _is_int(other) and int(other) == 0 else self._size(other, "-", operator.sub)
 
     def __rsub__(self, other: Any) -> Any:
         return self._size(other, "-", operator.sub, True)
@@ -308,7 +321,7 @@ def check_equal_sizes(
     texts: tuple[str, ...]
     if isinstance(x, Dim) and isinstance(y, Dim):
         texts = _core.length_texts(x.value, y.value)
-        named = max(map(len, texts)) == 1
+        named = not any(set(text) & set(" (") for text in texts)
         hint = SAME_NAME if named else "they must be equal for every length that there may be: cut the longer one"
     else:
         texts = tuple(_core.length_texts(n.value, n.value)[0] if isinstance(n, Dim) else str(n) for n in (x, y))
@@ -541,7 +554,7 @@ def _symbolic_shape(array: Array, axes: list[int]) -> tuple[Any, ...]:
     for axis in axes:
         length = _core.length_of(array, axis)
         if length is not None:
-            shape[axis] = Dim(shape[axis], length, f"axis {axis} (bound {shape[axis]})")
+            shape[axis] = Dim(shape[axis], length, axis)
     return tuple(shape)
 
 
@@ -549,7 +562,7 @@ def _symbolic_size(array: Array, axes: list[int]) -> Any:
     """The number of elements of a traced array with ragged axes: called by the `size` attribute."""
     count = math.prod(_symbolic_shape(array, axes))
     if isinstance(count, Dim):
-        count.owner = f"number of elements (bound {count.bound})"
+        count._owner = f"number of elements (bound {count.bound})"
     return count
 
 

@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 import types
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,17 +25,19 @@ __all__ = [
     "missing_return",
     "no_attribute",
     "outermost_function",
+    "own_frames",
     "placed",
     "returned",
     "sizes_of",
     "structure_text",
+    "warn_user",
     "with_hint",
 ]
 
 _PACKAGE = __file__.removesuffix("_base/messages.py")
 
 
-def _own_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+def own_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]:
     """A frame and those that have called it, as far as they are the package's."""
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         yield frame
@@ -57,7 +60,7 @@ def cell_name(file: str) -> str:
 def called(name: str) -> str:
     """The public function that the user has called, which may have others do its work; ``name`` if it is none: an operator, a method."""
     found = name
-    for frame in _own_frames(sys._getframe(1)):
+    for frame in own_frames(sys._getframe(1)):
         if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
             found = frame.f_code.co_name
     return found
@@ -76,10 +79,15 @@ def _shown_name(frame: types.FrameType) -> str:
 def outermost_function() -> str:
     """The name of the function of this package that the user has called; "" where it has none of its own."""
     name = ""
-    for frame in _own_frames(sys._getframe(1)):
+    for frame in own_frames(sys._getframe(1)):
         if not frame.f_code.co_filename.endswith(("_numpy_dispatch.py", "boundary.py")):
             name = _shown_name(frame)
     return "" if name.startswith(("_", "<")) else name
+
+
+def warn_user(text: str) -> None:
+    """A warning about the line of the user's program that has called this package."""
+    warnings.warn(text, stacklevel=1 + sum(1 for _ in own_frames(sys._getframe(0))))
 
 
 def no_attribute(module: str, name: str) -> AttributeError:

@@ -94,6 +94,8 @@ def misplaced(function: Any, args: Sequence[Any], began: bool) -> str | None:
         return None
     name: str = function.__name__
     parameters = code.co_varnames[: code.co_argcount]
+    if parameters[:1] == ("key",):  # cotangent.random.orders knows more of what is meant
+        return None
     if parameters[:1] == ("fun",) and callable(args[0]):
         takes_arguments = code.co_flags & inspect.CO_VARARGS or "primals" in parameters
         is_transform = not takes_arguments and not began

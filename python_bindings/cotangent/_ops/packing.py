@@ -75,7 +75,10 @@ def pack(fun: Callable[..., Any], in_axes: Any = 0, *, groups: int = 4) -> Calla
         batch = [leaf for leaf, axis in zip(leaves, axes, strict=True) if axis == 0]
         ragged = [leaf for leaf in batch if _is_ragged(leaf) and _lengths(leaf)]
         if not ragged:
-            raise TypeError(f"pack of {name}: no argument is a batch of ragged rows\n  use ct.vmap for exact ones")
+            raise TypeError(
+                f"pack of {name}: no argument is a batch of ragged rows\n"
+                "  make one of a list of rows, ct.ragged(rows); use ct.vmap for exact ones"
+            )
         order, sizes = _division(ragged, groups)
         if len(sizes) < 2:
             return together(*args)

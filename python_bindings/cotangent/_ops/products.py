@@ -10,9 +10,10 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
-from cotangent._base.messages import marked
+from cotangent._base.messages import marked, placed, sizes_of
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind
@@ -74,14 +75,49 @@ def dot_general(
     return primitives.dot_general(x, y, **attributes)
 
 
-def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
-    if x._bound_shape[i] != y._bound_shape[j]:
+def _of_equal_sizes(name: str, x: Array, y: Array, i: int, j: int) -> tuple[Array, Array]:
+    """The operands, whose axes i and j are summed together: of one length, those are padded to one bound."""
+    bounds = x._bound_shape[i], y._bound_shape[j]
+    if bounds[0] == bounds[1]:
+        return x, y
+    lengths = _core.length_of(x, i), _core.length_of(y, j)
+    if lengths[0] is not None and lengths[1] is not None:
+        if _core.same_length(*lengths):
+            return _cut(x, i, lengths[0], min(bounds)), _cut(y, j, lengths[1], min(bounds))
+        of = f"axis {i} has" if i == j else f"axis {i} of one array and axis {j} of another have"
+        texts = _core.length_texts(*lengths)
         raise ShapeError(
-            f"{name}: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are summed together, "
-            f"but their sizes differ{marked((x.shape, [i]), (y.shape, [j]))}\n"
-            "  transpose or reshape an operand so that they agree\n"
-            "  see docs/errors.md#product-mismatch"
+            placed(
+                f"{name}: {of} two different ragged lengths: {texts[0]} and {texts[1]}{marked((x.shape, [i]), (y.shape, [j]))}",
+                "they must be equal for every length that there may be: give both axes the same name in ct.Ragged(..., names=...),"
+                " or cut the longer one, y[:x.shape[axis]]",
+                "lengths-that-differ",
+            )
         )
+    shapes = [", ".join(sizes_of(array.shape)) for array in (x, y)]
+    if lengths[0] is None and lengths[1] is None:
+        advice = "transpose or reshape an operand so that they agree"
+    else:
+        advice = "make the array of the size of the ragged axis, or cut it to that: y[:x.shape[axis]]"
+    raise ShapeError(
+        f"{name}: axis {i} of shape ({_with_comma(shapes[0])}) and axis {j} of shape ({_with_comma(shapes[1])}) are summed together, "
+        f"but their sizes differ{marked((x.shape, [i]), (y.shape, [j]))}\n"
+        f"  {advice}\n"
+        "  see docs/errors.md#product-mismatch"
+    )
+
+
+def _with_comma(sizes: str) -> str:
+    return sizes if ", " in sizes else f"{sizes},"
+
+
+def _cut(x: Array, axis: int, length: Array, bound: int) -> Array:
+    if x._bound_shape[axis] == bound:
+        return x
+    limit = [bound if i == axis else size for i, size in enumerate(x._bound_shape)]
+    held = {i: _core.length_of(x, i) for i in _core.ragged_axes(x)} | {axis: length}
+    cut = primitives.slice(x, start=[0] * x.ndim, limit=limit, stride=[1] * x.ndim)
+    return give_lengths(cut, {i: size for i, size in held.items() if size is not None})
 
 
 def dot(
@@ -127,7 +163,7 @@ def dot(
     if x.ndim == 0 or y.ndim == 0:
         return x * y
     j = max(y.ndim - 2, 0)
-    _check_sizes("dot", x, y, x.ndim - 1, j)
+    x, y = _of_equal_sizes("dot", x, y, x.ndim - 1, j)
     return dot_general(x, y, ([x.ndim - 1], [j]))
 
 
@@ -178,7 +214,7 @@ def matmul(
             "  multiply by scalars with *"
         )
     i, j = x.ndim - 1, max(y.ndim - 2, 0)
-    _check_sizes("matmul", x, y, i, j)
+    x, y = _of_equal_sizes("matmul", x, y, i, j)
     if x.ndim <= 2 and y.ndim <= 2:
         return dot_general(x, y, ([i], [j]))
     x_lead, y_lead = x._bound_shape[:-2], y._bound_shape[:-2]
@@ -273,7 +309,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     if kind(x) == "complex":
         x = primitives.conj(x)
     i, j = normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot")
-    _check_sizes("vecdot", x, y, i, j)
+    x, y = _of_equal_sizes("vecdot", x, y, i, j)
     return _core.convert(_sum(move_last(x, i) * move_last(y, j), -1), x.dtype)
 
 
@@ -379,7 +415,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
-    _check_sizes("inner", x, y, x.ndim - 1, y.ndim - 1)
+    x, y = _of_equal_sizes("inner", x, y, x.ndim - 1, y.ndim - 1)
     return dot_general(x, y, ([x.ndim - 1], [y.ndim - 1]))
 
 
@@ -452,7 +488,7 @@ def tensordot(
         left = [normalize_axis(axis, x.ndim, "tensordot") for axis in first]
         right = [normalize_axis(axis, y.ndim, "tensordot") for axis in second]
     for i, j in zip(left, right, strict=True):
-        _check_sizes("tensordot", x, y, i, j)
+        x, y = _of_equal_sizes("tensordot", x, y, i, j)
     return dot_general(x, y, (left, right))
 
 

@@ -191,7 +191,7 @@ def axis_size(x: Array, axis: int) -> Size:
 def symbolic_size(x: Array, axis: int) -> Any:
     """The size of an axis, to calculate with in sizes: an int, or symbolic."""
     length, bound = _core.length_of(x, axis), x._bound_shape[axis]
-    return bound if length is None else Dim(bound, length, f"axis {axis} (bound {bound})")
+    return bound if length is None else Dim(bound, length, axis)
 
 
 def symbolic_sizes(x: Array) -> list[Any]:

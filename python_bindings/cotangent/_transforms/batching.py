@@ -235,8 +235,7 @@ def _batch_axes(
         if not -leaf.ndim <= axis < leaf.ndim:
             raise ValueError(
                 f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n"
-                "  pass in_axes=None for arguments that are the same for all examples"
-                f"{_of_rows([path], args)}\n  see docs/errors.md#vmap-axis-missing"
+                f"{_advice([path], args, _SHARED)}\n  see docs/errors.md#vmap-axis-missing"
             )
         result.append(int(axis) % leaf.ndim)
         sizes[path[3:]] = leaf._bound_shape[axis]
@@ -255,23 +254,30 @@ def _batch_axes(
             + (
                 "  leave axis_size out: it is the size of the mapped axes\n"
                 if axis_size is not None
-                else "  give arguments an entry for each example, and pass in_axes=None for those that are the same for all"
-                f"{_of_rows(paths, args)}\n"
+                else f"{_advice(paths, args, _OF_ONE_SIZE)}\n"
             )
             + "  see docs/errors.md#vmap-sizes-differ"
         )
     return result, size
 
 
-def _of_rows(paths: Sequence[str], args: Sequence[Any]) -> str:
-    """What to do beside that where an argument with one of the paths is a list, which may be one of rows."""
+_SHARED = "  pass in_axes=None for arguments that are the same for all examples"
+_OF_ONE_SIZE = "  give arguments an entry for each example, and pass in_axes=None for those that are the same for all"
+
+
+_ROWS = (
+    "  a list of rows is no batch, as each of its elements is mapped over by itself; make one first: ct.ragged(rows) for ct.mask,"
+    " whatever the lengths, or ct.numpy.array(rows) for rows of one length"
+)
+
+
+def _advice(paths: Sequence[str], args: Sequence[Any], otherwise: str) -> str:
+    """What to do about arguments with these paths: of lists of rows, and of other lists, which may be such."""
     found = [re.match(r"\[0\]\[(\d+)\]\[", path) for path in paths]
-    if not any(match and isinstance(args[int(match[1])], list) for match in found):
-        return ""
-    return (
-        "\n  each element of a list is mapped over by itself: a list of rows is made one array first, ct.numpy.array(rows);"
-        " of different lengths, ct.vmap(ct.mask(f))(ct.ragged(rows))"
-    )
+    lists = [args[int(match[1])] for match in found if match and isinstance(args[int(match[1])], list)]
+    if any(all(isinstance(row, list) for row in rows) for rows in lists):
+        return _ROWS
+    return f"{otherwise}\n{_ROWS}" if lists else otherwise
 
 
 def _marked(leaves: list[Array], axes: list[Any]) -> str:

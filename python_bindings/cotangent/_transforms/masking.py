@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, transformed
+from cotangent._base.messages import warn_user
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.lengths import check_equal, checked_length, collect_requirements
 from cotangent._transforms.ragged import Ragged, keeping_lengths
@@ -69,6 +73,11 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
     def mask_fun(*args: Any, **kwargs: Any) -> Any:
         items, outer = _core.tree_flatten((args, kwargs), lambda value: isinstance(value, Ragged))
         lengths, names_of, data, axes_of = _arguments(items, name)
+        if not lengths and args and all(map(_is_list_of_rows, args)):
+            warn_user(
+                f"mask of {name}: no argument is a Ragged, and lists of arrays are taken apart, each array by itself\n"
+                "  make a batch of a list of rows, whatever their lengths: ct.ragged(rows)"
+            )
         out_structure: PyTreeDef | None = None
         out_ragged: list[dict[int, int]] = []
         required: list[tuple[slice, Callable[..., None]]] = []  # outputs, and what looks at them
@@ -103,7 +112,8 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
 
         avals = [((), "int32", False)] * len(lengths) + [aval_of(x) for x in data]
         spec: list[dict[int, int]] = [{} for _ in lengths] + axes_of
-        graph, closure, _ = _core.capture(run, avals, [], "mask", name, None, spec)
+        labels = _labels(fun, outer, axes_of, names_of, len(lengths))
+        graph, closure, _ = _core.capture(run, avals, labels, "mask", name, None, spec)
         in_ragged = [
             v
             for operand, axes in enumerate(axes_of)
@@ -142,6 +152,13 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         return out_structure.unflatten(outputs)
 
     return mask_fun
+
+
+def _is_list_of_rows(argument: Any) -> bool:
+    """Whether an argument is a list of arrays of one shape, as rows of one length are, or elements of each under `vmap`."""
+    if type(argument) is not list or len(argument) < 2:
+        return False
+    return all(isinstance(row, (Array, np.ndarray)) and row.shape == argument[0].shape for row in argument)
 
 
 _SIZES_ARE_SYMBOLIC = "Dim is the size of a ragged axis, which functions of this package take: ct.numpy.zeros(x.shape[0]) for np.zeros(x.shape[0])"
@@ -185,6 +202,32 @@ def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str]
             if item._names[axis]:
                 names_of[position] = item._names[axis]
     return lengths, names_of, data, axes_of
+
+
+def _labels(
+    fun: Callable[..., Any],
+    structure: PyTreeDef,
+    axes_of: list[dict[int, int]],
+    names_of: dict[int, str],
+    count: int,
+) -> list[str]:
+    """What messages call the lengths: by their names, or as the function would write them, ``x.shape[0]``."""
+    labels = [repr(names_of[position]) if position in names_of else "" for position in range(count)]
+    if all(labels):
+        return labels
+    code = getattr(fun, "__code__", None)
+    parameters = code.co_varnames[: code.co_argcount] if code is not None else ()
+    for path, axes in zip(structure.paths(), axes_of, strict=True):
+        found = re.fullmatch(r"\[(0|1)\]\[(?:(\d+)|'(\w+)')\](.*)", path) if axes else None
+        if found is None:
+            continue
+        kind, place, keyword, rest = found.groups()
+        if kind == "0" and int(place) >= len(parameters):
+            continue
+        argument = f"{parameters[int(place)] if kind == '0' else keyword}{rest}"
+        for axis, position in axes.items():
+            labels[position] = labels[position] or f"{argument}.shape[{axis}]"
+    return labels
 
 
 _OTHER_NAMES = "\n  give axes of different lengths different names, or none: ct.Ragged(data, lengths)\n  see docs/errors.md#lengths-that-differ"

@@ -11,7 +11,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import put_beside
 from cotangent._transforms.ragged import Ragged, _names_from_end
-from cotangent.errors import ShapeError
+from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["ragged"]
 
@@ -62,11 +62,7 @@ def ragged(
     (2, 4)
     """
     arrays = list(arrays)
-    if any(isinstance(row, (str, bytes)) for row in arrays):
-        raise TypeError(
-            "ragged: arrays hold numbers, and texts are none\n"
-            "  make numbers of their characters: ct.ragged([list(text.encode()) for text in texts])"
-        )
+    _refuse_texts(arrays)
     given = [_core.array(a) for a in arrays]
     if not given:
         raise ValueError(
@@ -96,6 +92,35 @@ def ragged(
     return Ragged._make(
         put_beside(_core.array(padded), given), lengths, _names_from_end(names, lengths, shape, "ragged")
     )
+
+
+def _refuse_texts(rows: Sequence[Any]) -> None:
+    """Raises TypeError where a row is a text, and DTypeError where it is one of words."""
+    if any(isinstance(row, (str, bytes)) for row in rows):
+        raise TypeError(
+            "ragged: arrays hold numbers, and texts are none\n"
+            "  make numbers of their characters: ct.ragged([list(text.encode()) for text in texts]); of words, split them first:"
+            " rows = [text.split() for text in texts]"
+        )
+    word = next((word for row in rows if (word := _word_in(row)) is not None), None)
+    if word is not None:
+        raise DTypeError(
+            f"ragged: arrays hold numbers, and a row has the word {word!r}\n"
+            "  number the words: vocabulary = {word: i for i, word in enumerate(sorted({word for row in rows for word in row}))};"
+            " ct.ragged([[vocabulary[word] for word in row] for row in rows])"
+        )
+
+
+def _word_in(row: Any) -> str | bytes | None:
+    """The first text among the elements of a row."""
+    if isinstance(row, np.ndarray):
+        row = row.tolist() if row.dtype.kind in "OSTU" else ()
+    if isinstance(row, (list, tuple)):
+        for item in row:
+            found = item if isinstance(item, (str, bytes)) else _word_in(item)
+            if found is not None:
+                return found
+    return None
 
 
 def _bounds(

@@ -397,6 +397,23 @@ def _truth(self: Ragged) -> bool:
     raise TypeError("the truth of a Ragged is ambiguous\n  use x.any() or x.all()")
 
 
+def _assign(self: Ragged, index: Any, value: Any) -> None:
+    batch = any(length.ndim for length in self._lengths.values())
+    call = "ct.vmap(ct.mask(lambda row: row.at[i].set(y)))(x)" if batch else "ct.mask(lambda x: x.at[i].set(y))(x)"
+    rows = "; to replace a row, rows = x.to_list(); rows[i] = y; x = ct.ragged(rows)" if batch else ""
+    raise TypeError(
+        "x[i] = y: a Ragged is not assigned to\n"
+        f"  write x = {call} for elements{' of each row' if batch else ''}, where assignment works, too{rows}"
+    )
+
+
+def _delete_item(self: Ragged, index: Any) -> None:
+    raise TypeError(
+        "del x[i]: a Ragged keeps its elements\n"
+        "  take what is left: x[:i], x[[0, 2]], or ct.mask(lambda x: ct.numpy.delete(x, i))(x) for elements"
+    )
+
+
 def _missing(self: Ragged, name: str) -> Any:
     if not name.startswith("_") and hasattr(Array, name):
         raise AttributeError(
@@ -410,7 +427,8 @@ def _missing(self: Ragged, name: str) -> Any:
 def attach() -> None:
     """Gives `Ragged` the methods and operators of an array."""
     members: dict[str, Any] = {
-        "__getitem__": _get_item, "__len__": _length, "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
+        "__getitem__": _get_item, "__setitem__": _assign, "__delitem__": _delete_item, "__len__": _length,
+        "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
         "__getattr__": _missing, "__round__": _element_wise_method("round"), "__repr__": ragged_repr, "__format__": ragged_format,
         "reshape": _reshape, "clip": _clip, "__divmod__": _divmod, "__rdivmod__": _reflected_divmod,
     }  # fmt: skip

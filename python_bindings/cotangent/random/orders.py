@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import types
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import call_of
+from cotangent._base.messages import warn_user
 from cotangent._core import Array
 from cotangent._ops.sizes import is_dimension
 from cotangent.errors import DTypeError, ShapeError
@@ -73,7 +73,7 @@ def _look(function: Any, names: list[str], own: list[str], given: Sequence[Any])
 
     def warn(what: str) -> None:
         listed = ", ".join(f"{key}={_shown(value, key)}" for key, value in by_name.items())
-        warnings.warn(f"{name}: {listed} {what}{write()}; if the shape is meant, write it as ({shape},)", stacklevel=4)
+        warn_user(f"{name}: {listed} {what}{write()}; if the shape is meant, write it as ({shape},)")
 
     if not _is_dtype(dtype):
         such = _DTYPES.get(name, "float32")
