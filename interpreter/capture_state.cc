@@ -123,6 +123,8 @@ struct Use {
   bool could_be_static = false;
 };
 
+constexpr std::string_view kAfterwards = "return it, and do that with what is returned";
+
 constexpr Use kUses[] = {
     {"int()", "leave it an array: x.astype('int32') for int(x), ct.numpy.floor(x) for math.floor(x)", true},
     {"float()", "leave it an array: x.astype('float32') for float(x), ct.numpy.sin(x) for math.sin(x)", true},
@@ -133,6 +135,9 @@ constexpr Use kUses[] = {
     {"tolist()", "leave it an array: ct.vmap or ct.lax.scan goes over its elements"},
     {"format()",
      "to print it while the program runs: ct.debug.print('{:.2f}', x); or return it, and format what is returned"},
+    {"tobytes()", kAfterwards},
+    {"pickling", kAfterwards},
+    {"saving", kAfterwards},
     {"conversion to a NumPy array",
      "leave it an array: ct.numpy.asarray(x) for numpy.asarray(x); what needs an array of NumPy's is called through "
      "ct.pure_callback"},

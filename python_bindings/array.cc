@@ -12,6 +12,7 @@
 #include "python_bindings/operands.h"
 #include "python_bindings/slots.h"
 #include "python_bindings/tracebacks.h"
+#include "python_bindings/views.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -125,12 +126,12 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
   });
 }
 
-// What to write instead, where the user's line assigns to an array of NumPy's, or indexes one; empty elsewhere.
-std::string hint_of_assignment() {
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (frame == nullptr) return "";
-  return py::cast<std::string>(py::module_::import("cotangent._numpy_dispatch")
-                                   .attr("asked_by_index")(py::handle(reinterpret_cast<PyObject*>(frame))));
+// The same error, with what to write instead of the user's line that asks, where that is known of the line.
+Error with_instead(const Error& error, std::string_view use) {
+  const py::object instead = py::module_::import("cotangent._asked").attr("instead")(use, error.what());
+  if (instead.is_none()) return error;
+  const auto [hint, section] = py::cast<std::pair<std::string, std::string>>(instead);
+  return Error(error.kind(), error.message(), error.site()).at(error.location()).hint(hint).see(section);
 }
 
 // The single element, for bool(), int(), float() and index(). Truth values and whole numbers carry no derivative, so
@@ -146,14 +147,13 @@ py::object item(PyObject* self, const char* use) {
                     : "index it, or reduce it, first")
         .see("truth-of-an-array");
   }
-  LocationScope scope(user_location());
+  LocationScope scope(asking_location());
   try {
     const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum, use);
     return tensor_to_numpy(tensor).attr("item")();
   } catch (const Error& error) {
-    const std::string hint = error.kind() == ErrorKind::kConcretization ? hint_of_assignment() : "";
-    if (hint.empty()) throw;
-    throw Error(error.kind(), error.message(), error.site()).at(error.location()).hint(hint).see("buffer-of-numpy");
+    if (error.kind() != ErrorKind::kConcretization) throw;
+    throw with_instead(error, use);
   }
 }
 
@@ -172,7 +172,7 @@ PyObject* to_index(PyObject* self) {
     if (!is_integer(aval.dtype()) || aval.rank() != 0) {
       Error error(ErrorKind::kType,
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
-      error.at(user_location());
+      error.at(asking_location());
       // What is made of sizes and numbers alone is weak; what comes from data is not.
       error.hint(is_float(aval.dtype()) && aval.rank() == 0
                      ? (aval.weak() ? "for a whole number divide with //, as n // 2"
@@ -445,6 +445,7 @@ FreeArrays free_arrays;
 void deallocate(PyObject* self) {
   auto* array = reinterpret_cast<ArrayObject*>(self);
   if (array->weak_references != nullptr) PyObject_ClearWeakRefs(self);
+  if (array->views != nullptr) end_links(array);
   PyTypeObject* type = Py_TYPE(self);
   if (!free_arrays.give(array)) type->tp_free(self);
   Py_DECREF(type);
@@ -472,6 +473,7 @@ PyObject* make_array(Datum datum) {
     array = reinterpret_cast<ArrayObject*>(type->tp_alloc(type, 0));
     if (array == nullptr) return nullptr;
     array->weak_references = nullptr;
+    array->views = nullptr;
   }
   new (&array->datum) Datum(std::move(datum));
   array->made_in = innermost_capture_number();

@@ -10,10 +10,13 @@
 
 namespace ct::python {
 
+struct ViewLinks;
+
 struct ArrayObject {
   PyObject_HEAD Datum datum;
   PyObject* weak_references;
   uint64_t made_in;  // the number of the capture that was innermost; 0: none was
+  ViewLinks* views;  // the arrays that it is a part of, and its parts; null: there are none
 };
 
 extern PyTypeObject* array_type;

@@ -161,18 +161,36 @@ py::object example(PyObject* given, char kind) {
   }
 }
 
-void refuse(const CheckedFunction& self, PyObject* parameter, PyObject* object, char kind) {
+// What is said of arguments that stand where others do (`_base/misplaced.py`); null where they are in their places.
+py::object misplaced(const CheckedFunction& self, PyObject* const* args, Py_ssize_t count, bool began) {
+  if (count < 2) return {};
+  py::tuple given(static_cast<size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) given[static_cast<size_t>(i)] = py::handle(args[i]);
+  py::object function = py::reinterpret_borrow<py::object>(self.function);
+  while (py::hasattr(function, "__wrapped__")) function = function.attr("__wrapped__");
+  const py::object text = py::module_::import("cotangent._base.misplaced").attr("misplaced")(function, given, began);
+  return text.is_none() ? py::object() : text;
+}
+
+// `args`: those by position, of which one, or one by name, is refused.
+void refuse(const CheckedFunction& self, PyObject* parameter, PyObject* object, char kind, PyObject* const* args,
+            Py_ssize_t count) {
   if (kind == kKey) {
     py::module_::import("cotangent._base.arguments")
         .attr("refuse_key")(py::handle(self.function), py::handle(parameter), py::handle(object));
   }
+  if (const py::object text = misplaced(self, args, count, false); text) {
+    PyErr_SetObject(PyExc_TypeError, text.ptr());
+    throw py::error_already_set();
+  }
   const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self.function, "__name__"));
   if (!name) throw py::error_already_set();
+  const py::object shown = py::module_::import("cotangent._base.misplaced").attr("shown")(py::handle(object));
   if (const py::object value = example(object, kind); value) {
-    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R\n  write %U=%R", name.ptr(), parameter, what(kind), object,
-                 parameter, value.ptr());
+    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %U\n  write %U=%R", name.ptr(), parameter, what(kind),
+                 shown.ptr(), parameter, value.ptr());
   } else {
-    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R", name.ptr(), parameter, what(kind), object);
+    PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %U", name.ptr(), parameter, what(kind), shown.ptr());
   }
   throw py::error_already_set();
 }
@@ -195,13 +213,22 @@ char kind_of(const CheckedFunction& self, PyObject* keyword) {
   return kAnything;
 }
 
-// A call that the function's parameters do not fit: what Python says of it, with the parameters that there are.
-void explain_call(const CheckedFunction& self, bool has_keywords) {
+// A call that the function's parameters do not fit: what Python says of it, with the parameters that there are. A call
+// that failed because its arguments stand where others do: that.
+void explain_call(const CheckedFunction& self, PyObject* const* args, Py_ssize_t count, bool has_keywords) {
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return;
   PyObject* type = nullptr;
   PyObject* error = nullptr;
   PyObject* traceback = nullptr;
   PyErr_Fetch(&type, &error, &traceback);
+  try {
+    if (const py::object moved = misplaced(self, args, count, traceback != nullptr); moved) {
+      Py_XSETREF(error, py::object(moved).release().ptr());
+      PyErr_Restore(type, error, traceback);
+      return;
+    }
+  } catch (const std::exception&) {  // it says what it said
+  }
   // A function that hands its keywords on has begun; another one has not.
   if (traceback != nullptr && !has_keywords) {
     PyErr_Restore(type, error, traceback);
@@ -222,7 +249,7 @@ void explain_call(const CheckedFunction& self, bool has_keywords) {
 PyObject* run(const CheckedFunction& self, PyObject* called, PyObject* const* args, size_t flags, PyObject* keywords) {
   PyObject* result = PyObject_Vectorcall(self.function, args, flags, keywords);
   if (result != nullptr) return result;
-  explain_call(self, keywords != nullptr);
+  explain_call(self, args, PyVectorcall_NARGS(flags), keywords != nullptr);
   name_called_function(called);
   return nullptr;
 }
@@ -235,14 +262,14 @@ PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, Py
   for (Py_ssize_t i = 0; i < known; ++i) {
     const char kind = (*self.positional)[static_cast<size_t>(i)];
     if (kind == kPlacement && args[i] != Py_None) placement = args[i];
-    if (!fits(args[i], kind)) refuse(self, parameter_at(self, i).ptr(), args[i], kind);
+    if (!fits(args[i], kind)) refuse(self, parameter_at(self, i).ptr(), args[i], kind, args, count);
   }
   const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* const keyword = PyTuple_GET_ITEM(keywords, i);
     const char kind = kind_of(self, keyword);
     if (kind == kPlacement && args[count + i] != Py_None) placement = args[count + i];
-    if (!fits(args[count + i], kind)) refuse(self, keyword, args[count + i], kind);
+    if (!fits(args[count + i], kind)) refuse(self, keyword, args[count + i], kind, args, count);
   }
   PyObject* const called = self.calls_object && count > 0 ? args[0] : self.function;
   const UserCall call(called, args, count + named);

@@ -395,7 +395,7 @@ void register_conversions(py::module_& module) {
   module.def(
       "to_numpy",
       [](py::handle object, const std::string& use) {
-        LocationScope scope(user_location());
+        LocationScope scope(asking_location());
         return tensor_to_numpy(concrete(datum_from_python(object), use));
       },
       py::arg("object"), py::arg("use") = "conversion to a plain value");
@@ -404,7 +404,7 @@ void register_conversions(py::module_& module) {
   module.def(
       "peek_numpy",
       [](py::handle object, const std::string& use) {
-        LocationScope scope(user_location());
+        LocationScope scope(asking_location());
         return tensor_to_numpy(peek(datum_from_python(object), use));
       },
       py::arg("object"), py::arg("use") = "");

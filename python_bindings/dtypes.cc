@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "python_bindings/array.h"
 #include "python_bindings/python.h"
 #include "runtime/pool.h"
 #include "runtime/subnormals.h"
@@ -78,19 +79,25 @@ DType look_up_dtype(py::handle spec) {
     if (const auto direct = dtype_from_name(py::cast<std::string>(spec.attr("_spec")))) return *direct;
   }
   if (spec.ptr() == numpy_dtype(DType::kKey).ptr()) return DType::kKey;
-  PyObject* dtype = PyObject_CallOneArg(py::module_::import("numpy").attr("dtype").ptr(), spec.ptr());
+  // NumPy takes whatever has a dtype for one.
+  PyObject* dtype = is_array(spec.ptr())
+                        ? nullptr
+                        : PyObject_CallOneArg(py::module_::import("numpy").attr("dtype").ptr(), spec.ptr());
   if (dtype != nullptr) {
     name = py::cast<std::string>(py::reinterpret_steal<py::object>(dtype).attr("name"));
     if (const auto found = dtype_from_name(name)) return *found;
   } else {
-    if (PyErr_ExceptionMatches(PyExc_ImportError)) throw py::error_already_set();  // it says which package
+    if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_ImportError) != 0)
+      throw py::error_already_set();  // it says which package
     PyErr_Clear();
   }
   py::list names;
   for (int i = 0; i < kNumDTypes; ++i) names.append(py::str(std::string(dtype_name(static_cast<DType>(i)))));
   const std::string near =
       py::cast<std::string>(py::module_::import("cotangent._base.arguments").attr("suggestion")(spec, names));
-  throw Error(ErrorKind::kDType, concat("not a supported dtype: ", py::cast<std::string>(py::repr(spec)), near))
+  throw Error(ErrorKind::kDType,
+              concat("not a supported dtype: ",
+                     py::cast<std::string>(py::module_::import("cotangent._base.misplaced").attr("shown")(spec)), near))
       .hint(
           "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
           "float8 kinds as storage; elements smaller than a byte are not");

@@ -16,6 +16,7 @@
 #include "python_bindings/slots.h"
 #include "python_bindings/tracebacks.h"
 #include "python_bindings/user_calls.h"
+#include "python_bindings/views.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -35,6 +36,7 @@ struct Entrance {
   PyObject* weak_references;
   bool (*rule)(const Entrance& self, const Call& call, Datum& result);  // false: not a case for here
   const Primitive* primitive;  // the one that gives the function its name, if one does
+  bool makes_views;            // of its first argument
 };
 
 // The contents of an argument that is an Array with the dtype and shape that it says.
@@ -243,7 +245,8 @@ bool matmul(const Entrance& self, const Call& call, Datum& result) {
 bool reshape(const Entrance& self, const Call& call, Datum& result) {
   if (call.count != 2 || call.keywords != nullptr) return false;
   const Datum* x = array_argument(call.args[0]);
-  if (x == nullptr) return false;
+  // Whether NumPy copies to reshape a view is the Python function's business.
+  if (x == nullptr || is_view(call.args[0])) return false;
   PyObject* shape = call.args[1];
   const bool several = PyTuple_CheckExact(shape);
   const Py_ssize_t rank = several ? PyTuple_GET_SIZE(shape) : 1;
@@ -318,6 +321,7 @@ bool from_numpy(const Entrance&, const Call& call, Datum& result) {
 struct RuleRow {
   const char* name;
   bool (*rule)(const Entrance&, const Call&, Datum&);
+  bool makes_views = false;
 };
 constexpr RuleRow kRules[] = {{"unary", unary},
                               {"binary", binary},
@@ -328,9 +332,18 @@ constexpr RuleRow kRules[] = {{"unary", unary},
                               {"extreme", extreme},
                               {"mean", mean},
                               {"matmul", matmul},
-                              {"reshape", reshape},
-                              {"transpose", transpose},
+                              {"reshape", reshape, true},
+                              {"transpose", transpose, true},
                               {"from_numpy", from_numpy}};
+
+// Its second argument says how the first became the result.
+void link_result(const Entrance& self, PyObject* const* args, Py_ssize_t count, PyObject* result) {
+  static PyObject* const name = PyUnicode_InternFromString("__name__");
+  PyObject* how = PyTuple_Pack(2, PyDict_GetItem(self.dict, name), count > 1 ? args[1] : Py_None);
+  if (how == nullptr) throw py::error_already_set();
+  link_view(result, args[0], how);
+  Py_DECREF(how);
+}
 
 PyObject* call_entrance(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
   auto* self = reinterpret_cast<Entrance*>(object);
@@ -340,7 +353,9 @@ PyObject* call_entrance(PyObject* object, PyObject* const* args, size_t flags, P
     PyObject* result = guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
       Datum datum;
       done = self->rule(*self, {args, PyVectorcall_NARGS(flags), keywords}, datum);
-      return done ? make_array(std::move(datum)) : nullptr;
+      PyObject* made = done ? make_array(std::move(datum)) : nullptr;
+      if (made != nullptr && self->makes_views) link_result(*self, args, PyVectorcall_NARGS(flags), made);
+      return made;
     });
     if (done) return result;
     if (PyErr_Occurred()) {
@@ -412,6 +427,7 @@ py::object make_entrance(const std::string& rule, const py::object& primitive, c
   self->function = py::object(function).release().ptr();
   self->dict = dict.release().ptr();
   self->rule = row->rule;
+  self->makes_views = row->makes_views;
   self->primitive = primitive.is_none() ? nullptr : &primitive_of(primitive.ptr());
   return py::reinterpret_steal<py::object>(object);
 }

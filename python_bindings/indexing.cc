@@ -6,6 +6,7 @@
 #include "interpreter/kernels/move.h"
 #include "ir/primitives.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/views.h"
 
 namespace ct::python {
 namespace {
@@ -176,24 +177,8 @@ bool is_temporary(PyObject* object) {
 #endif
 }
 
-}  // namespace
-
-void set_index_hook(PyObject* hook) { index_hook = hook; }
-void set_assignment_hook(PyObject* hook) { Py_XSETREF(assignment_hook, hook); }
-
-int set_item(PyObject* self, PyObject* index, PyObject* value) {
-  if (value == nullptr) {
-    PyErr_SetString(PyExc_TypeError, "del x[i]: the size of an array cannot change\n  use x = ct.numpy.delete(x, i)");
-    return -1;
-  }
-  if (assignment_hook == nullptr) throw Error(ErrorKind::kInternal, "there is no function for assignments");
-  PyObject* held = is_temporary(self) ? Py_False : Py_True;
-  PyObject* done = PyObject_CallFunctionObjArgs(assignment_hook, self, index, value, held, nullptr);
-  Py_XDECREF(done);
-  return done == nullptr ? -1 : 0;
-}
-
-PyObject* get_item(PyObject* self, PyObject* index) {
+// x[index], an array of its own.
+PyObject* take(PyObject* self, PyObject* index) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     const Capture* capture = innermost_capture();
     if (capture == nullptr || !capture->masks()) {
@@ -221,6 +206,30 @@ PyObject* get_item(PyObject* self, PyObject* index) {
     if (index_hook == nullptr) throw Error(ErrorKind::kInternal, "there is no function for this index");
     return PyObject_CallFunctionObjArgs(index_hook, self, index, nullptr);
   });
+}
+
+}  // namespace
+
+void set_index_hook(PyObject* hook) { index_hook = hook; }
+void set_assignment_hook(PyObject* hook) { Py_XSETREF(assignment_hook, hook); }
+
+int set_item(PyObject* self, PyObject* index, PyObject* value) {
+  if (value == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "del x[i]: the size of an array cannot change\n  use x = ct.numpy.delete(x, i)");
+    return -1;
+  }
+  if (assignment_hook == nullptr) throw Error(ErrorKind::kInternal, "there is no function for assignments");
+  PyObject* held = is_temporary(self) ? Py_False : Py_True;
+  PyObject* done = PyObject_CallFunctionObjArgs(assignment_hook, self, index, value, held, nullptr);
+  Py_XDECREF(done);
+  return done == nullptr ? -1 : 0;
+}
+
+PyObject* get_item(PyObject* self, PyObject* index) {
+  PyObject* result = take(self, index);
+  if (result == nullptr || !is_array(result) || !makes_view(index, array_aval(result))) return result;
+  if (result != self) link_view(result, self, index);
+  return result;
 }
 
 }  // namespace ct::python

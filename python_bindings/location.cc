@@ -2,9 +2,12 @@
 //
 // A location is recorded as (code object, instruction offset), two words, and turned into file and line only when
 // somebody asks. Code objects seen once are kept alive for good, so that the pair stays meaningful.
+#include <algorithm>
 #include <array>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "python_bindings/gil.h"
 #include "python_bindings/python.h"
@@ -17,6 +20,18 @@ std::string package_directory;  // frames below it are ours
 thread_local bool notes_locations = true;
 
 bool is_own(std::string_view file) { return !package_directory.empty() && file.starts_with(package_directory); }
+
+// Where Python's own library and its scripts are: nobody's program.
+std::vector<std::string> installed_directories;
+
+// Written by somebody else than whoever runs the program: a package that is installed, and Python's own library.
+bool is_installed(std::string_view file) {
+  if (file.find("-packages/") != std::string_view::npos || file.starts_with("<frozen ") || file.ends_with(".pyx")) {
+    return true;
+  }
+  return std::any_of(installed_directories.begin(), installed_directories.end(),
+                     [&](const std::string& directory) { return file.starts_with(directory); });
+}
 
 // This package, and those that call it on behalf of the user's line: NumPy by its dispatch, and others that ask an
 // array for its elements.
@@ -33,9 +48,13 @@ bool is_library(std::string_view file) {
 
 enum class Author : uint8_t {
   kUser,
-  kLibrary,   // this package, or such another one
-  kDelegate,  // of this package, and does no more than to call the function that an operator or method stands for
+  kInstalled,  // a package that is installed, whose functions are as good as the user's, and whose lines are not
+  kLibrary,    // this package, or such another one
+  kDelegate,   // of this package, and does no more than to call the function that an operator or method stands for
 };
+
+// Whether a line of it is a line of the program: operations come from there, and arrays there are exact.
+bool is_program(Author author) { return author == Author::kUser || author == Author::kInstalled; }
 
 bool is_delegate(std::string_view file) {
   if (!is_own(file)) return false;
@@ -55,7 +74,10 @@ Author author_of(PyCodeObject* code) {
     if (file == nullptr) PyErr_Clear();
     if (file != nullptr) {
       const std::string_view path(file, static_cast<size_t>(length));
-      it->second = is_delegate(path) ? Author::kDelegate : is_library(path) ? Author::kLibrary : Author::kUser;
+      it->second = is_delegate(path)    ? Author::kDelegate
+                   : is_library(path)   ? Author::kLibrary
+                   : is_installed(path) ? Author::kInstalled
+                                        : Author::kUser;
     }
   }
   return it->second;
@@ -65,7 +87,7 @@ Author author_of(PyCodeObject* code) {
 struct Recent {
   PyCodeObject* code;
   int instruction;
-  LocationId location;  // of user code
+  LocationId location;  // of code of the program
   Author author;
 };
 constexpr size_t kRecent = 256;
@@ -78,8 +100,7 @@ const Recent& recent_place(PyFrameObject* frame) {
       (*recent)[(reinterpret_cast<uintptr_t>(code) / 64 * 31 + static_cast<uintptr_t>(instruction)) % kRecent];
   if (slot.code != code || slot.instruction != instruction) {
     const Author author = author_of(code);
-    const bool user = author == Author::kUser;
-    slot = {code, instruction, user ? intern_location(code, instruction) : kNoLocation, author};
+    slot = {code, instruction, is_program(author) ? intern_location(code, instruction) : kNoLocation, author};
   }
   Py_DECREF(code);
   return slot;
@@ -122,7 +143,7 @@ bool called_by_user(int skipped) {
     Py_DECREF(frame);
     frame = back;
   }
-  return author == Author::kUser;
+  return is_program(author);
 }
 
 bool written_by_user(py::handle function) {
@@ -134,7 +155,7 @@ bool written_by_user(py::handle function) {
     inner = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(Py_TYPE(inner.ptr()))).attr("__call__");
   }
   const py::object code = py::getattr(inner, "__code__", py::none());
-  return PyCode_Check(code.ptr()) && author_of(reinterpret_cast<PyCodeObject*>(code.ptr())) == Author::kUser;
+  return PyCode_Check(code.ptr()) && is_program(author_of(reinterpret_cast<PyCodeObject*>(code.ptr())));
 }
 
 bool is_package_code(PyCodeObject* code) {
@@ -147,12 +168,8 @@ bool is_package_code(PyCodeObject* code) {
 LocationId calling_location() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   LocationId location = kNoLocation;
-  while (frame != nullptr) {
-    const Recent& place = recent_place(frame);
-    if (place.author == Author::kUser) {
-      location = place.location;
-      break;
-    }
+  while (frame != nullptr && location == kNoLocation) {
+    location = recent_place(frame).location;
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = back;
@@ -161,13 +178,46 @@ LocationId calling_location() {
   return location;
 }
 
+LocationId users_location() {
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  LocationId installed = kNoLocation, users = kNoLocation;
+  while (frame != nullptr && users == kNoLocation) {
+    const Recent& place = recent_place(frame);
+    if (place.author == Author::kUser) users = place.location;
+    if (place.author == Author::kInstalled && installed == kNoLocation) installed = place.location;
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = back;
+  }
+  Py_XDECREF(frame);
+  return users == kNoLocation ? installed : users;
+}
+
+LocationId asking_location() {
+  return innermost_capture() != nullptr && notes_locations ? users_location() : kNoLocation;
+}
+
 void register_locations(py::module_& module) {
   // Whether this thread's captures have locations from here on; whether they had.
   module.def("note_locations", [](bool note) { return std::exchange(notes_locations, note); });
   module.def("called_by_user", called_by_user);
   module.def("written_by_user", written_by_user);
-  module.def("calling_place", [] { return location_string(calling_location()); });
+  module.def("calling_place", [] { return location_string(users_location()); });
+  module.def("author_of", [](py::handle code) -> std::string_view {
+    switch (author_of(reinterpret_cast<PyCodeObject*>(code.ptr()))) {
+      case Author::kUser:
+        return "user";
+      case Author::kInstalled:
+        return "installed";
+      case Author::kLibrary:
+      case Author::kDelegate:
+        return is_package_code(reinterpret_cast<PyCodeObject*>(code.ptr())) ? "package" : "library";
+    }
+    return "";
+  });
   module.def("set_package_directory", [](std::string path) { package_directory = std::move(path); });
+  module.def("set_installed_directories",
+             [](std::vector<std::string> paths) { installed_directories = std::move(paths); });
 }
 
 }  // namespace ct::python

@@ -45,6 +45,7 @@ PYBIND11_MODULE(_core, module) {
   register_tracebacks(module);
   register_dtypes(module);
   register_array(module);
+  register_views(module);
   register_conversions(module);
   register_bind(module);
   register_functions(module);

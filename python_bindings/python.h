@@ -51,6 +51,10 @@ LocationId user_location();
 bool called_by_user(int skipped = 0);
 bool written_by_user(py::handle function);
 LocationId calling_location();  // the same whether something is captured or not
+// The innermost frame that is neither of this package nor of an installed one, for messages: the line that the user can
+// change. Of the two, the first is kNoLocation when nothing is captured.
+LocationId asking_location();
+LocationId users_location();
 bool is_package_code(PyCodeObject* code);
 void register_locations(py::module_& module);
 
@@ -132,6 +136,7 @@ Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b)
 void register_bind(py::module_& module);
 
 void register_array(py::module_& module);
+void register_views(py::module_& module);
 void register_tree(py::module_& module);
 void register_graph(py::module_& module);
 void register_primitives(py::module_& module);

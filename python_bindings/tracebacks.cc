@@ -102,9 +102,16 @@ void shorten_origin(PyObject* origin, int depth) {  // takes the reference
   Py_XDECREF(origin);
 }
 
+// What functions in C say of an array that has told them, with an error of its own that they drop, why it is no number.
+void explain_dropped(PyObject* error) {
+  if (Py_TYPE(error) != reinterpret_cast<PyTypeObject*>(PyExc_TypeError)) return;
+  py::module_::import("cotangent._asked").attr("explain_dropped")(py::handle(error));
+}
+
 void shorten(PyObject* error, int depth) {
   constexpr int kDeepest = 20;  // errors may come from each other in circles
   if (depth > kDeepest) return;
+  if (depth == 0) explain_dropped(error);
   PyObject* traceback = PyException_GetTraceback(error);  // None where all frames have been taken out
   if (traceback != nullptr && PyTraceBack_Check(traceback)) {
     const PyTracebackObject* end = innermost(as_traceback(traceback));

@@ -451,8 +451,9 @@ py::list flatten_up_to(const TreeDefHandle& self, const py::object& tree) {
     if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
     if (!same) {
       size_t at = 0;
+      const py::object shown = py::module_::import("cotangent._base.misplaced").attr("shown")(tree);
       throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at), ", got ",
-                                            py::cast<std::string>(py::repr(tree))))
+                                            py::cast<std::string>(shown)))
           .hint(difference(node, root, object))
           .see("structures-that-differ");
     }

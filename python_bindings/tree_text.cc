@@ -52,8 +52,29 @@ std::string tree_text(const TreeDef& tree, size_t& index) {
   }
 }
 
+namespace {
+
+// Which keys of two dicts the other one has not.
+std::string keys_apart(const py::object& expected, const py::object& found) {
+  const auto without = [](const py::object& keys, const py::object& others) {
+    std::string names;
+    for (const py::handle key : keys) {
+      if (others.contains(key)) continue;
+      names += concat(names.empty() ? "" : ", ", py::cast<std::string>(py::repr(key)));
+    }
+    return names;
+  };
+  const std::string lacking = without(expected, found), besides = without(found, expected);
+  return concat(lacking.empty() ? "" : concat(" There is no ", lacking, "."),
+                besides.empty() ? "" : concat(" There is ", besides, " besides."));
+}
+
+}  // namespace
+
 std::string difference(const TreeNode& expected, const TreeNode& found, py::handle object) {
-  const auto text = [](py::handle value) { return py::cast<std::string>(py::repr(value)); };
+  const auto text = [](py::handle value) {
+    return py::cast<std::string>(py::module_::import("cotangent._base.misplaced").attr("shown")(value));
+  };
   const auto kind = [&]() -> std::string {
     switch (expected.kind) {
       case NodeKind::kNone:
@@ -76,7 +97,8 @@ std::string difference(const TreeNode& expected, const TreeNode& found, py::hand
   if (found.kind != expected.kind) return concat("Expected ", name, ", got ", text(object), ".");
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   if (expected.kind == NodeKind::kDict) {
-    return concat("Dict key mismatch; expected keys: ", text(expected.keys), "; dict: ", text(object), ".");
+    return concat("Dict key mismatch; expected keys: ", text(expected.keys), "; dict: ", text(object), ".",
+                  keys_apart(expected.keys, found.keys));
   }
   if (expected.kind == NodeKind::kTuple || expected.kind == NodeKind::kList) {
     return concat(name, " arity mismatch: ", found.arity, " != ", expected.arity, "; ", kind(), ": ", text(object),

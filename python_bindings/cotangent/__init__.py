@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib as _importlib
 import os as _os
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from cotangent import _core
 
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH120 (pathlib costs import time)
+_core.set_installed_directories([_os.path.dirname(_os.__file__) + _os.sep, _os.path.join(_sys.prefix, "bin") + _os.sep])  # noqa: PTH118, PTH120
 
 from cotangent import _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
 from cotangent._base.arguments import leaving_methods as _leaving_methods  # noqa: E402

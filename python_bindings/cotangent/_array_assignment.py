@@ -8,8 +8,9 @@ from cotangent import _core
 from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent._ops.indexing import require_places
+from cotangent._ops.views import living_bases, write_through
 from cotangent.errors import DTypeError
-from cotangent.numpy.index_updates import IndexUpdateHelper
+from cotangent.numpy.index_updates import IndexUpdateHelper, warn_of_lost_fractions
 
 
 def assign(x: Array, index: Any, value: Any, held: bool) -> None:
@@ -18,11 +19,12 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
     A function that is captured (by ``jit``, ``grad``, ``vmap``, as the body of a loop...) may do that with arrays that it made, or was
     given as arguments; its caller's arrays stay as they are. ``held``: somebody holds the object, and can see the change.
     """
-    if not held:
+    bases = living_bases(x)
+    if not held and not bases:
         raise TypeError(
             placed(
-                "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are x[i], x.T, x.flat and x.reshape(...)",
-                "write x[i, j] = y for x[i][j] = y, or x = x.at[i].set(y)",
+                "x[i] = y: nobody holds the array x that is assigned to, which is a copy, as are z[[0, 1]], z + 1 and z.copy()",
+                "write one index, z[[0, 1], j] = y for z[[0, 1]][j] = y, or give the copy a name",
                 "assigned-copy",
             )
         )
@@ -34,6 +36,15 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
                 "immutable-array",
             )
         )
+    if not all(base is None or _core.is_own(base) for base, _ in bases):
+        raise TypeError(
+            placed(
+                "x[i] = y: x is a view of an array that was made outside of the function that is captured here, which can only assign to "
+                "arrays of its own",
+                "copy what is the function's own, x = x.copy(), or give it the whole array as an argument and return that",
+                "immutable-array",
+            )
+        )
     if _core.in_mask() and _core.called_by_user(1):
         require_places(x, index)
     given = _core.array(value)
@@ -41,4 +52,5 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
         raise DTypeError(
             f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
-    _core.become(x, IndexUpdateHelper(x)[index].set(value))
+    warn_of_lost_fractions(x, given, "x[i] = y", stacklevel=2)
+    write_through(x, index, IndexUpdateHelper(x)[index].set(value))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -22,12 +21,11 @@ from cotangent import _array_exchange, _array_shapes, _core, numpy
 from cotangent._array_assignment import assign
 from cotangent._array_places import PLACES
 from cotangent._array_text import _format, _repr, _str
+from cotangent._asked import peeked, plain
 from cotangent._base.arguments import left
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.keys import KEY_DTYPE
-from cotangent._base.messages import with_hint
 from cotangent._core import Array
-from cotangent._numpy_dispatch import asked_by_index, asked_by_library
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import (
     comparisons,
@@ -52,6 +50,7 @@ from cotangent._ops import (
 )
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
+from cotangent._ops.views import flat_view
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
@@ -96,17 +95,7 @@ def _power(self: Array, other: Any, modulus: Any = None) -> Any:
 
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements as a NumPy array; without a copy it is read-only and shares memory."""
-    try:
-        array = _core.to_numpy(self, "conversion to a NumPy array")
-    except ConcretizationError as error:
-        frame = sys._getframe(1)
-        if hint := asked_by_index(frame):
-            raise ConcretizationError(with_hint(error, hint, "buffer-of-numpy")) from None
-        hint = asked_by_library(frame)
-        if not hint:
-            raise
-        constant = ", or make it a constant with ct.lax.stop_gradient(x) first" if "stop_gradient" in str(error) else ""
-        raise ConcretizationError(with_hint(error, hint + constant)) from None
+    array = plain(self, "conversion to a NumPy array")
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise ValueError(
@@ -134,7 +123,7 @@ def _tolist(self: Array) -> Any:
     >>> ct.numpy.array([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    return _core.to_numpy(self, "tolist()").tolist()
+    return plain(self, "tolist()").tolist()
 
 
 def _element(self: Array, args: tuple[int, ...], use: str) -> Any:
@@ -143,7 +132,7 @@ def _element(self: Array, args: tuple[int, ...], use: str) -> Any:
         raise TypeError(
             f"{use} needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
         )
-    return _core.to_numpy(self, use).item(*args)
+    return plain(self, use).item(*args)
 
 
 def _item(self: Array, *args: int) -> Any:
@@ -185,7 +174,7 @@ def _whole(round_: Any) -> Any:
                 f"math.{round_.__name__} needs an array of one element; this one has shape {self.shape}\n"
                 f"  use ct.numpy.{round_.__name__}(x), or index it first"
             )
-        return round_(_core.peek_numpy(self, "int()").item())  # type: ignore[no-any-return]
+        return round_(peeked(self, "int()").item())  # type: ignore[no-any-return]
 
     return method
 
@@ -198,7 +187,7 @@ def _iterate(self: Array) -> Iterator[Array]:
             "iteration over a ragged axis: its length is not known when the program is captured\n"
             "  use ct.vmap or ct.lax.scan over it"
         )
-    return (indexing.get_item(self, i) for i in range(capacity(self, 0)))
+    return (self[i] for i in range(capacity(self, 0)))
 
 
 def _reversed(self: Array) -> Iterator[Array]:
@@ -212,7 +201,7 @@ def _contains(self: Array, value: Any) -> bool:
 def _reduce(self: Array) -> Any:
     if self.dtype == KEY_DTYPE:
         return wrap_key_data, (key_data(self),)
-    return _restore, (np.array(_core.to_numpy(self, "pickling")), self.weak_type)
+    return _restore, (np.array(plain(self, "pickling")), self.weak_type)
 
 
 def _as_integer_ratio(self: Array) -> Any:
@@ -300,7 +289,7 @@ def _tobytes(self: Array, order: str = "C") -> bytes:
     >>> ct.numpy.array([1, 255], np.uint8).tobytes().hex()
     '01ff'
     """
-    return _core.to_numpy(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
+    return plain(self, "tobytes()").tobytes(order)  # type: ignore[no-any-return]
 
 
 _T = """The array with its axes in reverse order.
@@ -444,7 +433,7 @@ _MEMBERS: dict[str, Any] = {
     "at": property(IndexUpdateHelper, doc=_AT),
     "compress": _array_shapes.compress,
     "aval": property(ShapeDtypeStruct.like, doc=_AVAL),
-    "flat": property(shapes.ravel, doc=_FLAT),
+    "flat": property(flat_view, doc=_FLAT),
     "item": _item,
     "reshape": _array_shapes.reshape,
     "tobytes": _tobytes,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cotangent import _core
 from cotangent._core import Array
 from cotangent._ops import element_bytes, selection, shapes
 from cotangent._ops.binding import apart
@@ -39,7 +40,8 @@ def reshape(self: Array, *shape: Any, order: str = "C") -> Array:
     Array([[0, 1],
            [2, 3]], dtype=int32)
     """
-    return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+    sizes = shape[0] if len(shape) == 1 else shape
+    return shapes.reshape(self, sizes) if order == "C" else shapes.reshape(self, sizes, order)
 
 
 def flatten(self: Array, order: str = "C") -> Array:
@@ -60,7 +62,9 @@ def flatten(self: Array, order: str = "C") -> Array:
     >>> ct.numpy.array([[1, 2], [3, 4]]).flatten("F")
     Array([1, 3, 2, 4], dtype=int32)
     """
-    return apart(shapes.ravel(self, order), self)
+    result = apart(shapes.ravel(self, order), self)
+    _core.unlink_view(result)
+    return result
 
 
 def transpose(self: Array, *axes: Any) -> Array:

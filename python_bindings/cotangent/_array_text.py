@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
+from cotangent._asked import peeked
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.exchange import array_repr
@@ -49,7 +50,7 @@ def _format(self: Array, spec: str) -> str:
         raise TypeError(
             f"the format {spec!r} is for a number; got a random key\n  print the key without a format, or its words: ct.random.key_data(key)"
         )
-    values = _core.peek_numpy(self, "format()")
+    values = peeked(self, "format()")
     if self.ndim == 0:
         return format(values.item(), spec)
     raise TypeError(

@@ -9,19 +9,17 @@ Which function stands for which follows from the names in the modules: there is 
 
 from __future__ import annotations
 
-import dis
 import functools
-import importlib
-import itertools
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
+from cotangent._asked import asked_by_library
 from cotangent._base.dimensions import Dim, largest, smallest
 from cotangent._core import Array, Traced
 from cotangent._ops.choice import where as choose
@@ -114,55 +112,6 @@ def _check_evaluation(frame: Any) -> None:
             " for it",
             f"pass {letter}.reshape({letter}.shape + (1,) * x.ndim) and tensor=False, or compose it of functions of ct.numpy",
         )
-
-
-def _public_name(frame: Any, library: str) -> tuple[str, str] | None:
-    """The module and name of the public function of a library that a frame runs, or that is what its decorator wraps."""
-    code = [(frame.f_globals.get("__name__") or "", frame.f_code.co_name)]
-    wrapped = [
-        (value.__module__ or "", value.__name__) for value in frame.f_locals.values() if isinstance(value, FunctionType)
-    ]
-    for module, name in code + wrapped:
-        public = ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module.split(".")))
-        if public.partition(".")[0] == library and callable(getattr(sys.modules.get(public), name, None)):
-            return public, name
-    return None
-
-
-def asked_by_library(frame: Any) -> str:
-    """What to do, where a function of NumPy or SciPy asked for the elements of a traced array: its counterpart's name, if it has one.
-
-    Empty if the user's own code did.
-    """
-    found = None
-    while frame is not None:
-        library = (frame.f_globals.get("__name__") or "").partition(".")[0]
-        if library not in ("numpy", "scipy"):
-            break
-        found = _public_name(frame, library) or found
-        frame = frame.f_back
-    if found is None:
-        return ""
-    name = ".".join(found)
-    try:
-        counterpart = getattr(importlib.import_module(f"cotangent.{found[0]}"), found[1], None)
-    except ImportError:
-        counterpart = None
-    if callable(counterpart):
-        return f"use ct.{name}, which takes traced arrays, for {name}"
-    return f"{name} computes with elements: compose it of functions of ct.numpy and ct.scipy, or call it through ct.pure_callback"
-
-
-def asked_by_index(frame: Any) -> str:
-    """What to do, where the user's code indexes an array of NumPy's with a traced one; empty if that is not what it does."""
-    if frame is None:
-        return ""
-    found = next((x for x in dis.get_instructions(frame.f_code) if x.offset == frame.f_lasti), None)
-    if found is None or not (found.opname.endswith("_SUBSCR") or found.argrepr == "[]"):
-        return ""
-    if found.opname == "STORE_SUBSCR":
-        return "arrays of NumPy hold values only: make it with ct.numpy, as ct.numpy.zeros(n), or a = ct.numpy.asarray(a), and write a[i] = x into that"
-    return "to index an array a of NumPy's with a traced one, make it one of this package: ct.numpy.asarray(a)[i]"
 
 
 class NoMemoryError(ConcretizationError, AttributeError):

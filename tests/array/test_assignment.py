@@ -124,11 +124,9 @@ def test_nothing_else_changes() -> None:
         "cast": cnp.astype(x, x.dtype),
         "method's cast": x.astype(x.dtype),
         "array": cnp.array(x),
-        "all": x[:],
         "positive": +x,
-        "reshaped": x.reshape(x.shape),
-        "squeezed": cnp.squeeze(x),
-        "real": x.real,
+        "reshaped copy": cnp.reshape(x, (6, 4), copy=True).reshape(x.shape),
+        "flattened": x.flatten().reshape(x.shape),
         "stopped": ct.lax.stop_gradient(x),
         "jitted": ct.jit(lambda x: x)(x),
         "pickled": pickle.loads(pickle.dumps(x)),
@@ -361,12 +359,12 @@ def test_errors_leave_the_array(index: Any, value: Any, error: Any, message: str
 
 
 @pytest.mark.parametrize(
-    "target", ["x[0][1]", "x.T[0]", "x.flat[0]", "x.reshape(-1)[0]", "cnp.sum(x, 0)[0]", "x.copy()[0]"]
+    "target", ["x[[0]][0]", "x.T.ravel()[0]", "x.flatten()[0]", "(x + 0)[0]", "cnp.sum(x, 0)[0]", "x.copy()[0]"]
 )
 @pytest.mark.parametrize("operator", ["=", "+="])
 def test_assignments_that_nobody_could_see_are_refused(target: str, operator: str) -> None:
     x = cnp.asarray(VALUES)
-    with pytest.raises(TypeError, match=r"nobody holds the array(.|\n)*x\[i, j\] = y"):
+    with pytest.raises(TypeError, match=r"nobody holds the array(.|\n)*write one index"):
         exec(f"{target} {operator} 1.0", {"x": x, "cnp": cnp})
     np.testing.assert_array_equal(x, VALUES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import types
@@ -13,6 +14,7 @@ from cotangent import _core
 from cotangent._base.arguments import suggestion
 
 __all__ = [
+    "argument_text",
     "called",
     "cell_name",
     "indented",
@@ -20,11 +22,14 @@ __all__ = [
     "marked",
     "marked_axes",
     "marked_difference",
+    "missing_return",
     "no_attribute",
     "outermost_function",
     "own_frames",
     "placed",
+    "returned",
     "sizes_of",
+    "structure_text",
     "warn_user",
     "with_hint",
 ]
@@ -129,6 +134,42 @@ def marked_axes(shapes: Sequence[Sequence[Any]], axes: Sequence[int]) -> str:
     if len(shapes) < 2:
         return ""
     return marked(*((shape, [axis]) for shape, axis in zip(shapes, axes, strict=True)))
+
+
+def returned(structure: _core.PyTreeDef) -> str:
+    """What kind of value a function of the user returned, by its structure."""
+    nodes = structure.num_nodes
+    return (
+        "an array"
+        if nodes == 1 and structure.num_leaves == 1
+        else kind_of(structure.unflatten([0] * structure.num_leaves))
+    )
+
+
+def structure_text(structure: _core.PyTreeDef) -> str:
+    """A structure as it is written, with a star for each array."""
+    return str(structure).removeprefix("PyTreeDef(").removesuffix(")")
+
+
+def missing_return(structure: _core.PyTreeDef, function: str) -> str:
+    """A line of what to do, where a function returned nothing; else an empty text."""
+    is_none = structure.num_leaves == 0 and structure.unflatten([]) is None
+    return f"\n  is a `return` missing? without one {function} returns None" if is_none else ""
+
+
+def argument_text(function: Any, path: str) -> str:
+    """A leaf of the arguments by the name of its parameter: ``params['w']`` for ``[0]['w']``."""
+    found = re.match(r"\[(\d+)\]", path)
+    if found is None:
+        return path
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return path
+    number = int(found[1])
+    if number >= len(parameters) or any(each.kind == each.VAR_POSITIONAL for each in parameters[: number + 1]):
+        return path
+    return parameters[number].name + path[found.end() :]
 
 
 def kind_of(value: Any) -> str:

@@ -51,7 +51,7 @@ def apart(result: Array, source: Any) -> Array:
 
 
 def own(function: Callable[P, T]) -> Callable[P, T]:
-    """``function``, whose results are arrays of their own where it would hand an argument back. See `apart`."""
+    """``function``, whose results are arrays of their own where it would hand back an argument, or a view of one. See `apart`."""
 
     @functools.wraps(function)
     def owning(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -61,6 +61,9 @@ def own(function: Callable[P, T]) -> Callable[P, T]:
                 result = [apart(item, source) for item in result]
             else:
                 result = apart(result, source)
+        for item in result if isinstance(result, list) else (result,):
+            if isinstance(item, Array):
+                _core.unlink_view(item)
         return cast("T", result)
 
     return owning

@@ -16,11 +16,12 @@ from cotangent._ops.binding import (
     literal,
     own,
 )
+from cotangent._ops.views import as_view, whole_view
 
 __all__ = ["angle", "conj", "conjugate", "imag", "real"]
 
 
-@own
+@whole_view
 def real(x: Any, /) -> Array:
     """The real part of each element; a real array is its own.
 
@@ -40,7 +41,7 @@ def real(x: Any, /) -> Array:
     Array([1., 3.], dtype=float32)
     """
     array = _core.array(x)
-    return primitives.real(array) if kind(array) == "complex" else array
+    return as_view(primitives.real(array), array, ("real", None)) if kind(array) == "complex" else array
 
 
 def imag(x: Any, /) -> Array:
@@ -62,7 +63,7 @@ def imag(x: Any, /) -> Array:
     Array([2., 0.], dtype=float32)
     """
     array = _core.array(x)
-    return primitives.imag(array) if kind(array) == "complex" else constant(array, 0)
+    return as_view(primitives.imag(array), array, ("imag", None)) if kind(array) == "complex" else constant(array, 0)
 
 
 @own

@@ -25,6 +25,7 @@ from cotangent._ops.sizes import (
     size_from,
     static_shape,
 )
+from cotangent._ops.views import as_view
 
 __all__ = [
     "diag_indices_from",
@@ -346,7 +347,8 @@ def ix_(*args: Any) -> tuple[Array, ...]:
             (array,) = nonzero(array)
         elif bound_size(array) == 0:
             array = _core.convert(array, _core.default_int_dtype())
-        results.append(insert_axes(array, [axis for axis in range(len(args)) if axis != i]))
+        index = tuple(slice(None) if axis == i else None for axis in range(len(args)))
+        results.append(as_view(insert_axes(array, [axis for axis in range(len(args)) if axis != i]), array, index))
     return tuple(results)
 
 

@@ -24,6 +24,7 @@ from cotangent._ops.sizes import (
     static_int,
     symbolic_size,
 )
+from cotangent._ops.views import as_view
 from cotangent._transforms.lengths import require
 
 __all__ = [
@@ -400,9 +401,13 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         isinstance(indices_or_sections, (np.ndarray, Array)) and indices_or_sections.ndim > 0
     ):
         cuts = [0, *(size_from(i, f"{name}: an index") for i in indices_or_sections), None]
-        bounds = zip(cuts[:-1], cuts[1:], strict=True)
-        pieces = [resolve_slice(total, slice(start, stop), 1, axis) for start, stop in bounds]
-        return [take_slice(array, axis, piece) for piece in pieces]
+        pieces = [slice(start, stop) for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
+        return [
+            as_view(
+                take_slice(array, axis, resolve_slice(total, piece, 1, axis)), array, (*[slice(None)] * axis, piece)
+            )
+            for piece in pieces
+        ]
     sections = static_int(indices_or_sections, f"{name}: the number of sections")
     if sections <= 0:
         raise ValueError(
@@ -420,7 +425,10 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         require([length], lambda n: n % sections == 0, what, fault, advice=advice)
     base, extra = divmod(total, sections)
     starts = [i * base + (0 if equal else smallest(extra, i)) for i in range(sections + 1)]
-    return [slice_sized(array, axis, start, stop) for start, stop in zip(starts[:-1], starts[1:], strict=True)]
+    return [
+        as_view(slice_sized(array, axis, start, stop), array, (*[slice(None)] * axis, slice(start, stop)))
+        for start, stop in zip(starts[:-1], starts[1:], strict=True)
+    ]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:

@@ -17,7 +17,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
-from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
+from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out, own
 from cotangent._ops.comparisons import truth
 from cotangent._ops.division import remainder
 from cotangent._ops.extents import capacity, slice_axis
@@ -181,12 +181,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
             start[i] = int(where[i].min()) if where[i].size else limit[i]
         if "b" in trim.lower():
             limit[i] = int(where[i].max()) + 1 if where[i].size else start[i]
-    return primitives.slice(
-        x,
-        start=start,
-        limit=[max(low, high) for low, high in zip(start, limit, strict=True)],
-        stride=[1] * x.ndim,
-    )
+    return x[tuple(slice(low, max(low, high)) for low, high in zip(start, limit, strict=True))]
 
 
 def _trimmed(x: Array, trim: str, axes: list[int]) -> Array:
@@ -392,6 +387,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     return primitives.gather(joined, _core.convert(argsort(keys), _INT32), axis=axis, batch_dims=0)
 
 
+@own
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements of an array, repeated or cut off to fill another shape; of none, zeros.
 

@@ -12,7 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import apart, own
+from cotangent._ops.binding import apart
 from cotangent._ops.extents import drop_axes
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
@@ -25,6 +25,7 @@ from cotangent._ops.sizes import (
     symbolic_shape,
     type_of,
 )
+from cotangent._ops.views import as_view, reshaped_view, whole_view
 from cotangent.errors import ConcretizationError
 
 __all__ = [
@@ -116,7 +117,6 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 @entrance("reshape", primitives.reshape)
-@own
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Placement = None) -> Array:
     """The elements of an array under another shape.
 
@@ -166,18 +166,28 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}\n  write the other sizes out")
     if missing:
         sizes[missing[0]] = missing_size(array, sizes)
+    result = _under_shape(array, sizes, order)
+    if copy:
+        result = apart(result, array)
+        _core.unlink_view(result)
+    elif result is array:
+        result = as_view(result, array, ...)
+    return apart(result, a)
+
+
+def _under_shape(array: Array, sizes: list[Any], order: str) -> Array:
     if all(isinstance(size, int) for size in sizes) and not _core.ragged_axes(array):
         if tuple(sizes) == array._bound_shape:
-            return apart(array, a) if copy else array
+            return array
         if order == "F":
             return transpose(primitives.reshape(transpose(array), shape=sizes[::-1]))
-        return primitives.reshape(array, shape=sizes)
+        return reshaped_view(primitives.reshape(array, shape=sizes), array)
     if order == "F":
         return transpose(reshaped(transpose(array), sizes[::-1]))
-    return reshaped(array, sizes)
+    return reshaped_view(reshaped(array, sizes), array)
 
 
-@own
+@whole_view
 def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
     """All elements of an array along one axis.
 
@@ -205,7 +215,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
 
 
 @entrance("transpose", primitives.transpose)
-@own
+@whole_view
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The axes of an array in reverse order, or in another one.
 
@@ -247,7 +257,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
         )
     if permutation == list(range(array.ndim)):
         return array
-    return primitives.transpose(array, permutation=permutation)
+    return as_view(primitives.transpose(array, permutation=permutation), array, ("transpose", permutation))
 
 
 permute_dims = transpose
@@ -283,10 +293,11 @@ def matrix_transpose(x: Any, /) -> Array:
             f"matrix_transpose needs at least two axes; got shape {array.shape}\n"
             "  make a matrix of it first: x[:, None] is a column, x[None] a row"
         )
-    return swap_last(array)
+    order = list(range(array.ndim))
+    return as_view(swap_last(array), array, ("transpose", [*order[:-2], order[-1], order[-2]]))
 
 
-@own
+@whole_view
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes of an array exchanged.
 
@@ -314,7 +325,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return transpose(array, order)
 
 
-@own
+@whole_view
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Axes of an array moved to other positions; the others keep their order.
 
@@ -359,7 +370,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return transpose(array, order)
 
 
-@own
+@whole_view
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """An axis of an array moved before another one; `moveaxis` is easier to read.
 
@@ -388,7 +399,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(array, axis, start - 1 if axis < start else start)
 
 
-@own
+@whole_view
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """New axes of size 1.
 
@@ -417,10 +428,15 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     array = _core.array(a)
     items = axis if several(axis) else [axis]
     rank = check_rank(array.ndim + len(items), "expand_dims")
-    return insert_axes(array, normalize_axes(items, rank, "expand_dims")) if len(items) else array
+    return _with_axes(array, normalize_axes(items, rank, "expand_dims")) if len(items) else array
 
 
-@own
+def _with_axes(array: Array, axes: Sequence[int]) -> Array:
+    index = tuple(None if axis in axes else slice(None) for axis in range(array.ndim + len(axes)))
+    return as_view(insert_axes(array, axes), array, index)
+
+
+@whole_view
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     """An array without its axes of size 1, or without those that are named.
 
@@ -470,7 +486,11 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
                     f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}\n"
                     "  leave axis out for all axes of size 1, or index to drop one: x[0]"
                 )
-    return drop_axes(array, axes) if axes else array
+    if not axes:
+        return array
+    return as_view(
+        drop_axes(array, axes), array, tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))
+    )
 
 
 def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
@@ -487,12 +507,12 @@ def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
                 if rank == 3 and array.ndim == 2
                 else list(range(missing))
             )
-            array = insert_axes(array, positions)
+            array = _with_axes(array, positions)
         results.append(array)
     return results[0] if len(results) == 1 else results
 
 
-@own
+@whole_view
 def atleast_1d(*args: Any) -> Any:
     """Arrays with at least one axis: scalars get one of size 1.
 
@@ -514,7 +534,7 @@ def atleast_1d(*args: Any) -> Any:
     return _atleast(1, args)
 
 
-@own
+@whole_view
 def atleast_2d(*args: Any) -> Any:
     """Arrays with at least two axes; new ones of size 1 come first.
 
@@ -536,7 +556,7 @@ def atleast_2d(*args: Any) -> Any:
     return _atleast(2, args)
 
 
-@own
+@whole_view
 def atleast_3d(*args: Any) -> Any:
     """Arrays with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
 

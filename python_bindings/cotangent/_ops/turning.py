@@ -24,11 +24,12 @@ from cotangent._ops.sizes import (
     several,
     symbolic_sizes,
 )
+from cotangent._ops.views import as_view, whole_view
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
 
 
-@own
+@whole_view
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements of an array in reverse order along axes.
 
@@ -56,7 +57,10 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
 def _flipped(name: str, m: Any, axis: int | Sequence[int] | None) -> Array:
     array = _core.array(m)
     axes = normalize_axes(axis, array.ndim, name)
-    return primitives.reverse(array, axes=axes) if axes else array
+    if not axes:
+        return array
+    index = tuple(slice(None, None, -1 if axis in axes else None) for axis in range(array.ndim))
+    return as_view(primitives.reverse(array, axes=axes), array, index)
 
 
 def fliplr(m: Any) -> Array:
@@ -103,7 +107,7 @@ def flipud(m: Any) -> Array:
     return _flipped("flipud", m, 0)
 
 
-@own
+@whole_view
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """An array rotated by quarter turns in the plane of two axes.
 
@@ -144,6 +148,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return swapaxes(flip(array, j), i, j) if turns == 1 else flip(swapaxes(array, i, j), j)
 
 
+@own
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """The elements of an array moved along axes; those pushed out at one end come in at the other.
 

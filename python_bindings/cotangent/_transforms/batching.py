@@ -23,6 +23,7 @@ from cotangent._base.capture import (
 )
 from cotangent._base.carriers import last_opened
 from cotangent._base.messages import indented, marked_axes
+from cotangent._base.misplaced import check_options, shown
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.chunks import apply_in_chunks, checked_chunk_size
@@ -47,7 +48,7 @@ def flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]
     except ValueError as error:
         of = "arguments" if what == "in_axes" else "results"
         raise ValueError(
-            f"vmap of {name}: {what}={axes!r} does not match the structure of the {of}\n{indented(error)}\n"
+            f"vmap of {name}: {what}={shown(axes)} does not match the structure of the {of}\n{indented(error)}\n"
             f"  give one int or None for all {of}, or a pytree of them that is a prefix of the {of}"
             "\n  see docs/errors.md#vmap-prefix"
         ) from None
@@ -129,6 +130,7 @@ def vmap(
     """
     del spmd_axis_name
     check_callable(fun, "vmap")
+    check_options("vmap", fun, in_axes, out_axes)
     chunk_size = _checked_chunk_size(chunk_size, axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)

@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import check_callable, flatten_arguments, function_name
-from cotangent._base.messages import marked_difference
+from cotangent._base.messages import marked_difference, missing_return, structure_text
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.bodies import _capture_body, _width_hint
 from cotangent._transforms.lengths import may_not_run
@@ -98,10 +98,14 @@ def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], opera
     for branch, other in zip(branches[1:], captured[1:], strict=True):
         if other.structure != first.structure:
             raise TypeError(
-                f"{name}: branches return different structures\n    {function_name(branches[0])}: {first.structure}\n"
-                f"    {function_name(branch)}: {other.structure}\n"
-                "  return the same containers from all branches, ct.numpy.zeros_like(...) for what one does not compute"
-                "\n  see docs/errors.md#branches-that-differ"
+                f"{name}: branches return different structures\n    {function_name(branches[0])}: {structure_text(first.structure)}\n"
+                f"    {function_name(branch)}: {structure_text(other.structure)}"
+                + (
+                    missing_return(first.structure, function_name(branches[0]))
+                    or missing_return(other.structure, function_name(branch))
+                    or "\n  return the same containers from all branches, ct.numpy.zeros_like(...) for what one does not compute"
+                )
+                + "\n  see docs/errors.md#branches-that-differ"
             )
         for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
             if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:

@@ -13,7 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, set_length, wraps
 from cotangent._base.dimensions import Dim, not_negative, size_if_computed
-from cotangent._base.messages import marked_axes, marked_difference
+from cotangent._base.messages import marked_axes, marked_difference, missing_return, returned, structure_text
 from cotangent._base.progress import REPORTS, Progress, Reporter
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms import python_control as _python_control
@@ -38,14 +38,17 @@ def _match_carry(
     """Raises when a body does not return the carry it was given."""
     what = loop.text
     if loop.own is not None:
-        given, returned = (each.children()[loop.own] for each in (structure, out_structure))
+        given, made = (each.children()[loop.own] for each in (structure, out_structure))
     else:
-        given, returned = structure, out_structure
+        given, made = structure, out_structure
     if out_structure != structure:
         raise TypeError(
-            f"{what} must return a carry of the structure it was given\n    given: {given}\n    returned: {returned}"
-            "\n  return containers like those that it was given, and begin with all that a step makes"
-            "\n  see docs/errors.md#scan-carry"
+            f"{what} must return a carry of the structure it was given\n    given: {structure_text(given)}\n    returned: {structure_text(made)}"
+            + (
+                missing_return(made, function_name(loop.body))
+                or "\n  return containers like those that it was given, and begin with all that a step makes"
+            )
+            + "\n  see docs/errors.md#scan-carry"
         )
     for leaf, (shape, dtype, _), path in zip(
         carry_leaves, captured.graph.out_avals[:count], structure.paths(), strict=True
@@ -259,9 +262,9 @@ def scan_with(
     template = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
     if not isinstance(template, tuple) or len(template) != 2:
         raise TypeError(
-            f"scan: {name} must return a pair (carry, y); it returned {captured.structure}"
-            "\n  return (carry, None) if a step yields nothing"
-            "\n  see docs/errors.md#scan-result"
+            f"scan: {name} must return a pair (carry, y); it returned {returned(captured.structure)}"
+            + (missing_return(captured.structure, name) or "\n  return (carry, None) if a step yields nothing")
+            + "\n  see docs/errors.md#scan-result"
         )
     out_carry_structure = _core.tree_flatten(template[0], None)[1]
     y_structure = _core.tree_flatten(template[1], None)[1]
@@ -374,12 +377,15 @@ def _while_with(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], 
     _match_carry(body, len(carry), carry, structure, loop, body.structure)
     condition = _capture_body(cond_fun, carry, [structure], function_name(cond_fun))
     shape, dtype, _ = condition.graph.out_avals[0] if condition.graph.out_avals else ((), None, False)
-    returned = ", ".join(f"{each[1]}{list(each[0])}" for each in condition.graph.out_avals)
+    result = ", ".join(f"{each[1]}{list(each[0])}" for each in condition.graph.out_avals)
     if len(condition.graph.out_avals) != 1 or tuple(shape) != () or dtype != bool:
         raise TypeError(
-            f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {returned or 'nothing'}"
-            "\n  compare something, `lambda x: x > 0`, or reduce with .all() or .any()"
-            "\n  see docs/errors.md#loop-condition"
+            f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {result or 'nothing'}"
+            + (
+                missing_return(condition.structure, function_name(cond_fun))
+                or "\n  compare something, `lambda x: x > 0`, or reduce with .all() or .any()"
+            )
+            + "\n  see docs/errors.md#loop-condition"
         )
     outputs = primitives.while_(
         *condition.closure + body.closure + carry,
@@ -427,11 +433,11 @@ def fori_loop(
         weak = isinstance(lower, int) and isinstance(upper, int)
         lower, upper = int(lower), int(upper)
 
+        @wraps(body_fun)
         def step(carry: tuple[Any, Any], _: None) -> tuple[Any, None]:
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        step.__wrapped__ = body_fun  # type: ignore[attr-defined]
         start = _core.full((), lower, _core.default_int_dtype(), weak)
         (_, value), _ = scan_with(
             step, (start, init_val), None, length=max(upper - lower, 0), loop=_Loop("fori_loop", body_fun, "val", 1)
@@ -443,11 +449,11 @@ def fori_loop(
     def condition(carry: tuple[Any, Any, Any]) -> Any:
         return carry[0] < carry[1]
 
+    @wraps(body_fun)
     def body(carry: tuple[Any, Any, Any]) -> Any:
         i, end, value = carry
         return i + 1, end, body_fun(i, value)
 
-    body.__wrapped__ = body_fun  # type: ignore[attr-defined]
     return _while_with(condition, body, (low, high, init_val), _Loop("fori_loop", body_fun, "val", 2))[2]
 
 

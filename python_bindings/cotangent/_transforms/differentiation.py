@@ -20,7 +20,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     structure_names,
 )
-from cotangent._base.messages import marked_difference
+from cotangent._base.messages import argument_text, marked_difference
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.lengths import are_lengths, check_equal
@@ -92,9 +92,15 @@ def _layout(structure: PyTreeDef, args: tuple[Any, ...]) -> _Layout:
 
 
 def _differentiated(
-    args: tuple[Any, ...], kwargs: dict[str, Any], argnums: tuple[int, ...], name: str, transform: str, allow_int: bool
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    argnums: tuple[int, ...],
+    fun: Function,
+    transform: str,
+    allow_int: bool,
 ) -> tuple[list[Array], PyTreeDef, list[bool], _Layout]:
     """The leaves of a call, which of them derivatives are taken with respect to, and their layout."""
+    name = function_name(fun)
     leaves, structure = flatten_arguments((args, kwargs), name)
     layout = _layout(structure, args)
     wrt: list[bool] = []
@@ -110,12 +116,21 @@ def _differentiated(
         if not allow_int:
             path = structure.paths()[index]
             raise DTypeError(
-                f"{transform} of {name}: argument {path[3:]} has dtype {leaf.dtype}, which has no derivative\n"
-                "  convert it to a floating dtype, choose other argnums, or pass allow_int=True for zero gradients"
+                f"{transform} of {name}: argument {argument_text(fun, path[3:])} has dtype {leaf.dtype}, which has no derivative\n"
+                f"  pass floating numbers, {_as_float(leaf)}, or choose other argnums; allow_int=True is for zeros (float0) in its place"
                 "\n  see docs/errors.md#no-derivative-of-integers"
             )
         wrt[index] = False
     return leaves, structure, wrt, layout
+
+
+def _as_float(leaf: Array) -> str:
+    """How to write the floating numbers that are meant by an array of integers."""
+    return (
+        "x.astype('float32') for x"
+        if leaf.ndim or _core.is_traced(leaf)
+        else f"{float(_core.peek_numpy(leaf))} for {_core.peek_numpy(leaf)}"
+    )
 
 
 def _of_arrays(

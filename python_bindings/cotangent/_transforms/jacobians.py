@@ -20,6 +20,7 @@ from cotangent._base.capture import (
     transformed,
 )
 from cotangent._base.device import put_beside
+from cotangent._base.misplaced import check_options
 from cotangent._core import Array
 from cotangent._transforms.differentiation import (
     _differentiated,
@@ -55,13 +56,14 @@ def _jacobian(
 ) -> Function:
     transform = "jacfwd" if forward else "jacrev"
     check_callable(fun, transform)
+    check_options(transform, fun, argnums)
     name = function_name(fun)
 
     @transformed(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
-        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, transform, allow_int)
+        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, fun, transform, allow_int)
         captured = capture(
             function,
             leaves,
@@ -352,6 +354,7 @@ def hessian(
     >>> ct.hessian(lambda x: x[0] ** 2 * x[1])(np.float32([3, 5])).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
+    check_options("hessian", fun, argnums)
     name = function_name(fun)
     twice = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 

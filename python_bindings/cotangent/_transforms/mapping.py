@@ -7,7 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import flatten_arguments
+from cotangent._base.capture import flatten_arguments, wraps
 from cotangent._base.messages import marked_axes
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.control_flow import scan
@@ -47,7 +47,12 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """
     leaves, structure = flatten_arguments(xs, "map's xs")
     if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+
+        @wraps(f)
+        def step(_: Any, x: Any) -> Any:
+            return (), f(x)
+
+        return scan(step, (), xs)[1]
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 0:
         raise ValueError(
             f"map: batch_size must be an int that is not negative; got {batch_size!r}\n"

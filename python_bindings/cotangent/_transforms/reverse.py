@@ -20,6 +20,8 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     transformed,
 )
+from cotangent._base.messages import missing_return, returned
+from cotangent._base.misplaced import check_options
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.differentiation import (
     Function,
@@ -123,6 +125,7 @@ def value_and_grad(
     (49.0, 42.0, 14.0)
     """
     check_callable(fun, "value_and_grad")
+    check_options("value_and_grad", fun, argnums)
     _check_reduce_axes(reduce_axes, "grad")
     name = function_name(fun)
 
@@ -130,7 +133,7 @@ def value_and_grad(
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), "grad")
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
-        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, "grad", allow_int)
+        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, fun, "grad", allow_int)
         captured = capture(
             function,
             leaves,
@@ -144,13 +147,18 @@ def value_and_grad(
         )
         if captured.structure.num_leaves != 1 or captured.structure.num_nodes != 1:
             raise TypeError(
-                f"grad needs {name} to return one scalar; it returned {captured.structure}\n  return the loss alone, or (loss, aux) with has_aux=True"
+                f"grad needs {name} to return one scalar; it returned {returned(captured.structure)}"
+                + (
+                    missing_return(captured.structure, name)
+                    or "\n  return the loss alone, or (loss, aux) with has_aux=True"
+                )
             )
         avals = captured.graph.out_avals
         shape, dtype, _ = avals[0]
         if shape != ():
             raise ShapeError(
-                f"grad needs {name} to return a scalar; it returned shape {shape}\n  reduce it (sum, mean), or use vjp or jacrev"
+                f"grad needs {name} to return a scalar; it returned shape {shape}\n  reduce it, as by .mean() or .sum(); for a gradient of each example,"
+                " ct.vmap(ct.grad(f)) of the function f of one; for all derivatives, ct.jacrev(f)"
                 "\n  see docs/errors.md#scalar-needed"
             )
         if holomorphic:
@@ -267,6 +275,7 @@ def grad(
     [6.0, 12.0]
     """
     check_callable(fun, "grad")
+    check_options("grad", fun, argnums)
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @transformed(fun)

@@ -9,7 +9,7 @@ from typing import Any
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import check_callable, set_length
+from cotangent._base.capture import check_callable, set_length, wraps
 from cotangent._base.device import Placement
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import convert, empty_fold, kind, own
@@ -371,6 +371,7 @@ def _walked(
             start = start if length is None else set_length(start, length, place)
         starts.append(start)
 
+    @wraps(computation)
     def step(carry: Any, line: Any) -> tuple[Any, None]:
         return computation(carry, line), None
 

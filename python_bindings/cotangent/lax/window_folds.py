@@ -13,6 +13,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._base import primitives
+from cotangent._base.capture import function_name
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import capacities, capacity, index_along, slice_axis, split_axis, stretched
@@ -52,7 +53,9 @@ def fold_of(computation: Callable[..., Any], dtype: Any) -> Fold | None:
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
         return [_core.array(computation(*inputs))], None
 
-    graph, closure, _ = _core.capture(run, [scalar, scalar], [], _core.capture_mode() or "jit", "computation")
+    graph, closure, _ = _core.capture(
+        run, [scalar, scalar], [], _core.capture_mode() or "jit", function_name(computation)
+    )
     equations = graph.equations()
     if closure or len(equations) != 1 or graph.outputs != list(equations[0]["outputs"]):
         return None

@@ -233,7 +233,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     >>> ct.numpy.load(file)
     Array([1, 2], dtype=int32)
     """
-    np.save(file, _core.to_numpy(arr), allow_pickle=allow_pickle)
+    np.save(file, _core.to_numpy(arr, "saving"), allow_pickle=allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -259,8 +259,8 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     >>> ct.numpy.load(file)["weights"]
     array([1, 2], dtype=int32)
     """
-    arrays = {name: _core.to_numpy(value) for name, value in kwds.items()}
-    np.savez(file, *[_core.to_numpy(x) for x in args], allow_pickle=allow_pickle, **arrays)
+    arrays = {name: _core.to_numpy(value, "saving") for name, value in kwds.items()}
+    np.savez(file, *[_core.to_numpy(x, "saving") for x in args], allow_pickle=allow_pickle, **arrays)
 
 
 def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -286,8 +286,8 @@ def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: A
     >>> ct.numpy.load(file)["weights"]
     array([1, 2], dtype=int32)
     """
-    arrays = {name: _core.to_numpy(value) for name, value in kwds.items()}
-    np.savez_compressed(file, *[_core.to_numpy(x) for x in args], allow_pickle=allow_pickle, **arrays)
+    arrays = {name: _core.to_numpy(value, "saving") for name, value in kwds.items()}
+    np.savez_compressed(file, *[_core.to_numpy(x, "saving") for x in args], allow_pickle=allow_pickle, **arrays)
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import as_list, check_arguments
 from cotangent._base.boundary import leaving
+from cotangent._base.capture import wraps
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
 from cotangent._ops.broadcasting import broadcast_to
@@ -107,6 +108,7 @@ def vectorize(
         mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
         inputs = parsed and _inputs_of_given(parsed[0], [i for i in range(len(args)) if i not in excluded], absent)
 
+        @wraps(pyfunc)
         def core(*arrays: Any) -> Any:
             values = list(args)
             for i, value in zip(mapped, arrays, strict=False):
@@ -400,6 +402,7 @@ def fromfunction(function: Function, shape: Any, *, dtype: Any = float, **kwargs
     """
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
 
+    @wraps(function)
     def mapped(*index: Any) -> Any:
         return function(*index, **kwargs)
 

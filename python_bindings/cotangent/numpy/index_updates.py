@@ -7,6 +7,7 @@ known while a program is captured.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -220,6 +221,8 @@ class IndexUpdate:
         >>> ct.numpy.array([1, 2, 3]).at[np.array([0, 0])].subtract(10)
         Array([-19,   2,   3], dtype=int32)
         """
+        if _core.called_by_user(1):
+            warn_of_lost_fractions(self._array, values, _UPDATE, stacklevel=2)
         return self._update("add", primitives.neg(_core.convert(values, self._array.dtype)), mode, hints)
 
     def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
@@ -445,6 +448,8 @@ class IndexUpdate:
         _check_hints(hints, operation)
         if mode is None and _core.in_mask() and _core.called_by_user(2):
             require_places(self._array, self._index)
+        if _core.called_by_user(2):
+            warn_of_lost_fractions(self._array, values, _UPDATE, stacklevel=3)
         index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
         values = _as_written(values, self._array.dtype)
@@ -454,6 +459,22 @@ class IndexUpdate:
         if updated.weak_type and not self._array.weak_type:  # a number in the place of all elements
             return primitives.convert(updated, dtype=updated.dtype)
         return updated
+
+
+_UPDATE = "x.at[i].set(y) and the like"
+
+
+def warn_of_lost_fractions(x: Array, values: Any, update: str, *, stacklevel: int) -> None:
+    """Warns where floats that a captured function computes are stored as integers or bools, which have no derivatives."""
+    if not (
+        isinstance(values, Array) and values.dtype.kind == "f" and x.dtype.kind in "iub" and _core.is_traced(values)
+    ):
+        return
+    warnings.warn(
+        f"{update}: y is {values.dtype}, and x is {x.dtype}: fractions are lost, and with them derivatives\n"
+        f"  make x floating, as by x = x.astype({values.dtype.name!r}); if that is meant, write y.astype({x.dtype.name!r})",
+        stacklevel=stacklevel + 1,
+    )
 
 
 def _as_written(values: Any, dtype: Any) -> Any:

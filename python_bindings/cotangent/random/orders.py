@@ -134,6 +134,8 @@ def _meant(name: str, names: list[str], own: list[str], given: Sequence[Any]) ->
     """The call whose arguments these are in another order; None where there is no telling."""
     lacking = _LACKING.get(name, 0)
     values = [value for value in given if value is not None and not isinstance(value, (str, type, np.dtype))]
+    if not own and len(values) > 1 and all(type(value) is int and value > 0 for value in values):
+        return _call(name, names, {}, tuple(values))  # sizes one by one
     at = _place_of_shape(name, names, values, len(own) + lacking)
     shape = None if at is None else values.pop(at)
     more = len(values) - len(own)  # what NumPy's function has besides

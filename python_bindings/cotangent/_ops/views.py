@@ -1,0 +1,223 @@
+"""Arrays that are parts of others, as in NumPy: ``row = x[0]; row[1] = 5`` changes ``x``, and assigning to ``x`` changes ``row``.
+
+An index of integers, slices, ``None`` and ``...`` makes a view, and so do the functions that put axes elsewhere, take them away or give
+them another shape where NumPy need not copy for that. The type of arrays links a view to what it was made of (python_bindings/views.h);
+`write_through` is what an assignment does to the arrays that are linked.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._core import Array
+from cotangent._ops.binding import apart
+from cotangent._ops.reshaping import missing_size, reshaped
+from cotangent._ops.sizes import symbolic_sizes
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+# How a view was made: an index, or one of these names with what belongs to it.
+#   ("transpose", the axes in their order, or None)
+#   ("reshape", the shape)
+#   ("real", None), ("imag", None): of complex numbers
+Way = Any
+
+
+def _is_named(how: Way) -> bool:
+    return isinstance(how, tuple) and len(how) == 2 and isinstance(how[0], str)
+
+
+def _order(axes: Any, rank: int) -> list[int]:
+    return list(range(rank))[::-1] if axes is None else [axis % rank for axis in axes]
+
+
+def _read(base: Array, how: Way) -> Array:
+    """The view of an array."""
+    if not _is_named(how):
+        return base[how]
+    match how:
+        case ("transpose", axes):
+            return primitives.transpose(base, permutation=_order(axes, base.ndim))
+        case ("reshape", shape):
+            return reshaped(base, _sizes(base, shape))
+        case ("real", _):
+            return primitives.real(base)
+    return primitives.imag(base)
+
+
+def _write(base: Array, how: Way, view: Array) -> Array:
+    """The array of which the view is that one."""
+    if not _is_named(how):
+        return cast("Array", base.at[how].set(view))
+    match how:
+        case ("transpose", axes):
+            return primitives.transpose(view, permutation=np.argsort(_order(axes, base.ndim)).tolist())
+        case ("reshape", _):
+            return reshaped(view, symbolic_sizes(base))
+        case ("real", _):
+            return primitives.complex(view, primitives.imag(base))
+    return primitives.complex(primitives.real(base), view)
+
+
+def _sizes(base: Array, shape: Any) -> list[Any]:
+    sizes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    missing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size == -1]
+    if missing:
+        sizes[missing[0]] = missing_size(base, sizes)
+    return sizes
+
+
+def as_view(result: Array, base: Array, how: Any) -> Array:
+    """``result`` as a view of ``base``; ``how`` is an index or a named way."""
+    result = apart(result, base)
+    _core.link_view(result, base, how)
+    return result
+
+
+def flat_view(x: Array) -> Array:
+    """All elements along one axis, as a view, whether NumPy had to copy for that or not."""
+    result = reshaped(x, [x.size])
+    return as_view(result, x, ("reshape", [x.size]))
+
+
+def whole_view(function: Callable[P, T]) -> Callable[P, T]:
+    """``function``, whose result is a view of an argument that it would hand back."""
+
+    @functools.wraps(function)
+    def viewing(*args: P.args, **kwargs: P.kwargs) -> T:
+        result: Any = function(*args, **kwargs)
+        source: Any
+        for source in (*args, *kwargs.values()):
+            if isinstance(result, list):
+                result = [as_view(item, source, ...) if item is source else apart(item, source) for item in result]
+            elif result is source and isinstance(source, Array):
+                result = as_view(result, source, ...)
+            else:
+                result = apart(result, source)
+        return cast("T", result)
+
+    return viewing
+
+
+def reshaped_view(result: Array, base: Array) -> Array:
+    """``result``, which is ``base`` under another shape, as a view of it; but where NumPy has to copy for that."""
+    bases = _core.bases_of_view(base)
+    if bases and _is_copy(base, bases, result._bound_shape):
+        return result
+    return as_view(result, base, ("reshape", symbolic_sizes(result)))
+
+
+def _is_copy(array: Array, bases: list[tuple[Any, Way]], shape: tuple[int, ...]) -> bool:
+    """Whether NumPy copies to reshape a view, as strides say: found by views of an array whose elements nobody reads."""
+    first = bases[-1][0]
+    strides = np.cumprod([1, *first._bound_shape[:0:-1]])[::-1].tolist() if first.ndim else []
+    layout: Any = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), first._bound_shape, strides)
+    try:
+        for _, how in reversed(bases):
+            if not _is_named(how):
+                layout = layout[_static(how)]
+            elif how[0] == "transpose":
+                layout = layout.transpose(how[1])
+            elif how[0] == "reshape":
+                layout.shape = how[1]
+        layout = layout.view()
+        if layout.shape != array._bound_shape:
+            return False
+        layout.shape = shape
+    except AttributeError:  # by NumPy: "incompatible shape for in-place modification"
+        return True
+    except (TypeError, IndexError):  # sizes that are values
+        return False
+    return False
+
+
+def _static(index: Any) -> Any:
+    """The index with 0 for positions that the program computes: strides do not depend on them."""
+    items = index if isinstance(index, tuple) else (index,)
+    return tuple(0 if isinstance(item, Array) else item for item in items)
+
+
+def living_bases(x: Array) -> list[tuple[Any, Any]]:
+    """What an array is a view of, the nearest first, up to the last one that somebody holds; None for others in between."""
+    bases = [(None if base is None or _core.is_deleted(base) else base, how) for base, how in _core.bases_of_view(x)]
+    while bases and bases[-1][0] is None:
+        bases.pop()
+    return bases
+
+
+def write_through(x: Array, index: Any, value: Array) -> None:
+    """``value`` becomes what ``x`` is, which an assignment at ``index`` made of it, for all arrays that share elements with it, too."""
+    bases = living_bases(x)
+    if not bases and not _core.views_of_array(x):
+        _core.become(x, value)
+        return
+    # What has ended in between is read from what it was made of.
+    before: list[Any] = [base for base, _ in bases]
+    for level in reversed(range(len(bases) - 1)):
+        if before[level] is None:
+            before[level] = _read(before[level + 1], bases[level + 1][1])
+    after = value
+    changed = [(x, index, value)]
+    for level, (base, how) in enumerate(bases):
+        after = _write(before[level], how, after)
+        changed.append((base, how, after))
+    for array, _, new in changed:
+        if array is not None:
+            _core.become(array, new)
+    done = {id(array) for array, _, _ in changed if array is not None}
+    for array, where, _ in changed:
+        if array is not None:
+            _refresh(array, where, done)
+
+
+def _refresh(array: Array, where: Any, done: set[int]) -> None:
+    """Gives the views of an array what it has at ``where`` now; ``done`` have it, with the views of theirs."""
+    now: list[Any] = []
+    for number, view, how in _core.views_of_array(array):
+        base = array if number < 0 else now[number]
+        if (
+            base is None
+            or (view is not None and (id(view) in done or not _core.is_own(view)))
+            or (number < 0 and disjoint(where, how, array._bound_shape))
+        ):
+            now.append(None)
+            continue
+        now.append(_read(base, how))
+        if view is not None:
+            _core.become(view, now[-1])
+
+
+def disjoint(left: Any, right: Any, shape: tuple[int, ...]) -> bool:
+    """Whether two indices of an array of that shape are known to have no element in common."""
+    if _is_named(left) or _is_named(right):
+        return False
+    first = left if isinstance(left, tuple) else (left,)
+    second = right if isinstance(right, tuple) else (right,)
+    for a, b, size in zip(first, second, shape, strict=False):
+        one, other = _places(a, size), _places(b, size)
+        if one is None or other is None:
+            return False
+        if not one or not other or one[-1] < other[0] or other[-1] < one[0]:
+            return True
+    return False
+
+
+def _places(item: Any, size: int) -> range | None:
+    """The positions of an item of an index in order; None: they are not known, or it has no axis."""
+    if type(item) is int:
+        return range(item % size, item % size + 1) if -size <= item < size else None
+    if isinstance(item, slice):
+        try:
+            places = range(*item.indices(size))
+        except TypeError:
+            return None
+        return places if places.step > 0 else places[::-1]
+    return None
