@@ -127,3 +127,24 @@ def test_what_was_chosen_elsewhere_may_be_more() -> None:
         ct.mask(lambda x, y: x[: size(y[y > 2])] * y[y > 2])(ragged_of(np.arange(5.0), 2), ragged_of(np.arange(5.0), 4))
     with pytest.raises(ct.errors.ShapeError, match="different ragged lengths"):
         ct.mask(lambda x: x[1:][: size(x[x > 2])] * x[x > 2])(ragged_of(np.arange(5.0), 2))
+
+
+PRODUCTS = {
+    "matmul": lambda x, y: x @ y,
+    "dot": cnp.dot,
+    "inner": cnp.inner,
+    "vecdot": cnp.vecdot,
+    "tensordot": lambda x, y: cnp.tensordot(x, y, axes=1),
+    "of a matrix": lambda x, y: cnp.sum(cnp.stack([x, 2 * x]) @ y),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_one_length_that_is_padded_to_two_bounds(name: str) -> None:
+    product, x, y = PRODUCTS[name], np.array([1.0, 2.0, np.nan, np.nan]), np.array([3.0, 4.0, np.nan])
+    left, right = (ct.Ragged(data, {0: 2}, {0: "n"}) for data in (x, y))
+    expected = float(product(x[:2], y[:2]))
+    for program in (ct.mask(product), ct.jit(ct.mask(product))):
+        assert float(program(left, right)) == expected
+    slopes = ct.grad(ct.mask(product), (0, 1))(left, right)
+    assert [slope.tolist() for slope in slopes] == [slope.tolist() for slope in ct.grad(product, (0, 1))(x[:2], y[:2])]
