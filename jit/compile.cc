@@ -14,6 +14,7 @@
 #include "ir/print.h"
 #include "jit/backend.h"
 #include "jit/cost/cost.h"
+#include "jit/large_graphs.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/library_products.h"
@@ -30,6 +31,7 @@
 #include "jit/store/disk_cache.h"
 #include "jit/store/ready_code.h"
 #include "runtime/error.h"
+#include "runtime/interrupt.h"
 #include "runtime/process.h"
 #include "runtime/status.h"
 #include "runtime/text.h"
@@ -101,6 +103,7 @@ std::string problem_of(const loop::Program& program) { return loop::check(progra
 template <typename Program, typename Pass>
 void run_pass(const char* name, const Pass& pass, Program& program) {
   let_others_fork();
+  throw_if_stopped();
   const std::string before = dump_wanted() ? text_of(program) : "";
   {
     const Stopwatch stopwatch(name);
@@ -417,6 +420,7 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
       }
     }
   }
+  BeforeCompiling::tell(*graph);
   auto host_functions = std::make_shared<jit::HostFunctions>();
   auto plan = backend.make_plan(graph, options, *host_functions);
   if (!plan.ok()) return plan.status();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -298,13 +299,18 @@ absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> 
   std::vector<double> clock;
   Clock::time_point start;
   Program clocked = program;
-  auto& statements = clocked.blocks[0].statements;
-  for (size_t i = ends.size(); i-- > 0;) {
+  std::vector<Statement> statements;
+  for (size_t i = 0, next = 0; i < ends.size(); ++i) {
+    const auto& all = program.blocks[0].statements;
+    statements.insert(statements.end(), all.begin() + static_cast<std::ptrdiff_t>(next),
+                      all.begin() + static_cast<std::ptrdiff_t>(ends[i]));
+    next = ends[i];
     clocked.host_calls.push_back({static_cast<uint32_t>(functions.size()), "clock", {}, {}});
     Statement tick{.kind = StatementKind::kHostCall};
     tick.detail = static_cast<uint32_t>(clocked.host_calls.size() - 1);
-    statements.insert(statements.begin() + static_cast<std::ptrdiff_t>(ends[i]), tick);
+    statements.push_back(tick);
   }
+  clocked.blocks[0].statements = std::move(statements);
   HostFunction action;
   action.action = [&] { clock.push_back(seconds_since(start)); };
   functions.add(std::move(action));

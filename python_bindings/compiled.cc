@@ -1,10 +1,14 @@
 // Compiling for Python: entries of jitted functions, the graphs of eager transformed functions, graphs by themselves;
 // and what GPU there is to compile for.
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "device/cuda/cuda.h"
@@ -13,6 +17,7 @@
 #include "interpreter/evaluate.h"
 #include "jit/backend.h"
 #include "jit/compile.h"
+#include "jit/large_graphs.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
@@ -21,6 +26,7 @@
 #include "python_bindings/tracebacks.h"
 #include "runtime/hash.h"
 #include "runtime/interrupt.h"
+#include "runtime/location.h"
 #include "runtime/process.h"
 #include "runtime/status.h"
 #include "runtime/text.h"
@@ -41,8 +47,54 @@ namespace {
 // What takes less time than this is done before another thread could have made use of the GIL.
 constexpr int64_t kReleaseGilNanoseconds = 5'000;
 
+constexpr double kLongToCompile = 10;  // seconds
+
+std::string with_commas(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+// Warns, once for each function, of a graph that takes long to compile, at the line that most of it comes from. With
+// the lock.
+void warn_if_large(const Graph& graph, const std::string& name) {
+  const GraphSize size = size_of(graph);
+  if (size.seconds < kLongToCompile) return;
+  std::map<std::pair<std::string, int>, std::pair<int64_t, std::string>> lines;
+  for (const auto& [location, count] : size.by_location) {
+    const SourceLocation source = resolve_location(location);
+    if (source.file.empty()) continue;
+    auto& [equations, function] = lines[{source.file, source.line}];
+    equations += count;
+    function = source.function;
+  }
+  const auto most = std::ranges::max_element(lines, {}, [](const auto& line) { return line.second.first; });
+  if (most == lines.end()) return;
+  const auto& [file, line] = most->first;
+  const auto& [equations, function] = most->second;
+  const std::string subject = name.empty() ? function : name;
+  static auto* warned = new std::set<std::string>;
+  const std::string key = concat(subject, "\n", file, "\n", line);
+  if (warned->contains(key)) return;
+  const std::string message =
+      concat(subject, ": ", with_commas(size.equations), " equations, ", with_commas(equations), " of them from ", file,
+             ":", line, function.empty() ? "" : concat(" (", function, ")"), ": compiling them may take ",
+             with_commas(std::llround(size.seconds)),
+             " s\n  write the loop that repeats this line with ct.lax.fori_loop or "
+             "ct.lax.scan, which compile a step once, or with ct.vmap where the steps are independent\n"
+             "  see docs/profiling.md#compiling");
+  py::module_::import("warnings").attr("warn_explicit")(message, py::handle(PyExc_UserWarning), file, line);
+  warned->insert(key);
+}
+
 // While other threads go on.
-absl::StatusOr<LoadedPtr> compile_released(const GraphPtr& graph, const CompileOptions& options = {}) {
+absl::StatusOr<LoadedPtr> compile_released(const GraphPtr& graph, const CompileOptions& options = {},
+                                           const std::string& name = "") {
+  const Interruptible scope;
+  const BeforeCompiling looks([&](const Graph& compiled) {
+    const WithInterpreter interpreter;
+    warn_if_large(compiled, name);
+  });
   const WithoutInterpreter released;
   return compile(graph, options);
 }
@@ -54,7 +106,7 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   options.backend = entry->backend;
   options.donated = entry->donated;
   options.products = config().products();
-  auto loaded = compile_released(entry->graph, options);
+  auto loaded = compile_released(entry->graph, options, *self->name);
   if (!loaded.ok()) throw_status(loaded.status(), "compiling " + *self->name);
   entry->loaded = *loaded;
   entry->releases_gil = entry->loaded->plan().nanoseconds >= kReleaseGilNanoseconds;

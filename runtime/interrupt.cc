@@ -48,6 +48,10 @@ bool go_on() noexcept {
   return helped == nullptr || !helped->load(std::memory_order_relaxed);
 }
 
+void throw_if_stopped() {
+  if (!go_on() && current != nullptr) current->rethrow();
+}
+
 const std::atomic<bool>* interrupt_flag() { return current != nullptr ? current->flag() : helped; }
 
 HelpsComputation::HelpsComputation(const std::atomic<bool>* flag) : enclosing_(helped) { helped = flag; }
@@ -63,7 +67,7 @@ void spend(int64_t nanoseconds) {
   if (spent < kBetweenQuestions) return;
   spent = 0;
   let_others_fork();
-  if (!go_on() && current != nullptr) current->rethrow();
+  throw_if_stopped();
 }
 
 }  // namespace ct

@@ -40,6 +40,10 @@ class Interruptible {
 bool go_on() noexcept;
 inline constexpr const char* kGoOnSymbol = "ct_go_on";  // its name in object code
 
+// Between steps of what is written in C++ and takes some milliseconds: throws the reason if it is not to go on. Threads
+// that help ask `go_on`, and whom they help throws.
+void throw_if_stopped();
+
 // The flag of this thread's computation; null: it has none.
 const std::atomic<bool>* interrupt_flag();
 // On a thread that helps with another one's.

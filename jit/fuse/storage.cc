@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "jit/fuse/fuse.h"
 #include "jit/fuse/products.h"
 
@@ -40,15 +42,41 @@ struct Demand {
   double evaluations() const { return moved + (same ? 1 : 0); }
 };
 
-void add(std::vector<Demand>& demands, Var root, bool same, double evaluations) {
-  auto at = std::ranges::find(demands, root, &Demand::root);
-  if (at == demands.end()) at = demands.insert(demands.end(), Demand{root});
-  if (same) {
-    at->same = true;
-  } else {
-    at->moved += evaluations;
+// Of a variable: by nest, in the order in which they were found. A number that a thousand equations of an unrolled loop
+// read is wanted by as many nests, and what is computed from it, too.
+class Demands {
+ public:
+  void add(Var root, bool same, double evaluations) {
+    Demand& demand = demands_[place_of(root)];
+    if (same) {
+      demand.same = true;
+    } else {
+      demand.moved += evaluations;
+    }
   }
-}
+  absl::Span<const Demand> all() const { return demands_; }
+
+ private:
+  static constexpr size_t kFew = 16;  // are found by looking at each
+
+  size_t place_of(Var root) {
+    if (demands_.size() <= kFew) {
+      const auto at = std::ranges::find(demands_, root, &Demand::root);
+      if (at != demands_.end()) return static_cast<size_t>(at - demands_.begin());
+    } else {
+      if (places_.empty()) {
+        for (size_t i = 0; i < demands_.size(); ++i) places_.emplace(demands_[i].root, i);
+      }
+      const auto [at, is_new] = places_.emplace(root, demands_.size());
+      if (!is_new) return at->second;
+    }
+    demands_.push_back({root});
+    return demands_.size() - 1;
+  }
+
+  std::vector<Demand> demands_;
+  absl::flat_hash_map<Var, size_t> places_;  // of more than a few
+};
 
 class StorageDecision {
  public:
@@ -180,14 +208,14 @@ class StorageDecision {
     }
     if (feeds_back(var)) return storage_.store(var, "an array is updated with it in place");
     if (outlives_source(var)) return storage_.store(var, "what it is read from is updated in place before it is used");
-    std::vector<Demand> demands;
+    Demands demands;
     for (const GraphFacts::Use& use : facts_.uses[var]) {
       if (const char* reason = add_demands(var, use, demands)) return storage_.store(var, reason);
     }
     double evaluations = 0;
-    for (const Demand& demand : demands) evaluations += demand.evaluations();
+    for (const Demand& demand : demands.all()) evaluations += demand.evaluations();
     // Which side of a length an element is on, loops that end there know.
-    if (demands.size() > kMostDemands && !costs_nothing(equation, var) && !is_known_by_loops(var)) {
+    if (demands.all().size() > kMostDemands && !costs_nothing(equation, var) && !is_known_by_loops(var)) {
       return storage_.store(var, "many loops want it");
     }
     if ((evaluations - 1) * cost_[var] > kCheap && !is_known_by_loops(var)) {
@@ -219,7 +247,7 @@ class StorageDecision {
   }
 
   // Adds what one use wants of the elements of `var`. The reason why it has to be stored instead, if there is one.
-  const char* add_demands(Var var, const GraphFacts::Use& use, std::vector<Demand>& demands) const {
+  const char* add_demands(Var var, const GraphFacts::Use& use, Demands& demands) const {
     const Equation& consumer = graph_.equations()[use.equation];
     const double size = static_cast<double>(std::max<int64_t>(facts_.size_of(var), 1));
     if (!facts_.by_elements[use.equation]) {
@@ -229,7 +257,7 @@ class StorageDecision {
       if (reading.one_by_one && cost_[var] > kMostScalar) {
         return "a scatter goes one element after the other, this can be computed as vectors";
       }
-      add(demands, consumer.first_output, reading.same, reading.evaluations);
+      demands.add(consumer.first_output, reading.same, reading.evaluations);
       return nullptr;
     }
     for (uint32_t k = 0; k < consumer.output_count; ++k) {
@@ -237,20 +265,20 @@ class StorageDecision {
       const OperandAccess& access = facts_.facts[result].operands[use.operand];
       if (access.reads == 0) continue;
       if (is_written_into_memory(facts_, storage_, use.equation)) {
-        add(demands, result, false, 1);  // by a step of its own
+        demands.add(result, false, 1);  // by a step of its own
         continue;
       }
       const double evaluations = access.same || is_segment(consumer, result, var)
                                      ? 1
                                      : access.reads * static_cast<double>(facts_.size_of(result)) / size;
       if (storage_.stored[result]) {
-        add(demands, result, access.same, evaluations);
+        demands.add(result, access.same, evaluations);
         continue;
       }
-      for (const Demand& demand : demands_[result]) {
-        if (access.same && demand.same) add(demands, demand.root, true, 1);
+      for (const Demand& demand : demands_[result].all()) {
+        if (access.same && demand.same) demands.add(demand.root, true, 1);
         const double moved = access.same ? demand.moved : demand.evaluations() * evaluations;
-        if (moved > 0) add(demands, demand.root, false, moved);
+        if (moved > 0) demands.add(demand.root, false, moved);
       }
     }
     return nullptr;
@@ -342,9 +370,9 @@ class StorageDecision {
   const Graph& graph_;
   Storage& storage_;
   ProductViews& products_;
-  std::vector<uint32_t> updates_;             // the equations that can be made in the memory of an operand
-  std::vector<double> cost_;                  // by variable, of an element, if what can be is computed anew
-  std::vector<std::vector<Demand>> demands_;  // by variable
+  std::vector<uint32_t> updates_;  // the equations that can be made in the memory of an operand
+  std::vector<double> cost_;       // by variable, of an element, if what can be is computed anew
+  std::vector<Demands> demands_;   // by variable
 };
 
 }  // namespace

@@ -19,13 +19,14 @@ void Addresses::begin_function() {
   pointer_registers_.clear();
 }
 
-void Addresses::use_table(llvm::Value* table, absl::Span<const BufferId> arrays) {
+uint64_t Addresses::use_table(llvm::Value* table, absl::Span<const BufferId> arrays) {
   table_ = table;
   uint64_t next = 0;
   for (BufferId id : arrays) {
     table_entries_[id] = next;
     next += program_.buffers[id].kind == BufferKind::kTemporary ? 1 : 2;
   }
+  return next;
 }
 
 void Addresses::set_swapping(absl::Span<const BufferId> buffers) {
@@ -144,7 +145,8 @@ llvm::GlobalVariable* Addresses::constant(BufferId id) {
   return constants_[id];
 }
 
-llvm::GlobalVariable* table_of(const OutlinedCall& call, const loop::Program& program, FunctionBuilder& code) {
+llvm::GlobalVariable* table_of(const OutlinedCall& call, const loop::Program& program, const Outline& outline,
+                               FunctionBuilder& code) {
   llvm::SmallVector<uint64_t, 64> entries;
   for (const OutlinedCall::Array& array : call.arrays) {
     const Buffer& buffer = program.buffers[array.buffer];
@@ -155,6 +157,9 @@ llvm::GlobalVariable* table_of(const OutlinedCall& call, const loop::Program& pr
       entries.push_back(static_cast<uint64_t>(buffer.position));
       entries.push_back(static_cast<uint64_t>(shift));
     }
+  }
+  for (const std::vector<loop::Value>* list : {&call.values, &call.results}) {
+    for (loop::Value value : *list) entries.push_back(static_cast<uint64_t>(outline.slots.at(value)));
   }
   llvm::Constant* data = llvm::ConstantDataArray::get(code.context, entries);
   return new llvm::GlobalVariable(code.module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data,

@@ -26,7 +26,8 @@ class Addresses {
   // A shared function is given pointers that may be outside of their arrays, until an index is added.
   void begin_shared() { is_shared_ = true; }
   // A part of the program finds its arrays in a table (table_of).
-  void use_table(llvm::Value* table, absl::Span<const loop::BufferId> arrays);
+  // Returns how many entries these have.
+  uint64_t use_table(llvm::Value* table, absl::Span<const loop::BufferId> arrays);
   void set_swapping(absl::Span<const loop::BufferId> buffers);
   // Of a buffer that swaps in this function only: its pointer is in a register.
   void keep_in_register(loop::BufferId buffer, llvm::Value* is);
@@ -73,6 +74,7 @@ class Addresses {
 inline constexpr size_t kLargeTable = 1 << 12;
 // Of each array of a call, what base_by_table finds: for temporaries the byte in the arena, for inputs and outputs the
 // position in their list and the byte from there.
-llvm::GlobalVariable* table_of(const OutlinedCall& call, const loop::Program& program, FunctionBuilder& code);
+llvm::GlobalVariable* table_of(const OutlinedCall& call, const loop::Program& program, const Outline& outline,
+                               FunctionBuilder& code);
 
 }  // namespace ct::jit

@@ -16,6 +16,7 @@
 #include "jit/llvm/memory.h"
 #include "runtime/cores.h"
 #include "runtime/error.h"
+#include "runtime/interrupt.h"
 #include "runtime/process.h"
 
 namespace ct::jit {
@@ -30,7 +31,7 @@ bool verification_wanted() {
 
 Outline outline_for(const loop::Program& program, const Target& target) {
   CostModel cost(program);
-  return outline(
+  Outline result = outline(
       program,
       {
           .vectorized =
@@ -38,6 +39,8 @@ Outline outline_for(const loop::Program& program, const Target& target) {
           .decided_by_extent =
               [&](const loop::For& loop) { return decided_by_extent(program, target.facts(), cost, loop); },
       });
+  result.may_take_long = may_take_long(program);
+  return result;
 }
 
 struct Emitted {
@@ -115,8 +118,9 @@ class ObjectMaker {
     if (absl::Status enough = check_memory(largest_module(outline_), most); !enough.ok()) return enough;
     while (helpers.size() + 1 < most) {
       try {
-        helpers.emplace_back([this] {
+        helpers.emplace_back([this, stops = interrupt_flag()] {
           const Working compiles(Work::kCompile);
+          const HelpsComputation helps(stops);
           try {
             absl::StatusOr<TargetHandle> own = borrow_target(options_);
             if (own.ok()) work(**own);
@@ -133,6 +137,7 @@ class ObjectMaker {
       const NotWorking waits;
       for (std::thread& helper : helpers) helper.join();
     }
+    throw_if_stopped();
     if (!status_.ok()) return status_;
     return std::move(plan_);
   }
@@ -141,6 +146,10 @@ class ObjectMaker {
   void work(Target& target) {
     for (uint32_t module; (module = next_.fetch_add(1)) < outline_.modules;) {
       let_others_fork();
+      if (!go_on()) {
+        next_ = outline_.modules;
+        return;
+      }
       std::string object;
       absl::StatusOr<Emitted> emitted = guarded(target, [&]() -> absl::StatusOr<Emitted> {
         absl::StatusOr<Emitted> made =
@@ -190,7 +199,7 @@ absl::StatusOr<LibraryEntry> emit_library_entry(const loop::Program& program, st
   if (!target.ok()) return target.status();
   return guarded(**target, [&]() -> absl::StatusOr<LibraryEntry> {
     Outline functions = outline_for(program, **target);
-    functions.asks_caller = may_take_long(program);
+    functions.asks_caller = functions.may_take_long;
     uint32_t one = 1;
     int64_t weight = 0;
     for (const OutlinedFunction& f : functions.functions) weight += f.weight;

@@ -121,7 +121,8 @@ class Crossings {
       parents_[call.function] = f;
       return trace(call.function, callee.block, callee.begin, callee.end, callee.calls);
     }
-    for (Value value : call.values) use(f, value);
+    // A part finds values in their slots, as the table says.
+    for (Value value : call.values) callee.part ? give_slot(value) : use(f, value);
     if (!callee.part) {
       for (const OutlinedCall::Array& array : call.arrays) use_buffer(f, array.buffer);
     }

@@ -7,6 +7,7 @@
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/gemm.h"
 #include "jit/llvm/loops.h"
+#include "jit/loop/visit.h"
 #include "runtime/error.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
@@ -23,7 +24,7 @@ CpuEmission::CpuEmission(const loop::Program& program, const Outline& outline, T
     : Emission(program, outline, target, module),
       cost(program),
       sharing{.threads = threads, .arena_bytes = outline.arena_bytes},
-      stops{.wanted = (sharing.in_process() || outline.asks_caller) && may_take_long(program)} {}
+      stops{.wanted = (sharing.in_process() || outline.asks_caller) && outline.may_take_long} {}
 
 namespace {
 
@@ -87,12 +88,30 @@ void emit_block(CpuEmission& e, BlockId id) {
   emit_statements(e, id, 0, static_cast<uint32_t>(e.program.blocks[id].statements.size()), e.outline.calls_in(id));
 }
 
+namespace {
+
+// What the statement, or what is inside of it, takes from slots.
+void load_expected(CpuEmission& e, const Statement& statement) {
+  const auto load = [&](loop::Value value) { e.values.load_expected(value); };
+  const auto look = [&](const Statement& s) {
+    loop::visit_inputs(e.program, s, load);
+    loop::visit_yields(e.program, s, load);
+  };
+  look(statement);
+  loop::visit_blocks_of(e.program, statement, [&](BlockId inner) { loop::visit_statements(e.program, inner, look); });
+}
+
+}  // namespace
+
 void emit_statements(CpuEmission& e, BlockId id, uint32_t begin, uint32_t end, absl::Span<const OutlinedCall> calls) {
   const std::vector<Statement>& statements = e.program.blocks[id].statements;
   double pending = 0;  // time since the last question
   for (uint32_t i = begin; i < end; ++i) {
     if (!calls.empty() && calls.front().begin == i) {
       const uint32_t after = calls.front().end;
+      if (!e.addresses.are_known && !e.outline.functions[calls.front().function].part) {
+        for (const loop::Value value : calls.front().values) e.values.load_expected(value);
+      }
       emit_call(e, calls.front());
       if (may_stop(e, id, i, after)) stop_if_told(e, 1e9);
       for (uint32_t j = i; j < after; ++j) count_time(e, statements[j], pending);
@@ -103,6 +122,10 @@ void emit_statements(CpuEmission& e, BlockId id, uint32_t begin, uint32_t end, a
     bool took_following = false;
     const bool outermost = !std::exchange(e.addresses.are_known, true);
     if (outermost && debugging_wanted()) mark_group(e.b, e.code.module, statements[i].group);
+    if (outermost) {
+      load_expected(e, statements[i]);
+      if (i + 1 < end && statements[i + 1].kind == StatementKind::kStore) load_expected(e, statements[i + 1]);
+    }
     const BufferIds bases = outermost ? e.addresses.know_bases(statements[i]) : BufferIds();
     emit_statement(e, statements[i], i + 1 < end ? &statements[i + 1] : nullptr, &took_following);
     if (outermost) {

@@ -14,15 +14,17 @@ void begin_function(CpuEmission& e, llvm::Function* function) {
 namespace {
 
 // Parameters of a chunk: inputs, outputs, arena. Of a shared function: arena, arrays, constants, values, where the
-// results go, the extent. Of a part: inputs, outputs, arena, its table, values, where the results go.
+// results go, the extent. Of a part: inputs, outputs, arena, its table.
 llvm::Function* declare(CpuEmission& e, uint32_t number) {
   const OutlinedFunction& f = e.outline.functions[number];
   const std::string name = number == 0 ? e.code.symbol : e.code.symbol + "." + std::to_string(number);
   if (llvm::Function* known = e.code.module.getFunction(name)) return known;
   llvm::PointerType* pointer = e.b.getPtrTy();
   llvm::SmallVector<llvm::Type*, 16> parameters(3, pointer);
-  if (f.shared) {
-    parameters.assign(f.part ? 4 : 1 + f.arrays.size(), pointer);
+  if (f.part) {
+    parameters.assign(4, pointer);
+  } else if (f.shared) {
+    parameters.assign(1 + f.arrays.size(), pointer);
     for (const std::vector<loop::Value>* list : {&f.varied, &f.values}) {
       for (loop::Value value : *list)
         parameters.push_back(register_type(e.code.context, e.program.values[value].dtype));
@@ -45,18 +47,18 @@ void emit_function(CpuEmission& e, uint32_t number) {
   for (const loop::Statement* constant : f.constants) {
     e.values.know(constant->result, e.math.constant(constant->dtype, constant->bits));
   }
-  if (f.shared) {
+  if (f.part) {
+    e.addresses.begin_shared();
+    e.code.inputs = e.code.function->getArg(0);
+    e.code.outputs = e.code.function->getArg(1);
+    e.code.arena = e.code.function->getArg(2);
+    const uint64_t next = e.addresses.use_table(e.code.function->getArg(3), f.arrays);
+    e.values.use_table(e.code.function->getArg(3), next, f.values, f.results);
+  } else if (f.shared) {
     e.addresses.begin_shared();
     llvm::Argument* argument = e.code.function->arg_begin();
-    if (f.part) {
-      e.code.inputs = argument++;
-      e.code.outputs = argument++;
-      e.code.arena = argument++;
-      e.addresses.use_table(argument++, f.arrays);
-    } else {
-      e.code.arena = argument++;
-      for (BufferId id : f.arrays) e.addresses.set_base(id, argument++);
-    }
+    e.code.arena = argument++;
+    for (BufferId id : f.arrays) e.addresses.set_base(id, argument++);
     for (loop::Value value : f.varied) e.values.know(value, e.values.varied[value] = argument++);
     for (loop::Value value : f.values) e.values.know(value, argument++);
     for (loop::Value value : f.results) e.values.result_pointers[value] = argument++;
@@ -69,7 +71,7 @@ void emit_function(CpuEmission& e, uint32_t number) {
     e.code.outputs = e.code.function->getArg(1);
     e.code.arena = e.code.function->getArg(2);
     e.addresses.set_swapping(f.buffers);
-    for (loop::Value value : f.entry_values) e.values.know(value, e.values.load_slot(value));
+    for (loop::Value value : f.entry_values) e.values.expect_in_slot(value);
   }
   if (number == 0) {
     for (BufferId id : e.outline.swapped) {
@@ -89,18 +91,16 @@ void emit_function(CpuEmission& e, uint32_t number) {
 void emit_call(CpuEmission& e, const OutlinedCall& call) {
   const OutlinedFunction& callee = e.outline.functions[call.function];
   llvm::SmallVector<llvm::Value*, 16> arguments;
-  if (callee.shared) {
-    if (callee.part) {
-      arguments = {e.code.inputs, e.code.outputs, e.code.arena, table_of(call, e.program, e.code)};
-    } else {
-      arguments.push_back(e.code.arena);
-      for (const OutlinedCall::Array& array : call.arrays) {
-        llvm::Type* element = memory_type(e.code.context, real_dtype(e.program.buffers[array.buffer].dtype));
-        // Not "inbounds": what the callee adds to it brings it back.
-        arguments.push_back(array.shift == 0 ? e.addresses.base(array.buffer)
-                                             : e.b.CreateConstGEP1_64(element, e.addresses.base(array.buffer),
-                                                                      static_cast<uint64_t>(array.shift)));
-      }
+  if (callee.part) {
+    arguments = {e.code.inputs, e.code.outputs, e.code.arena, table_of(call, e.program, e.outline, e.code)};
+  } else if (callee.shared) {
+    arguments.push_back(e.code.arena);
+    for (const OutlinedCall::Array& array : call.arrays) {
+      llvm::Type* element = memory_type(e.code.context, real_dtype(e.program.buffers[array.buffer].dtype));
+      // Not "inbounds": what the callee adds to it brings it back.
+      arguments.push_back(array.shift == 0 ? e.addresses.base(array.buffer)
+                                           : e.b.CreateConstGEP1_64(element, e.addresses.base(array.buffer),
+                                                                    static_cast<uint64_t>(array.shift)));
     }
     for (const loop::Statement* is : call.constants) arguments.push_back(e.math.constant(is->dtype, is->bits));
     for (loop::Value is : call.values) arguments.push_back(value_of(e, is));
@@ -111,7 +111,14 @@ void emit_call(CpuEmission& e, const OutlinedCall& call) {
   }
   llvm::CallInst* done = e.b.CreateCall(declare(e, call.function), arguments);
   if (callee.may_fail) go_on_if(e, done);
-  for (loop::Value is : callee.shared ? call.results : callee.results) e.values.know(is, e.values.load_slot(is));
+  for (loop::Value is : callee.shared ? call.results : callee.results) {
+    // Inside of loops and branches a value has to be known all over the block that it is computed in.
+    if (e.addresses.are_known) {
+      e.values.know(is, e.values.load_slot(is));
+    } else {
+      e.values.expect_in_slot(is);
+    }
+  }
 }
 
 void emit_module(CpuEmission& e, std::string_view symbol, std::optional<uint32_t> module) {

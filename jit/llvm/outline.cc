@@ -1,6 +1,7 @@
 #include "jit/llvm/outline.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
@@ -295,13 +296,20 @@ class Outliner {
       tokens.back() = std::max<uint64_t>(absl::HashOf(words), 1);
     }
     for (const PeriodicRun& run : find_periodic_runs(tokens, weights)) {
-      // Small periods by the dozen, large ones in pieces.
+      // Small periods by the dozen, large ones in pieces. What is left over at the end is not shared.
       int64_t weight = 0;
       for (uint32_t i = 0; i < run.period; ++i) weight += weights[run.begin + i];
+      const auto made = [&](uint32_t together) {
+        return (together + run.count % together) * weight + run.count / together * kUsualCall;
+      };
       const auto most = static_cast<uint32_t>(
           std::clamp<int64_t>(kChunk / std::max<int64_t>(weight, 1), 1, static_cast<int64_t>(run.count) / 2));
-      const uint32_t groups = (run.count + most - 1) / most;
-      const uint32_t period = run.period * (run.count / groups);
+      uint32_t together = most;
+      for (uint32_t fewer = most; --fewer > 0;) {
+        if (made(fewer) < made(together)) together = fewer;
+      }
+      const uint32_t groups = run.count / together;
+      const uint32_t period = run.period * together;
       std::vector<uint32_t> cuts = {0};
       weight = 0;
       for (uint32_t i = 0; i < period; ++i) {
@@ -319,12 +327,41 @@ class Outliner {
         }
       }
     }
+    if (!in_loop_) find_expansions(block, ends);
     find_last_uses(block);
     for (const auto& [begin, end] : ends) {
       Form form = form_of_part(block, begin, end);
       ++parts_[part_words(form)].count;
     }
     return ends;
+  }
+
+  // Functions of numbers, a sine say, that are not in what was found already: a call takes longer than what is written
+  // out, which counts in loops and not where everything runs once.
+  void find_expansions(BlockId block, absl::flat_hash_map<uint32_t, uint32_t>& ends) {
+    const std::vector<Statement>& statements = program_.blocks[block].statements;
+    std::vector<uint32_t> last(program_.expansions.size() + 1, 0);  // by expansion
+    for (uint32_t i = 0; i < statements.size(); ++i) last[statements[i].expansion] = i;
+    for (uint32_t i = 0; i < statements.size(); ++i) {
+      if (const auto known = ends.find(i); known != ends.end()) {
+        i = known->second - 1;
+        continue;
+      }
+      const uint32_t expansion = statements[i].expansion;
+      if (expansion == 0 || (i > 0 && statements[i - 1].expansion == expansion)) continue;
+      const uint32_t end = last[expansion] + 1;
+      int64_t weight = 0;
+      bool whole = true;
+      for (uint32_t k = i; k < end && whole; ++k) {
+        // Those inside of it were begun later.
+        whole = statements[k].expansion >= expansion && !ends.contains(k) &&
+                !holds(statements[k], StatementKind::kSwap, StatementKind::kHostCall);
+        weight += weight_of(statements[k]);
+      }
+      if (!whole || weight < kLeastShared || weight > kMostShared) continue;
+      ends[i] = end;
+      i = end - 1;
+    }
   }
 
   void find_last_uses(BlockId block) {
@@ -362,15 +399,15 @@ class Outliner {
     Form form = form_of_part(block, begin, end);
     Part& part = parts_[part_words(form)];
     if (part.count < 2 || !part.pays) return false;
-    const int64_t weight = kCall + static_cast<int64_t>(form.values().size() + form.results().size());
     if (part.function == 0) {
       std::vector<Item> inside;
       in_part_ = true;
       for (uint32_t i = begin; i < end; ++i) plan_statement(block, i, false, inside);
       in_part_ = false;
-      // Each array of the first one is looked up.
-      const int64_t made = total(inside) + static_cast<int64_t>(form.arrays().size());
-      part.pays = part.count * total(inside) >= made + part.count * weight + kLeastSaved;
+      // Each array, value and result of the first one is looked up.
+      const size_t found = form.arrays().size() + form.values().size() + form.results().size();
+      const int64_t made = total(inside) + static_cast<int64_t>(found);
+      part.pays = part.count * total(inside) >= made + part.count * kCall + kLeastSaved;
       if (!part.pays) return false;
       part.function = static_cast<uint32_t>(result_.functions.size());
       OutlinedFunction& f = result_.functions.emplace_back();
@@ -388,7 +425,7 @@ class Outliner {
       }
       take(f, inside);
     }
-    Item item{begin, end, weight, true, false, {begin, end, part.function, {}, {}, {}, {}}};
+    Item item{begin, end, kCall, true, false, {begin, end, part.function, {}, {}, {}, {}}};
     for (size_t i = 0; i < part.first.size(); ++i) {
       item.call.arrays.push_back({form.arrays()[i].buffer, form.arrays()[i].first - part.first[i]});
     }
@@ -426,6 +463,7 @@ class Outliner {
       item.weight = 4;
       // Threads that share a loop would find the same scratch memory.
       const bool alone = s.kind != StatementKind::kFor || !program_.fors[s.detail].options.parallel;
+      const bool was_in_loop = std::exchange(in_loop_, in_loop_ || s.kind != StatementKind::kIf);
       loop::visit_blocks_of(program_, s, [&](BlockId inner) {
         std::vector<Item> inside = plan(inner, parts && alone);
         // A part has no inputs and outputs to hand on to a chunk.
@@ -438,6 +476,7 @@ class Outliner {
         }
         if (!calls.empty()) result_.inner_calls.emplace(inner, std::move(calls));
       });
+      in_loop_ = was_in_loop;
     }
     items.push_back(std::move(item));
   }
@@ -522,6 +561,7 @@ class Outliner {
   absl::flat_hash_map<uint32_t, std::vector<uint64_t>> elementwise_;  // by For
   bool swaps_ = false;                              // somewhere: an array's place is then known only at run time
   bool in_part_ = false;                            // what is planned
+  bool in_loop_ = false;                            // the same
   absl::flat_hash_map<Value, uint32_t> last_uses_;  // positions of statements in the block that is searched for parts
   absl::flat_hash_set<Value> yielded_;              // used at the end of a block
 };

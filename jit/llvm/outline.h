@@ -9,7 +9,8 @@
 //           results goes. Of an elementwise loop the extent may differ, too (an optimiser's step over weights of many
 //           shapes).
 //   parts   Several statements that come again and again back to back (a layer; some steps of a loop), calls of the
-//           others among them. Each call has a table, in which the part finds where its arrays are.
+//           others among them. Each call has a table, in which the part finds where its arrays are, and
+//           where in the arena the values are that it takes and makes.
 //   chunks  Runs of statements of about the same weight, in order, including calls of the others; and chunks of chunks,
 //           until what is left is small. They take what the entry point takes.
 //
@@ -73,8 +74,9 @@ struct Outline {
   absl::flat_hash_map<loop::Value, int64_t> slots;
   absl::flat_hash_map<loop::BufferId, int64_t> pointer_slots;
   std::vector<loop::BufferId> swapped;
-  int64_t arena_bytes = 0;   // the program's, and the slots
-  bool asks_caller = false;  // of a library: before the arena is a CallerQuestion (device/loaded.h)
+  int64_t arena_bytes = 0;     // the program's, and the slots
+  bool asks_caller = false;    // of a library: before the arena is a CallerQuestion (device/loaded.h)
+  bool may_take_long = false;  // when it runs: it asks whether to go on
   uint32_t modules = 1;
 
   absl::Span<const OutlinedCall> calls_in(loop::BlockId inner_block) const {

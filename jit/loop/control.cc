@@ -258,6 +258,7 @@ void Builder::rollback(const Mark& mark) {
   CT_CHECK(block_ == mark.block);
   Program& p = program_;
   p.buffers.resize(mark.buffers);
+  while (!constant_buffers_.empty() && constant_buffers_.back() >= mark.buffers) constant_buffers_.pop_back();
   p.values.resize(mark.values);
   p.blocks.resize(mark.blocks);
   p.blocks[block_].statements.resize(mark.statements);

@@ -117,12 +117,12 @@ BufferId Builder::temporary(DType dtype, int64_t elements, int64_t byte_offset) 
 
 BufferId Builder::constant_buffer(DType dtype, int64_t elements, std::string bytes) {
   CT_CHECK(static_cast<int64_t>(bytes.size()) == elements * dtype_size(dtype));
-  for (BufferId id = 0; id < program_.buffers.size(); ++id) {
+  for (const BufferId id : constant_buffers_) {
     const Buffer& buffer = program_.buffers[id];
-    if (buffer.kind == BufferKind::kConstant && buffer.dtype == dtype && buffer.bytes == bytes) return id;
+    if (buffer.dtype == dtype && buffer.bytes == bytes) return id;
   }
   program_.buffers.push_back({BufferKind::kConstant, dtype, elements, 0, std::move(bytes)});
-  return static_cast<BufferId>(program_.buffers.size() - 1);
+  return constant_buffers_.emplace_back(static_cast<BufferId>(program_.buffers.size() - 1));
 }
 
 Value Builder::new_value(DType dtype, Range range) {
@@ -139,7 +139,13 @@ BlockId Builder::new_block() {
 Range Builder::result_range(const Statement& s) const { return loop::result_range(program_, s); }
 
 Value Builder::emit(Statement statement) {
-  statement.result = new_value(statement.dtype, result_range(statement));
+  const Range range = result_range(statement);
+  // An integer that can be one number only is that number: nothing has to compute it.
+  if (statement.kind != StatementKind::kConstant && is_integer(statement.dtype) && range.known() &&
+      range.low == range.high) {
+    return constant(statement.dtype, range.low).re;
+  }
+  statement.result = new_value(statement.dtype, range);
   Value result = statement.result;
   this->statement(std::move(statement));
   return result;
@@ -234,8 +240,11 @@ void Builder::store_part(BufferId buffer, const Index& index, Scalar value) {
 void Builder::fill(BufferId buffer, const Index& offset, const Index& count, Scalar value) {
   // memset when every byte is equal: look at the constants behind the value.
   auto constant_bits = [&](Value v) -> std::optional<uint64_t> {
-    for (const Statement& s : program_.blocks[block_].statements) {
-      if (s.kind == StatementKind::kConstant && s.result == v) return s.bits;
+    // Mostly the statement before. Values are numbered as they are made, and those of other blocks are not looked for.
+    const std::vector<Statement>& statements = program_.blocks[block_].statements;
+    for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
+      if (s->result == kNoValue || s->result > v) continue;
+      return s->result == v && s->kind == StatementKind::kConstant ? std::optional(s->bits) : std::nullopt;
     }
     return std::nullopt;
   };

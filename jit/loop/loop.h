@@ -410,6 +410,7 @@ class Builder {
   std::vector<BlockId> outer_blocks_;
   std::vector<OpenFor> open_fors_;
   absl::flat_hash_map<Value, Index> computed_extents_;  // of loop variables
+  std::vector<BufferId> constant_buffers_;
   int next_input_ = 0;
   int next_output_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "jit/loop/visit.h"
 #include "jit/schedule/in_place.h"
 #include "jit/schedule/uses.h"
@@ -33,6 +34,9 @@ class BlockOrder {
     const std::vector<Update> all = updates();
     if (all.empty()) return;
     for (const Statement& s : statements_) add_uses(program_, s, uses_.emplace_back());
+    for (size_t i = 0; i < uses_.size(); ++i) {
+      for (const BufferId id : uses_[i].writes) first_writer_.emplace(id, i);
+    }
     for (const Update& update : all) order(update);
   }
 
@@ -51,9 +55,9 @@ class BlockOrder {
   }
 
   void order(const Update& update) {
-    const auto writes = [&](const Uses& uses) { return uses.writes.contains(update.to); };
-    const size_t first = static_cast<size_t>(std::ranges::find_if(uses_, writes) - uses_.begin());
-    if (first == uses_.size()) return;
+    const auto writer = first_writer_.find(update.to);
+    if (writer == first_writer_.end()) return;
+    const size_t first = writer->second;
     const size_t end = std::min(first + kFarthestReader, uses_.size());
     std::vector<size_t> readers;
     for (size_t i = first + 1; i < end; ++i) {
@@ -84,6 +88,17 @@ class BlockOrder {
     };
     take(statements_);
     take(uses_);
+    find_first_writers(first, goes.size());
+  }
+
+  // Of what is written in [begin, end), whose statements changed places, and not before.
+  void find_first_writers(size_t begin, size_t end) {
+    for (size_t i = end; i-- > begin;) {
+      for (const BufferId id : uses_[i].writes) {
+        size_t& first = first_writer_.at(id);
+        if (first >= begin) first = i;
+      }
+    }
   }
 
   static bool exchanges(const Statement& s, const Update& update) {
@@ -93,6 +108,7 @@ class BlockOrder {
   Program& program_;
   std::vector<Statement>& statements_;
   std::vector<Uses> uses_;
+  absl::flat_hash_map<BufferId, size_t> first_writer_;  // the first statement that writes it
 };
 
 }  // namespace

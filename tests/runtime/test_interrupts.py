@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -226,6 +227,31 @@ def test_interpreted(program: Callable[[Any], Any]) -> None:
     for seconds in (0.2, 0.02):
         with pytest.raises(KeyboardInterrupt), signal_after(seconds):
             f(X)
+
+
+@in_child
+def test_while_compiling() -> None:
+    """Between the passes and the pieces of code that a large program is made in: not at the end of all of them."""
+    choices = np.random.default_rng(0).integers(0, 4, 60_000)
+
+    def written_out(x: Any) -> Any:
+        y = x
+        for choice in choices:
+            y = (y * x, y + x, cnp.maximum(y, x), y - 0.5)[choice]
+        return y
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of so many equations
+        lowered = ct.jit(written_out).lower(np.float32(0.7))
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), signal_after(0.1):
+            lowered.compile()
+        interrupted = time.monotonic() - start
+        start = time.monotonic()
+        compiled = lowered.compile()
+        whole = time.monotonic() - start
+    assert interrupted < 0.1 + whole / 2
+    np.testing.assert_array_equal(compiled(np.float32(0.7)), written_out(np.float32(0.7)))
 
 
 @in_child
