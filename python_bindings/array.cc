@@ -253,10 +253,23 @@ PyObject* get_nbytes(PyObject* self, void*) {
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(array_aval(self).dtype())); }
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 
+int refuse_shape(PyObject*, PyObject*, void*) {
+  PyErr_SetString(PyExc_AttributeError,
+                  "x.shape = ...: the shape of an array cannot change\n  write x = x.reshape(shape), which is a view");
+  return -1;
+}
+int refuse_dtype(PyObject*, PyObject*, void*) {
+  PyErr_SetString(
+      PyExc_AttributeError,
+      "x.dtype = ...: the dtype of an array cannot change\n  write x = x.astype(dtype), or x.view(dtype) for "
+      "the same bytes read as another one");
+  return -1;
+}
+
 PyGetSetDef getters[] = {
-    {"shape", kGuarded<get_shape>, nullptr, documentation::kShape, nullptr},
+    {"shape", kGuarded<get_shape>, refuse_shape, documentation::kShape, nullptr},
     {"_bound_shape", kGuarded<get_bound_shape>, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
-    {"dtype", kGuarded<get_dtype>, nullptr, documentation::kDtype, nullptr},
+    {"dtype", kGuarded<get_dtype>, refuse_dtype, documentation::kDtype, nullptr},
     {"ndim", kGuarded<get_ndim>, nullptr, documentation::kNdim, nullptr},
     {"size", kGuarded<get_size>, nullptr, documentation::kSize, nullptr},
     {"nbytes", kGuarded<get_nbytes>, nullptr, documentation::kNbytes, nullptr},

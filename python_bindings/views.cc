@@ -1,5 +1,6 @@
 #include "python_bindings/views.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -74,13 +75,58 @@ py::object array_or_none(const ViewLinks& links) {
                                 : py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(links.array));
 }
 
-// All that was made of an array, bases in front of their views: the number of the base in the list (-1: the array),
-// the view, or None where it has ended, and how it was made.
-py::list views_below(const ViewLinks& links) {
+// The first and the last position of an item of an index, of an axis of that size; false: not known, or no axis is
+// taken.
+bool positions(PyObject* item, Py_ssize_t size, Py_ssize_t& first, Py_ssize_t& last) {
+  if (PyLong_CheckExact(item)) {
+    first = PyLong_AsSsize_t(item);
+    if (first < 0) first += size;
+    last = first;
+    if (PyErr_Occurred()) PyErr_Clear();
+    return first >= 0 && first < size;
+  }
+  if (!PySlice_Check(item)) return false;
+  const auto* slice = reinterpret_cast<PySliceObject*>(item);
+  for (PyObject* bound : {slice->start, slice->stop, slice->step}) {
+    if (bound != Py_None && !PyLong_CheckExact(bound)) return false;
+  }
+  Py_ssize_t start = 0, stop = 0, step = 1;
+  if (PySlice_Unpack(item, &start, &stop, &step) < 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const Py_ssize_t count = PySlice_AdjustIndices(size, &start, &stop, step);
+  first = step > 0 ? start : start + (count - 1) * step;
+  last = count == 0 ? first - 1 : step > 0 ? start + (count - 1) * step : start;
+  return true;
+}
+
+// Whether two indices are known to have no element in common, as two rows have none.
+bool disjoint(PyObject* left, PyObject* right, const Shape& shape) {
+  const auto items = [](PyObject*& index) {
+    const bool several = PyTuple_Check(index);
+    return std::pair(several ? &PyTuple_GET_ITEM(index, 0) : &index, several ? PyTuple_GET_SIZE(index) : 1);
+  };
+  const auto [a, left_count] = items(left);
+  const auto [b, right_count] = items(right);
+  for (Py_ssize_t axis = 0; axis < std::min({left_count, right_count, std::ssize(shape)}); ++axis) {
+    Py_ssize_t first = 0, last = 0, other_first = 0, other_last = 0;
+    const auto size = static_cast<Py_ssize_t>(shape[static_cast<size_t>(axis)]);
+    if (!positions(a[axis], size, first, last) || !positions(b[axis], size, other_first, other_last)) return false;
+    if (last < other_first || other_last < first) return true;
+  }
+  return false;
+}
+
+// All that was made of an array and may have elements in common with what is at `where`, bases in front of their views:
+// the number of the base in the list (-1: the array), the view, or None where it has ended, and how it was made.
+py::list views_below(const ViewLinks& links, PyObject* where) {
   py::list views;
+  const Shape shape = array_aval(reinterpret_cast<PyObject*>(links.array)).shape();
   std::vector<const ViewLinks*> bases = {&links};
   for (size_t base = 0; base < bases.size(); ++base) {
     for (const ViewLinks* view = bases[base]->first_view; view != nullptr; view = view->next) {
+      if (base == 0 && disjoint(where, view->how, shape)) continue;
       views.append(py::make_tuple(static_cast<int64_t>(base) - 1, array_or_none(*view), py::handle(view->how)));
       bases.push_back(view);
     }
@@ -99,12 +145,14 @@ bool is_basic(PyObject* item) {
 }  // namespace
 
 bool makes_view(PyObject* index, const Aval& result) {
-  if (result.rank() == 0) return false;
-  if (!PyTuple_Check(index)) return is_basic(index);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i) {
-    if (!is_basic(PyTuple_GET_ITEM(index, i))) return false;
+  const bool several = PyTuple_Check(index);
+  bool has_ellipsis = false;
+  for (Py_ssize_t i = 0; i < (several ? PyTuple_GET_SIZE(index) : 1); ++i) {
+    PyObject* item = several ? PyTuple_GET_ITEM(index, i) : index;
+    if (!is_basic(item)) return false;
+    has_ellipsis |= item == Py_Ellipsis;
   }
-  return true;
+  return result.rank() > 0 || has_ellipsis;
 }
 
 bool is_view(PyObject* array) {
@@ -157,9 +205,9 @@ void register_views(py::module_& module) {
     }
     return bases;
   });
-  module.def("views_of_array", [](const py::object& array) {
+  module.def("views_of_array", [](const py::object& array, const py::object& where) {
     const ViewLinks* links = reinterpret_cast<ArrayObject*>(array.ptr())->views;
-    return links == nullptr ? py::list() : views_below(*links);
+    return links == nullptr ? py::list() : views_below(*links, where.ptr());
   });
 }
 

@@ -10,7 +10,8 @@ namespace ct::python {
 // `view` was made of `base`; `how` is the index, or an object that says how to read one and write the other.
 void link_view(PyObject* view, PyObject* base, PyObject* how);
 bool is_view(PyObject* array);
-// An array of a basic index that is not one element is a view; lists and arrays of positions and masks make copies.
+// An array of a basic index is a view, but one element, which is none without `...`; lists and arrays of positions and
+// masks make copies.
 bool makes_view(PyObject* index, const Aval& result);
 // The object is about to end.
 void end_links(ArrayObject* array);

@@ -15,7 +15,7 @@ from cotangent import _core
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH120 (pathlib costs import time)
 _core.set_installed_directories([_os.path.dirname(_os.__file__) + _os.sep, _os.path.join(_sys.prefix, "bin") + _os.sep])  # noqa: PTH118, PTH120
 
-from cotangent import _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
+from cotangent import _array_elsewhere, _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
 from cotangent._base.arguments import leaving_methods as _leaving_methods  # noqa: E402
 from cotangent._base.callbacks import effects_barrier, pure_callback  # noqa: E402
 from cotangent._base.capture import ShapeDtypeStruct  # noqa: E402
@@ -99,6 +99,7 @@ if _TYPE_CHECKING:
     from cotangent.extend import transform as transform
 
 _array_methods.attach()
+_array_elsewhere.attach()
 _numpy_dispatch.attach()
 _pickled_functions.attach()
 _ragged_methods.attach()
@@ -136,6 +137,19 @@ _NAMES = {
 }
 
 
+# Names of other libraries, and what is written here.
+_ELSEWHERE = {
+    "Tensor": "arrays are made by ct.numpy.array(...); their type is ct.Array",
+    "device": "write ct.devices()[0], or a name where a device is asked for: ct.device_put(x, 'cuda')",
+    "enable_grad": "leave it out: derivatives are those of functions, ct.grad(f)(x)",
+    "manual_seed": "write key = ct.random.key(seed), and give keys to the functions of ct.random",
+    "no_grad": "leave it out: nothing is recorded outside of ct.grad; ct.lax.stop_gradient(x) is a constant within",
+    "optim": "write the update, ct.tree.map(lambda p, g: p - rate * g, params, grads); optax works by the hook of docs/jax_hook.md",
+    "tensor": "write ct.numpy.array(...)",
+    "tree_map": "write ct.tree.map(f, tree)",
+}
+
+
 @_core.leaving
 def __getattr__(name: str) -> object:
     if name in _MODULES:
@@ -143,6 +157,8 @@ def __getattr__(name: str) -> object:
     if name in _NAMES:
         member: object = getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
         return globals().setdefault(name, member)
+    if name in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}\n  {_ELSEWHERE[name]}", name=name)
     raise _no_attribute(__name__, name)
 
 

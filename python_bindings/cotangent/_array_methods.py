@@ -21,6 +21,7 @@ from cotangent import _array_exchange, _array_shapes, _core, numpy
 from cotangent._array_assignment import assign
 from cotangent._array_places import PLACES
 from cotangent._array_text import _format, _repr, _str
+from cotangent._array_writes import SETTERS, WRITES
 from cotangent._asked import peeked, plain
 from cotangent._base.arguments import left
 from cotangent._base.capture import ShapeDtypeStruct
@@ -50,7 +51,7 @@ from cotangent._ops import (
 )
 from cotangent._ops.extents import capacity
 from cotangent._ops.keys import key_data, wrap_key_data
-from cotangent._ops.views import flat_view
+from cotangent._ops.views import as_view, flat_view
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.index_updates import IndexUpdateHelper
 
@@ -272,6 +273,22 @@ def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     return numpy
 
 
+def _conjugate(self: Array) -> Array:
+    """The complex conjugate of each element; of a real array a view, as NumPy's method makes it.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of the array.
+
+    Examples
+    --------
+    >>> ct.numpy.array([1 + 2j]).conj()
+    Array([1.-2.j], dtype=complex64)
+    """
+    return complex_parts.conj(self) if self.dtype.kind == "c" else as_view(self, self, ...)
+
+
 def _tobytes(self: Array, order: str = "C") -> bytes:
     """The bytes of the elements.
 
@@ -366,8 +383,8 @@ _METHODS: dict[str, Any] = {
     "byteswap": element_bytes.byteswap,
     "choose": taking.choose,
     "clip": rounding.clip,
-    "conj": complex_parts.conj,
-    "conjugate": complex_parts.conj,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
     "copy": creation.copy,
     "cumprod": running.cumprod,
     "cumsum": running.cumsum,
@@ -428,12 +445,12 @@ _MEMBERS: dict[str, Any] = {
     "as_integer_ratio": _as_integer_ratio,
     "T": property(shapes.transpose, doc=_T),
     "mT": property(shapes.matrix_transpose, doc=_MT),
-    "real": property(complex_parts.real, doc=_REAL),
-    "imag": property(complex_parts.imag, doc=_IMAG),
+    "real": property(complex_parts.real, SETTERS["real"], doc=_REAL),
+    "imag": property(complex_parts.imag, SETTERS["imag"], doc=_IMAG),
     "at": property(IndexUpdateHelper, doc=_AT),
     "compress": _array_shapes.compress,
     "aval": property(ShapeDtypeStruct.like, doc=_AVAL),
-    "flat": property(flat_view, doc=_FLAT),
+    "flat": property(flat_view, SETTERS["flat"], doc=_FLAT),
     "item": _item,
     "reshape": _array_shapes.reshape,
     "tobytes": _tobytes,
@@ -454,5 +471,5 @@ def attach() -> None:
     """Gives the type `Array` its methods."""
     _core.set_index_hook(indexing.get_item)
     _core.set_assignment_hook(assign)
-    for name, member in {**_MEMBERS, **_METHODS, **PLACES}.items():
+    for name, member in {**_MEMBERS, **_METHODS, **PLACES, **WRITES}.items():
         setattr(Array, name, _as_member(name, member))

@@ -12,6 +12,7 @@ from cotangent._core import Array
 from cotangent._ops import element_bytes, selection, shapes
 from cotangent._ops.binding import apart
 from cotangent._ops.sizes import several
+from cotangent._ops.views import as_view
 
 
 def reshape(self: Array, *shape: Any, order: str = "C") -> Array:
@@ -119,7 +120,9 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A0
         raise NotImplementedError(
             "view: the argument type is not supported\n  leave it out: numpy.asarray(x) is an array of NumPy"
         )
-    return apart(self if dtype is None else element_bytes.reinterpret(self, dtype), self)
+    if dtype is None:
+        return as_view(self, self, ...)
+    return as_view(element_bytes.reinterpret(self, dtype), self, ("view", dtype))
 
 
 def compress(

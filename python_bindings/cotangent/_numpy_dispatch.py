@@ -10,6 +10,7 @@ Which function stands for which follows from the names in the modules: there is 
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._array_writes import UFUNCS, WRITERS
 from cotangent._asked import asked_by_library
 from cotangent._base.dimensions import Dim, largest, smallest
 from cotangent._core import Array, Traced
@@ -70,17 +72,6 @@ def _counterpart(function: Any) -> Any:
         if (found := _counterparts(sys.modules[module]).get(function)) is not None:
             return found
     raise _refused(_full_name(function), "nothing in ct.numpy or ct.scipy.special has its name")
-
-
-# NumPy's functions that write into their first argument, and what does the same for a new array.
-_WRITERS = {
-    "copyto": "x = ct.numpy.where(where, source, x), or ct.numpy.broadcast_to(source, x.shape) for x",
-    "fill_diagonal": "x = ct.numpy.fill_diagonal(x, value, inplace=False)",
-    "place": "x = ct.numpy.place(x, mask, values, inplace=False)",
-    "put": "x = ct.numpy.put(x, indices, values, inplace=False)",
-    "put_along_axis": "x = ct.numpy.put_along_axis(x, indices, values, axis, inplace=False)",
-    "putmask": "x = ct.numpy.where(mask, values, x)",
-}
 
 
 def _refused(name: str, why: str, instead: str = "") -> TypeError:
@@ -141,11 +132,15 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     _check_evaluation(sys._getframe(1))
     name = _full_name(ufunc) if method == "__call__" else f"{_full_name(ufunc)}.{method}"
     counterpart = _counterpart(ufunc)
+    if method == "at" and ufunc.__name__ in UFUNCS and isinstance(inputs[0], Array):
+        x, index, *values = inputs
+        x[...] = getattr(x.at[index], UFUNCS[ufunc.__name__])(*values)
+        return None
     if method == "at" or any(out is not None for out in kwargs.pop("out", ())):
         raise _refused(
             name,
             "it writes into an array of NumPy, where no derivative or transform can follow",
-            "use the returned array: y = y + x for y += x, ct.numpy.asarray(y).at[i].add(x) for np.add.at(y, i, x)",
+            "make y an array of ct.numpy, y = ct.numpy.asarray(y): then y = y + x for y += x, and np.add.at(y, i, x)",
         )
     # How NumPy goes about it, which says nothing about the result.
     for option in ("casting", "order", "subok"):
@@ -223,12 +218,16 @@ def array_function(self: Array, function: Any, types: Any, args: tuple[Any, ...]
     if not all(issubclass(t, Array) or t is np.ndarray for t in types):
         return NotImplemented
     _check_evaluation(sys._getframe(1))
-    if instead := _WRITERS.get(function.__name__) if function.__module__ == "numpy" else None:
-        raise _refused(
-            _full_name(function),
-            "it writes into an array, where no derivative or transform can follow",
-            f"use {instead}",
-        )
+    if write := WRITERS.get(function.__name__) if function.__module__ == "numpy" else None:
+        written = args[0] if args else kwargs.pop(next(iter(inspect.signature(function).parameters), ""), None)
+        if not isinstance(written, Array):
+            raise _refused(
+                _full_name(function),
+                "it writes into an array of NumPy, where no derivative or transform can follow",
+                "make that an array of ct.numpy first: x = ct.numpy.asarray(x)",
+            )
+        written[...] = write(written, *args[1:], **kwargs)
+        return None
     return _counterpart(function)(*args, **kwargs)
 
 

@@ -180,10 +180,12 @@ def _under_shape(array: Array, sizes: list[Any], order: str) -> Array:
         if tuple(sizes) == array._bound_shape:
             return array
         if order == "F":
-            return transpose(primitives.reshape(transpose(array), shape=sizes[::-1]))
+            turned = transpose(array)
+            return transpose(reshaped_view(primitives.reshape(turned, shape=sizes[::-1]), turned))
         return reshaped_view(primitives.reshape(array, shape=sizes), array)
     if order == "F":
-        return transpose(reshaped(transpose(array), sizes[::-1]))
+        turned = transpose(array)
+        return transpose(reshaped_view(reshaped(turned, sizes[::-1]), turned))
     return reshaped_view(reshaped(array, sizes), array)
 
 

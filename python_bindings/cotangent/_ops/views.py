@@ -17,6 +17,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.binding import apart
+from cotangent._ops.element_bytes import reinterpret
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import symbolic_sizes
 
@@ -27,6 +28,7 @@ T = TypeVar("T")
 # How a view was made: an index, or one of these names with what belongs to it.
 #   ("transpose", the axes in their order, or None)
 #   ("reshape", the shape)
+#   ("view", the dtype that the same bytes are read as)
 #   ("real", None), ("imag", None): of complex numbers
 Way = Any
 
@@ -48,6 +50,8 @@ def _read(base: Array, how: Way) -> Array:
             return primitives.transpose(base, permutation=_order(axes, base.ndim))
         case ("reshape", shape):
             return reshaped(base, _sizes(base, shape))
+        case ("view", dtype):
+            return reinterpret(base, dtype)
         case ("real", _):
             return primitives.real(base)
     return primitives.imag(base)
@@ -62,6 +66,8 @@ def _write(base: Array, how: Way, view: Array) -> Array:
             return primitives.transpose(view, permutation=np.argsort(_order(axes, base.ndim)).tolist())
         case ("reshape", _):
             return reshaped(view, symbolic_sizes(base))
+        case ("view", _):
+            return reinterpret(view, base.dtype)
         case ("real", _):
             return primitives.complex(view, primitives.imag(base))
     return primitives.complex(primitives.real(base), view)
@@ -156,7 +162,7 @@ def living_bases(x: Array) -> list[tuple[Any, Any]]:
 def write_through(x: Array, index: Any, value: Array) -> None:
     """``value`` becomes what ``x`` is, which an assignment at ``index`` made of it, for all arrays that share elements with it, too."""
     bases = living_bases(x)
-    if not bases and not _core.views_of_array(x):
+    if not bases and not _core.views_of_array(x, index):
         _core.become(x, value)
         return
     # What has ended in between is read from what it was made of.
@@ -181,43 +187,11 @@ def write_through(x: Array, index: Any, value: Array) -> None:
 def _refresh(array: Array, where: Any, done: set[int]) -> None:
     """Gives the views of an array what it has at ``where`` now; ``done`` have it, with the views of theirs."""
     now: list[Any] = []
-    for number, view, how in _core.views_of_array(array):
+    for number, view, how in _core.views_of_array(array, where):
         base = array if number < 0 else now[number]
-        if (
-            base is None
-            or (view is not None and (id(view) in done or not _core.is_own(view)))
-            or (number < 0 and disjoint(where, how, array._bound_shape))
-        ):
+        if base is None or (view is not None and (id(view) in done or not _core.is_own(view))):
             now.append(None)
             continue
         now.append(_read(base, how))
         if view is not None:
             _core.become(view, now[-1])
-
-
-def disjoint(left: Any, right: Any, shape: tuple[int, ...]) -> bool:
-    """Whether two indices of an array of that shape are known to have no element in common."""
-    if _is_named(left) or _is_named(right):
-        return False
-    first = left if isinstance(left, tuple) else (left,)
-    second = right if isinstance(right, tuple) else (right,)
-    for a, b, size in zip(first, second, shape, strict=False):
-        one, other = _places(a, size), _places(b, size)
-        if one is None or other is None:
-            return False
-        if not one or not other or one[-1] < other[0] or other[-1] < one[0]:
-            return True
-    return False
-
-
-def _places(item: Any, size: int) -> range | None:
-    """The positions of an item of an index in order; None: they are not known, or it has no axis."""
-    if type(item) is int:
-        return range(item % size, item % size + 1) if -size <= item < size else None
-    if isinstance(item, slice):
-        try:
-            places = range(*item.indices(size))
-        except TypeError:
-            return None
-        return places if places.step > 0 else places[::-1]
-    return None

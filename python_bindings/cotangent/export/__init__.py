@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import copyreg
 import json
+import sys
+import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -345,3 +347,14 @@ def _load_program(file: Path) -> Loaded:
 
 
 check_arguments(globals())
+
+
+class _Module(types.ModuleType):
+    @_core.leaving
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "ct.export(f, x): ct.export is a module\n  write ct.export.compile(f, x, name='model').save('folder') for a C library"
+        )
+
+
+sys.modules[__name__].__class__ = _Module

@@ -503,6 +503,29 @@ def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> A
     return apply(tuple(values))
 
 
+def _refuse_operator(operator: str, method: str) -> Any:
+    def refused(self: Any, other: Any) -> Any:
+        instead = f"x = x.at[i].{method}(y)" if method else "the update's method"
+        raise TypeError(
+            f"x.at[i] {operator} y: x.at[i] waits for a method\n  write {instead}, or x[i] {operator} y where x may be assigned to; the"
+            " elements are x[i]"
+        )
+
+    return refused
+
+
+# What is written for arrays of NumPy's.
+for _operator, _method in {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "pow": "power",
+}.items():
+    _sign = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}[_operator]
+    setattr(IndexUpdate, f"__i{_operator}__", _refuse_operator(f"{_sign}=", _method))
+
+
 @leaving_methods
 class IndexUpdateHelper:
     """What ``x.at`` is: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result.
@@ -525,6 +548,16 @@ class IndexUpdateHelper:
         if _core.in_mask():
             _core.check_sizes(arrays_of_positions(index))
         return IndexUpdate(self._array, index)
+
+    def __call__(self, *_: Any) -> Any:
+        """Raises: ``x.at`` is indexed.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError("x.at(i): x.at is indexed, and then updated\n  write x.at[i].set(y), or x[i] for the elements")
 
     def __repr__(self) -> str:
         return f"IndexUpdateHelper({self._array!r})"
