@@ -401,7 +401,6 @@ _METHODS: dict[str, Any] = {
     "repeat": repetition.repeat,
     "round": rounding.round,
     "searchsorted": sorting.searchsorted,
-    "sort": sorting.sort,
     "squeeze": shapes.squeeze,
     "std": means.std,
     "sum": reductions.sum,

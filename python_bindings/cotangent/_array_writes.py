@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import opcode
+import sys
+import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -73,7 +78,60 @@ def _partition(self: Array, kth: int, axis: int = -1) -> None:
     self[...] = sorting.partition(self, kth, axis)
 
 
-WRITES: dict[str, Any] = {"fill": _fill, "partition": _partition, "put": _put}
+def _sort(
+    self: Array,
+    axis: int = -1,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
+    """The array sorted along an axis, as JAX's method; NumPy's sorts the array itself, and a warning says so where nobody uses the result.
+
+    Parameters
+    ----------
+    axis : int, default -1
+        The axis, negative counting from the end.
+    kind, order : None
+        Must be None: there is one algorithm, and there are no fields.
+    stable : bool, default True
+        Without effect: equal elements always keep their order.
+    descending : bool, default False
+        Whether the largest comes first.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of the array.
+
+    Examples
+    --------
+    >>> ct.numpy.array([3.0, 1.0, 2.0]).sort()
+    Array([1., 2., 3.], dtype=float32)
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and _core.author_of(frame.f_code) == "package":
+        frame = frame.f_back
+    if frame is not None and _is_dropped(frame.f_code, frame.f_lasti):
+        warnings.warn("x.sort() returns a sorted array, and x stays as it is\n  write x = x.sort()", stacklevel=2)
+    return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
+
+
+_BEHIND_CALLS = {"CACHE", "PRECALL", "CALL", "CALL_FUNCTION_EX", "CALL_KW", "NOP", "NOT_TAKEN"}
+
+
+@functools.lru_cache(1024)
+def _is_dropped(code: types.CodeType, instruction: int) -> bool:
+    """Whether the call at an instruction is a statement, whose value nobody sees."""
+    instructions = code.co_code
+    for offset in range(instruction, len(instructions), 2):
+        name = opcode.opname[instructions[offset]]
+        if name not in _BEHIND_CALLS:
+            return name == "POP_TOP"
+    return False
+
+
+WRITES: dict[str, Any] = {"fill": _fill, "partition": _partition, "put": _put, "sort": _sort}
 
 
 def _set_flat(self: Array, value: Any) -> None:

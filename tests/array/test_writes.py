@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import warnings
 from typing import Any
 
 import cotangent as ct
@@ -82,3 +84,26 @@ def test_gradient() -> None:
     x = cnp.array([1.0, 3.0])
     total = 1.0 + 2 * 9.0
     assert ct.grad(loss)(x).tolist() == [2 * total, 2 * total * 2 * 2 * 3.0]
+
+
+def test_sort_that_nobody_uses_is_warned_of() -> None:
+    def statement(x: Any) -> Any:
+        x.sort()  # the line
+        return x
+
+    def used(x: Any) -> Any:
+        y = x.sort()
+        return y + x.sort(descending=True) * 0
+
+    x = cnp.array([3.0, 1.0, 2.0])
+    for run in (statement, ct.jit(statement)):
+        with pytest.warns(
+            UserWarning, match=r"returns a sorted array, and x stays as it is\n  write x = x.sort\(\)"
+        ) as caught:
+            assert run(x).tolist() == [3.0, 1.0, 2.0]
+        assert linecache.getline(caught[0].filename, caught[0].lineno).endswith("# the line\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert used(x).tolist() == ct.jit(used)(x).tolist() == [1.0, 2.0, 3.0]
+        assert (lambda x: x.sort())(x).tolist() == [1.0, 2.0, 3.0]
+        eval("x.sort()", {"x": x})
