@@ -27,6 +27,11 @@ ViewLinks& links_of(PyObject* object) {
   return *array->views;
 }
 
+// Null: there are none, or the object only stands for an array, as a tracer of a library's own does.
+ViewLinks* known_links(PyObject* object) {
+  return is_array(object) ? reinterpret_cast<ArrayObject*>(object)->views : nullptr;
+}
+
 // Takes the links out of its base's; the caller gets the reference to how it was made.
 [[nodiscard]] PyObject* detach(ViewLinks& links) {
   if (links.previous != nullptr) {
@@ -156,11 +161,12 @@ bool makes_view(PyObject* index, const Aval& result) {
 }
 
 bool is_view(PyObject* array) {
-  const ViewLinks* links = reinterpret_cast<ArrayObject*>(array)->views;
+  const ViewLinks* links = known_links(array);
   return links != nullptr && links->base != nullptr;
 }
 
 void link_view(PyObject* view, PyObject* base, PyObject* how) {
+  if (!is_array(view) || !is_array(base)) return;
   ViewLinks& links = links_of(view);
   if (view == base || links.base != nullptr) return;
   links.base = &links_of(base);
@@ -189,7 +195,7 @@ void register_views(py::module_& module) {
   // The array is one of its own from now on.
   module.def("unlink_view", [](const py::object& array) {
     if (!is_view(array.ptr())) return;
-    ViewLinks* links = reinterpret_cast<ArrayObject*>(array.ptr())->views;
+    ViewLinks* links = known_links(array.ptr());
     Dropped dropped;
     ViewLinks* base = links->base;
     dropped.push_back(detach(*links));
@@ -199,14 +205,14 @@ void register_views(py::module_& module) {
   // What the array was made of: (array, or None where it has ended; how its view was made of it), the nearest first.
   module.def("bases_of_view", [](const py::object& array) {
     py::list bases;
-    const ViewLinks* links = reinterpret_cast<ArrayObject*>(array.ptr())->views;
+    const ViewLinks* links = known_links(array.ptr());
     for (; links != nullptr && links->base != nullptr; links = links->base) {
       bases.append(py::make_tuple(array_or_none(*links->base), py::handle(links->how)));
     }
     return bases;
   });
   module.def("views_of_array", [](const py::object& array, const py::object& where) {
-    const ViewLinks* links = reinterpret_cast<ArrayObject*>(array.ptr())->views;
+    const ViewLinks* links = known_links(array.ptr());
     return links == nullptr ? py::list() : views_below(*links, where.ptr());
   });
 }

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._core import Array
 from cotangent._ops import choice, complex_parts, replacing, selection, shapes, sorting
@@ -46,7 +48,13 @@ def _put(self: Array, indices: Any, values: Any, mode: str | None = None) -> Non
     values : array
         The values, repeated as needed.
     mode : str, optional
-        For positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
+        For positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around; ``"raise"`` is an error where
+        they are known.
+
+    Raises
+    ------
+    IndexError
+        A position is outside, and the mode ``"raise"``.
 
     Examples
     --------
@@ -55,6 +63,15 @@ def _put(self: Array, indices: Any, values: Any, mode: str | None = None) -> Non
     >>> x
     Array([1., 0., 2.], dtype=float32)
     """
+    if mode == "raise":  # what NumPy's function asks for
+        mode = None
+        if not _core.is_traced(_core.array(indices)):
+            places = np.asarray(indices)
+            if ((places < -self.size) | (places >= self.size)).any():
+                raise IndexError(
+                    f"put: position {places.flat[np.abs(places).argmax()]} is out of bounds for {self.size} elements\n"
+                    "  use positions of elements, or mode='clip' or mode='wrap'"
+                )
     self[...] = replacing.put(self, indices, values, mode, inplace=False)
 
 

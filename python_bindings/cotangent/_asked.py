@@ -23,8 +23,6 @@ from cotangent._base.messages import with_hint
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
 
-__all__ = ["asked_by_library", "explain_dropped", "instead", "peeked", "plain"]
-
 # The line that was told last what to write, for functions in C that drop the error which says it and raise one of their own.
 _told: contextvars.ContextVar[tuple[types.CodeType, int | None, str] | None] = contextvars.ContextVar(
     "told", default=None

@@ -89,7 +89,7 @@ def test_structures_are_printed_and_compared_in_words() -> None:
         "[((SequenceKey(idx=1),), 'list of length 1', 'list of length 2', 'the lengths do not match')]",
         "[1, 1, 2] ([1, 1], 2)",
         "List arity mismatch: 1 != 2; list: [7].",
-        "Dict key mismatch; expected keys: ['a']; dict: {'b': 7}.",
+        "Dict key mismatch; expected keys: ['a']; dict: {'b': 7}. There is no 'a'. There is 'b' besides.",
         "Expected list, got (7,).",
         "Expected None, got [2].",
     ]
