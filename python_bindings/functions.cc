@@ -147,7 +147,10 @@ PyObject* full(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const auto [shape, value, dtype, weak] =
       read_arguments("full", {"shape", "value", "dtype", "weak"}, 3, args, count, keywords);
   // NumPy's float64 and complex128 are Python numbers by inheritance.
-  CT_CHECK(is_python_scalar(value) || PyFloat_Check(value) || PyComplex_Check(value));
+  if (!is_python_scalar(value) && !PyFloat_Check(value) && !PyComplex_Check(value)) {
+    throw Error(ErrorKind::kType, concat("a value that fills an array must be a number; got ", Py_TYPE(value)->tp_name))
+        .hint("give a number, as 0 or 0.5");
+  }
   return make_array(scalar_datum(value, Aval(dtype_from_python(dtype), read_ints(shape), is_true(weak))));
 }
 
