@@ -157,9 +157,7 @@ def __getattr__(name: str) -> object:
     if name in _NAMES:
         member: object = getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
         return globals().setdefault(name, member)
-    if name in _ELSEWHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}\n  {_ELSEWHERE[name]}", name=name)
-    raise _no_attribute(__name__, name)
+    raise _no_attribute(__name__, name, _ELSEWHERE)
 
 
 def __dir__() -> list[str]:

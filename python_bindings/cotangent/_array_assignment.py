@@ -52,5 +52,5 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
         raise DTypeError(
             f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
-    warn_of_lost_fractions(x, given, "x[i] = y", stacklevel=2)
-    write_through(x, index, IndexUpdateHelper(x)[index].set(value))
+    warn_of_lost_fractions(x, given, "x[i] = y")
+    write_through(x, index, IndexUpdateHelper(x)[index].set(value), bases)

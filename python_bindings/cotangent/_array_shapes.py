@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cotangent import _core
 from cotangent._core import Array
 from cotangent._ops import element_bytes, selection, shapes
-from cotangent._ops.binding import apart
+from cotangent._ops.binding import separate
 from cotangent._ops.sizes import several
 from cotangent._ops.views import as_view
 
@@ -63,9 +62,7 @@ def flatten(self: Array, order: str = "C") -> Array:
     >>> ct.numpy.array([[1, 2], [3, 4]]).flatten("F")
     Array([1, 3, 2, 4], dtype=int32)
     """
-    result = apart(shapes.ravel(self, order), self)
-    _core.unlink_view(result)
-    return result
+    return separate(shapes.ravel(self, order), self)
 
 
 def transpose(self: Array, *axes: Any) -> Array:

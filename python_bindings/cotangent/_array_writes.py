@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import opcode
-import sys
-import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
+from cotangent._base.calls import calling_frame, is_statement
+from cotangent._base.messages import warn_user
 from cotangent._core import Array
 from cotangent._ops import choice, complex_parts, replacing, selection, shapes, sorting
 from cotangent._ops.views import flat_view
@@ -126,26 +123,10 @@ def _sort(
     >>> ct.numpy.array([3.0, 1.0, 2.0]).sort()
     Array([1., 2., 3.], dtype=float32)
     """
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and _core.author_of(frame.f_code) == "package":
-        frame = frame.f_back
-    if frame is not None and _is_dropped(frame.f_code, frame.f_lasti):
-        warnings.warn("x.sort() returns a sorted array, and x stays as it is\n  write x = x.sort()", stacklevel=2)
+    frame = calling_frame()
+    if frame is not None and is_statement(frame.f_code, frame.f_lasti):
+        warn_user("x.sort() returns a sorted array, and x stays as it is\n  write x = x.sort()")
     return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
-
-
-_BEHIND_CALLS = {"CACHE", "PRECALL", "CALL", "CALL_FUNCTION_EX", "CALL_KW", "NOP", "NOT_TAKEN"}
-
-
-@functools.lru_cache(1024)
-def _is_dropped(code: types.CodeType, instruction: int) -> bool:
-    """Whether the call at an instruction is a statement, whose value nobody sees."""
-    instructions = code.co_code
-    for offset in range(instruction, len(instructions), 2):
-        name = opcode.opname[instructions[offset]]
-        if name not in _BEHIND_CALLS:
-            return name == "POP_TOP"
-    return False
 
 
 WRITES: dict[str, Any] = {"fill": _fill, "partition": _partition, "put": _put, "sort": _sort}

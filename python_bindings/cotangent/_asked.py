@@ -11,7 +11,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import contextvars
-import dis
 import importlib
 import itertools
 import sys
@@ -19,6 +18,7 @@ import types
 from typing import Any
 
 from cotangent import _core
+from cotangent._base.calls import called, calling_frame, instruction, later_instructions
 from cotangent._base.messages import with_hint
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
@@ -52,54 +52,19 @@ def _taken(take: Any, x: Array, use: str) -> Any:
 # ---- The line that asks ----------------------------------------------------------------------------------------------
 
 
-def _instruction(frame: types.FrameType) -> dis.Instruction | None:
-    """The instruction where a function is; after a call of one of Python's that is behind the call itself, in what it keeps there."""
-    return next((x for x in reversed(list(dis.get_instructions(frame.f_code))) if x.offset <= frame.f_lasti), None)
-
-
-_Place = tuple[int | None, int | None, int | None, int | None]
-
-
-def _places(frame: types.FrameType) -> list[tuple[dis.Instruction, _Place]]:
-    """The instructions of a function, each with the line and column where its part of the source begins, and where it ends."""
-    positions = list(frame.f_code.co_positions())
-    return [(x, positions[x.offset // 2]) for x in dis.get_instructions(frame.f_code)]
-
-
 def _called(frame: types.FrameType) -> tuple[Any, tuple[str, ...]] | None:
     """What a function calls where it is: an object, and the names by which the source goes on from it. None where it calls nothing.
 
     Modules are gone into, as nothing happens there: of ``np.random.normal(x)`` it is NumPy's function and no names; of ``model.fit(x)`` the model
     and ``fit``.
     """
-    here = _instruction(frame)
-    if here is None or "CALL" not in here.opname:
+    call = called(frame)
+    if call is None:
         return None
-    places = _places(frame)
-    at = next(place for x, place in places if x.offset == here.offset)
-    if at[0] is None:
-        return None
-    # Before the call stands what it calls, which begins in the source where the call does.
-    found: Any = None
-    names: list[str] | None = None
-    for instruction, place in places:
-        if instruction.offset >= here.offset:
-            break
-        if (place[0], place[2]) != (at[0], at[2]):
-            continue
-        name = instruction.argval
-        if instruction.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF")):
-            spaces: tuple[Any, ...] = (frame.f_locals, frame.f_globals, frame.f_builtins)
-            space = next((space for space in spaces if isinstance(name, str) and name in space), None)
-            found, names = (None, None) if space is None else (space[name], [])
-        elif names is not None and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            if not names and isinstance(found, types.ModuleType) and hasattr(found, name):
-                found = getattr(found, name)
-            else:
-                names.append(name)
-        elif names is not None and "CALL" in instruction.opname and instruction.opname != "PRECALL":
-            names.append("()")
-    return None if names is None else (found, tuple(names))
+    found, (_, *names) = call
+    while names and isinstance(found, types.ModuleType) and hasattr(found, names[0]):
+        found = getattr(found, names.pop(0))
+    return found, tuple(names)
 
 
 def _public_module(module: str) -> str:
@@ -148,10 +113,7 @@ def instead(use: str, message: str) -> tuple[str, str] | None:
         use: what is asked for: ``bool()``, ``float()``, ``conversion to a NumPy array``.
         message: of the error that there is.
     """
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and _core.author_of(frame.f_code) == "package":
-        frame = frame.f_back
-    asks = frame
+    frame = asks = calling_frame()
     while frame is not None and _core.author_of(frame.f_code) != "user":
         frame = frame.f_back
     hint, section = (_direct(asks) if frame is asks and asks is not None else None) or ("", "concrete-value-needed")
@@ -188,7 +150,7 @@ def explain_dropped(error: TypeError) -> None:
 
 def _direct(frame: types.FrameType) -> tuple[str, str] | None:
     """What to write for an operator or a statement that asks."""
-    found = _instruction(frame)
+    found = instruction(frame)
     if found is None:
         return None
     if found.opname == "CONTAINS_OP":
@@ -214,16 +176,16 @@ def _direct(frame: types.FrameType) -> tuple[str, str] | None:
 
 
 def _is_assertion(frame: types.FrameType) -> bool:
-    later = (x for x in dis.get_instructions(frame.f_code) if x.offset > frame.f_lasti)
+    later = later_instructions(frame.f_code, frame.f_lasti)
     return any(x.opname == "LOAD_ASSERTION_ERROR" or x.argval is AssertionError for x in itertools.islice(later, 2))
 
 
 def _by_call(frame: types.FrameType, direct: bool) -> str:
     """What to write for a call that asks: of a function of Python's, or of another package; empty if it asks for what it should."""
-    called = _called(frame)
-    if called is None:
+    call = _called(frame)
+    if call is None:
         return ""
-    found, names = called
+    found, names = call
     package = _package(found)
     if not names and isinstance(found, types.BuiltinFunctionType | type) and direct:
         with contextlib.suppress(TypeError):  # not hashable

@@ -53,8 +53,6 @@ def loaded_at_first_use(
                     break
             if name in namespace:
                 return namespace[name]
-        if name in elsewhere:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}\n  {elsewhere[name]}")
-        raise no_attribute(package, name)
+        raise no_attribute(package, name, elsewhere)
 
     return _core.leaving(get), lambda: sorted({*namespace, *public(), *packages})

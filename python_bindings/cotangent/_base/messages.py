@@ -7,7 +7,8 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cotangent import _core
@@ -90,8 +91,10 @@ def warn_user(text: str) -> None:
     warnings.warn(text, stacklevel=1 + sum(1 for _ in own_frames(sys._getframe(0))))
 
 
-def no_attribute(module: str, name: str) -> AttributeError:
-    """The error of a module that has not the name, with the one that was meant."""
+def no_attribute(module: str, name: str, elsewhere: Mapping[str, str] = MappingProxyType({})) -> AttributeError:
+    """The error of a module that has not the name, with the one that was meant; ``elsewhere``: what to do for those that other packages have."""
+    if name in elsewhere:
+        return AttributeError(f"module {module!r} has no attribute {name!r}\n  {elsewhere[name]}", name=name)
     near = "" if name.startswith("_") else suggestion(name, dir(sys.modules[module]))
     return AttributeError(f"module {module!r} has no attribute {name!r}{near}")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 import types
 from typing import Any
 
-from cotangent._base.messages import own_frames
+from cotangent._base.calls import called, calling_frame
 
 __all__ = ["numpy_call"]
 
@@ -17,15 +16,13 @@ def numpy_call() -> tuple[str, str] | None:
 
     None where it is not one: Python itself asks, or another package.
     """
-    frame: types.FrameType | None = sys._getframe(1)
-    for within in own_frames(frame):
-        frame = within.f_back
+    frame = calling_frame()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "numpy":
         frame = frame.f_back
-    names = _called_names(frame) if frame is not None else None
-    if frame is None or not names:
+    call = called(frame) if frame is not None else None
+    if call is None:
         return None
-    module = frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
+    module, names = call
     if not isinstance(module, types.ModuleType) or module.__name__ != "numpy":
         return None
     written = ".".join(names)
@@ -42,24 +39,3 @@ def numpy_call() -> tuple[str, str] | None:
     ours = ".".join(["ct.numpy", *names[1:]])
     like = f", or {ours}_like(x)" if names[-1] in ("empty", "full", "ones", "zeros") else ""
     return written, f"write {ours}(...) for {written}(...), which takes sizes{like}"
-
-
-def _called_names(frame: types.FrameType) -> list[str] | None:
-    """The names, joined by dots, of what the frame is calling now; None where it calls nothing."""
-    instructions = list(dis.get_instructions(frame.f_code))
-    # A call of a function in Python goes on behind what the instruction brings along.
-    current = next((each for each in reversed(instructions) if each.offset <= frame.f_lasti), None)
-    if current is None or "CALL" not in current.opname or current.positions is None:
-        return None
-    begin = current.positions.lineno, current.positions.col_offset
-    names: list[str] = []
-    for each in instructions:
-        place = each.positions
-        if each.offset >= current.offset or place is None or (place.lineno, place.col_offset) != begin:
-            continue
-        if each.opname.startswith("LOAD_") and isinstance(each.argval, str):
-            if each.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                names.append(each.argval)
-            else:
-                names = [each.argval]
-    return names

@@ -50,23 +50,32 @@ def apart(result: Array, source: Any) -> Array:
     return _core.share_array(result)
 
 
+def separate(result: Array, source: Any) -> Array:
+    """``result``, or an array of its own where it would be ``source`` or a view of it. See `apart`."""
+    result = apart(result, source)
+    _core.unlink_view(result)
+    return result
+
+
+def handing_back(hand: Callable[[Any, Any], Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator: each result of a function, or each of a list of them, is ``hand(result, argument)`` for one argument after the other."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def handing(*args: P.args, **kwargs: P.kwargs) -> T:
+            result: Any = function(*args, **kwargs)
+            for source in (*args, *kwargs.values()):
+                result = [hand(item, source) for item in result] if isinstance(result, list) else hand(result, source)
+            return cast("T", result)
+
+        return handing
+
+    return decorate
+
+
 def own(function: Callable[P, T]) -> Callable[P, T]:
     """``function``, whose results are arrays of their own where it would hand back an argument, or a view of one. See `apart`."""
-
-    @functools.wraps(function)
-    def owning(*args: P.args, **kwargs: P.kwargs) -> T:
-        result: Any = function(*args, **kwargs)
-        for source in (*args, *kwargs.values()):
-            if isinstance(result, list):
-                result = [apart(item, source) for item in result]
-            else:
-                result = apart(result, source)
-        for item in result if isinstance(result, list) else (result,):
-            if isinstance(item, Array):
-                _core.unlink_view(item)
-        return cast("T", result)
-
-    return owning
+    return handing_back(separate)(function)
 
 
 def literal(like: Array, value: complex, dtype: Any = None) -> Array:

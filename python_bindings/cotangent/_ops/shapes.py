@@ -12,7 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import Placement
 from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import apart
+from cotangent._ops.binding import apart, separate
 from cotangent._ops.extents import drop_axes
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
@@ -21,7 +21,6 @@ from cotangent._ops.sizes import (
     normalize_axes,
     normalize_axis,
     several,
-    swap_last,
     symbolic_shape,
     type_of,
 )
@@ -168,8 +167,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         sizes[missing[0]] = missing_size(array, sizes)
     result = _under_shape(array, sizes, order)
     if copy:
-        result = apart(result, array)
-        _core.unlink_view(result)
+        result = separate(result, array)
     elif result is array:
         result = as_view(result, array, ...)
     return apart(result, a)
@@ -295,8 +293,7 @@ def matrix_transpose(x: Any, /) -> Array:
             f"matrix_transpose needs at least two axes; got shape {array.shape}\n"
             "  make a matrix of it first: x[:, None] is a column, x[None] a row"
         )
-    order = list(range(array.ndim))
-    return as_view(swap_last(array), array, ("transpose", [*order[:-2], order[-1], order[-2]]))
+    return swapaxes(array, -1, -2)
 
 
 @whole_view

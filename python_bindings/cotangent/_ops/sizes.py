@@ -228,13 +228,6 @@ def insert_axes(x: Array, positions: Sequence[int]) -> Array:
     return primitives.broadcast(x, shape=shape, axes=kept)
 
 
-def swap_last(x: Array) -> Array:
-    """The last two axes exchanged."""
-    order = list(range(x.ndim))
-    order[-1], order[-2] = order[-2], order[-1]
-    return primitives.transpose(x, permutation=order)
-
-
 def static_int(value: Any, what: str) -> int:
     """An int that must be known when the program is captured.
 

@@ -7,7 +7,6 @@ them another shape where NumPy need not copy for that. The type of arrays links 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -16,7 +15,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import apart
+from cotangent._ops.binding import apart, handing_back
 from cotangent._ops.element_bytes import reinterpret
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import symbolic_sizes
@@ -94,23 +93,13 @@ def flat_view(x: Array) -> Array:
     return as_view(result, x, ("reshape", [x.size]))
 
 
+def _as_whole_view(result: Any, source: Any) -> Any:
+    return as_view(result, source, ...) if result is source and isinstance(source, Array) else apart(result, source)
+
+
 def whole_view(function: Callable[P, T]) -> Callable[P, T]:
     """``function``, whose result is a view of an argument that it would hand back."""
-
-    @functools.wraps(function)
-    def viewing(*args: P.args, **kwargs: P.kwargs) -> T:
-        result: Any = function(*args, **kwargs)
-        source: Any
-        for source in (*args, *kwargs.values()):
-            if isinstance(result, list):
-                result = [as_view(item, source, ...) if item is source else apart(item, source) for item in result]
-            elif result is source and isinstance(source, Array):
-                result = as_view(result, source, ...)
-            else:
-                result = apart(result, source)
-        return cast("T", result)
-
-    return viewing
+    return handing_back(_as_whole_view)(function)
 
 
 def reshaped_view(result: Array, base: Array) -> Array:
@@ -159,12 +148,11 @@ def living_bases(x: Array) -> list[tuple[Any, Any]]:
     return bases
 
 
-def write_through(x: Array, index: Any, value: Array) -> None:
-    """``value`` becomes what ``x`` is, which an assignment at ``index`` made of it, for all arrays that share elements with it, too."""
-    bases = living_bases(x)
-    if not bases and not _core.views_of_array(x, index):
-        _core.become(x, value)
-        return
+def write_through(x: Array, index: Any, value: Array, bases: list[tuple[Any, Any]]) -> None:
+    """``value`` becomes what ``x`` is, which an assignment at ``index`` made of it, for all arrays that share elements with it, too.
+
+    ``bases``: the `living_bases` of ``x``.
+    """
     # What has ended in between is read from what it was made of.
     before: list[Any] = [base for base, _ in bases]
     for level in reversed(range(len(bases) - 1)):

@@ -7,7 +7,6 @@ known while a program is captured.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, leaving_methods, suggestion
 from cotangent._base.device import backend_for
+from cotangent._base.messages import warn_user
 from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import literal
@@ -222,7 +222,7 @@ class IndexUpdate:
         Array([-19,   2,   3], dtype=int32)
         """
         if _core.called_by_user(1):
-            warn_of_lost_fractions(self._array, values, _UPDATE, stacklevel=2)
+            warn_of_lost_fractions(self._array, values, _UPDATE)
         return self._update("add", primitives.neg(_core.convert(values, self._array.dtype)), mode, hints)
 
     def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
@@ -449,7 +449,7 @@ class IndexUpdate:
         if mode is None and _core.in_mask() and _core.called_by_user(2):
             require_places(self._array, self._index)
         if _core.called_by_user(2):
-            warn_of_lost_fractions(self._array, values, _UPDATE, stacklevel=3)
+            warn_of_lost_fractions(self._array, values, _UPDATE)
         index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
         values = _as_written(values, self._array.dtype)
@@ -464,16 +464,15 @@ class IndexUpdate:
 _UPDATE = "x.at[i].set(y) and the like"
 
 
-def warn_of_lost_fractions(x: Array, values: Any, update: str, *, stacklevel: int) -> None:
+def warn_of_lost_fractions(x: Array, values: Any, update: str) -> None:
     """Warns where floats that a captured function computes are stored as integers or bools, which have no derivatives."""
     if not (
         isinstance(values, Array) and values.dtype.kind == "f" and x.dtype.kind in "iub" and _core.is_traced(values)
     ):
         return
-    warnings.warn(
+    warn_user(
         f"{update}: y is {values.dtype}, and x is {x.dtype}: fractions are lost, and with them derivatives\n"
-        f"  make x floating, as by x = x.astype({values.dtype.name!r}); if that is meant, write y.astype({x.dtype.name!r})",
-        stacklevel=stacklevel + 1,
+        f"  make x floating, as by x = x.astype({values.dtype.name!r}); if that is meant, write y.astype({x.dtype.name!r})"
     )
 
 
@@ -505,25 +504,23 @@ def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> A
 
 def _refuse_operator(operator: str, method: str) -> Any:
     def refused(self: Any, other: Any) -> Any:
-        instead = f"x = x.at[i].{method}(y)" if method else "the update's method"
         raise TypeError(
-            f"x.at[i] {operator} y: x.at[i] waits for a method\n  write {instead}, or x[i] {operator} y where x may be assigned to; the"
-            " elements are x[i]"
+            f"x.at[i] {operator}= y: x.at[i] waits for a method\n  write x = x.at[i].{method}(y), or x[i] {operator}= y where x may be"
+            " assigned to; the elements are x[i]"
         )
 
     return refused
 
 
 # What is written for arrays of NumPy's.
-for _operator, _method in {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "pow": "power",
-}.items():
-    _sign = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}[_operator]
-    setattr(IndexUpdate, f"__i{_operator}__", _refuse_operator(f"{_sign}=", _method))
+for _name, _operator, _method in (
+    ("add", "+", "add"),
+    ("sub", "-", "subtract"),
+    ("mul", "*", "multiply"),
+    ("truediv", "/", "divide"),
+    ("pow", "**", "power"),
+):
+    setattr(IndexUpdate, f"__i{_name}__", _refuse_operator(_operator, _method))
 
 
 @leaving_methods
