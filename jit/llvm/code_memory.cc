@@ -28,7 +28,7 @@ constexpr size_t kLarge = 1 << 18;
 constexpr size_t kStep = 1 << 16;
 constexpr size_t kAlignment = 64;
 // Added to addresses of allocations that are not `others_`'.
-constexpr uint64_t kOwn = 1;
+constexpr uint64_t kOwnTag = 1;
 
 size_t rounded_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 size_t pages(size_t bytes) { return rounded_up(bytes, static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
@@ -193,7 +193,7 @@ class CodeMemory::Unfinished : public InFlightAlloc {
       return done(at_end.takeError());
     }
     done(FinalizedAlloc(llvm::orc::ExecutorAddr::fromPtr(new Allocation{slab_, from_, bytes_, std::move(*at_end)}) +
-                        kOwn));
+                        kOwnTag));
   }
   void abandon(OnAbandonedFunction done) override {
     memory_.free(*slab_, from_, bytes_);
@@ -236,13 +236,13 @@ void CodeMemory::allocate(const llvm::jitlink::JITLinkDylib* library, LinkGraph&
 void CodeMemory::deallocate(std::vector<FinalizedAlloc> allocations, OnDeallocatedFunction done) {
   llvm::Error errors = llvm::Error::success();
   for (FinalizedAlloc& finalized : llvm::reverse(allocations)) {
-    const bool own = (finalized.getAddress().getValue() & kOwn) != 0;
+    const bool own = (finalized.getAddress().getValue() & kOwnTag) != 0;
     if (!own) {
       others_.deallocate(std::move(finalized),
                          [&](llvm::Error error) { errors = llvm::joinErrors(std::move(errors), std::move(error)); });
       continue;
     }
-    const std::unique_ptr<Allocation> allocation((finalized.release() - kOwn).toPtr<Allocation*>());
+    const std::unique_ptr<Allocation> allocation((finalized.release() - kOwnTag).toPtr<Allocation*>());
     errors = llvm::joinErrors(std::move(errors), llvm::orc::shared::runDeallocActions(allocation->at_end));
     free(*allocation->slab, allocation->from, allocation->bytes);
   }
