@@ -131,13 +131,24 @@ int64_t integer_literal(PyObject* object, DType dtype, bool operand = false) {
   throw py::error_already_set();
 }
 
+// What to write for a value that is no number.
+std::string conversion_hint(py::handle object) {
+  std::string text = "arrays hold numbers and bools: ";
+  if (object.is_none()) return text + "write float('nan') where a value is missing";
+  if (py::isinstance<py::str>(object) || py::isinstance<py::bytes>(object)) {
+    return text +
+           "write float(text) for the number that it spells, or numbers of words, [vocabulary[word] for word in words]";
+  }
+  return text + "convert what it holds first, as float(value)";
+}
+
 // An error that names what in a nested list is no number, if something is.
 void refuse_other_elements(py::handle object) {
   if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
     for (py::handle item : object) refuse_other_elements(item);
   } else if (!is_python_scalar(object.ptr()) && !py::hasattr(object, "dtype")) {
     throw Error(ErrorKind::kDType, concat("cannot make an array of a list with an element of type ", type_name(object)))
-        .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
+        .hint(conversion_hint(object));
   }
 }
 
@@ -174,7 +185,7 @@ Tensor tensor_from_list(py::handle object) {
     throw Error(ErrorKind::kType,
                 concat("cannot make an array of a ", type_name(object), " with elements of NumPy's dtype ",
                        py::cast<std::string>(py::str(array.dtype()))))
-        .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
+        .hint(conversion_hint(kind == "O" ? object : py::str()));
   }
   // NumPy gives Python numbers 64 bits; a list that holds NumPy values keeps theirs.
   bool plain = true;
@@ -308,7 +319,7 @@ Tensor tensor_from_python(py::handle object) {
   if (py::isinstance<py::str>(object) || py::isinstance<py::bytes>(object) || object.is_none() ||
       PyDict_Check(object.ptr())) {
     throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
-        .hint("arrays hold numbers and bools: convert what it holds first, as float(text)");
+        .hint(conversion_hint(object));
   }
   if (py::hasattr(object, "__array__") || PyObject_CheckBuffer(object.ptr()) || py::hasattr(object, "dtype") ||
       py::hasattr(object, "__array_interface__")) {

@@ -30,7 +30,7 @@ from cotangent._base.device import (  # noqa: E402
     process_index,
 )
 from cotangent._base.dimensions import dimension  # noqa: E402
-from cotangent._base.messages import no_attribute as _no_attribute  # noqa: E402
+from cotangent._base.names import no_attribute as _no_attribute  # noqa: E402
 from cotangent._core import Array  # noqa: E402
 from cotangent._transforms import pickled_functions as _pickled_functions  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
@@ -137,19 +137,6 @@ _NAMES = {
 }
 
 
-# Names of other libraries, and what is written here.
-_ELSEWHERE = {
-    "Tensor": "arrays are made by ct.numpy.array(...); their type is ct.Array",
-    "device": "write ct.devices()[0], or a name where a device is asked for: ct.device_put(x, 'cuda')",
-    "enable_grad": "leave it out: derivatives are those of functions, ct.grad(f)(x)",
-    "manual_seed": "write key = ct.random.key(seed), and give keys to the functions of ct.random",
-    "no_grad": "leave it out: nothing is recorded outside of ct.grad; ct.lax.stop_gradient(x) is a constant within",
-    "optim": "write the update, ct.tree.map(lambda p, g: p - rate * g, params, grads); optax works by the hook of docs/jax_hook.md",
-    "tensor": "write ct.numpy.array(...)",
-    "tree_map": "write ct.tree.map(f, tree)",
-}
-
-
 @_core.leaving
 def __getattr__(name: str) -> object:
     if name in _MODULES:
@@ -157,7 +144,7 @@ def __getattr__(name: str) -> object:
     if name in _NAMES:
         member: object = getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
         return globals().setdefault(name, member)
-    raise _no_attribute(__name__, name, _ELSEWHERE)
+    raise _no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

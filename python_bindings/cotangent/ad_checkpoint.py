@@ -25,6 +25,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     transformed,
 )
+from cotangent._base.names import suggest_names as _suggest_names
 from cotangent._core import PyTreeDef
 
 Function = Callable[..., Any]
@@ -532,3 +533,4 @@ def print_saved_residuals(f: Function, *args: Any, **kwargs: Any) -> None:
 
 
 check_arguments(globals())
+_suggest_names(globals())

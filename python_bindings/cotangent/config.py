@@ -16,7 +16,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments, leaving_methods, suggestion
 from cotangent._base.device import backend_for, device_at
-from cotangent._base.messages import no_attribute as _no_attribute
+from cotangent._base.names import no_attribute as _no_attribute
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans", "debug_infs")
 _CHOSEN = (*_OPTIONS, "threads", "products", "default_device", "traceback")

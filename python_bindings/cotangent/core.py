@@ -7,6 +7,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import ShapeDtypeStruct
+from cotangent._base.names import suggest_names
 
 __all__ = ["ShapedArray", "Tracer", "get_aval"]
 
@@ -55,3 +56,4 @@ def get_aval(x: Any) -> ShapeDtypeStruct:
 
 
 check_arguments(globals())
+suggest_names(globals())

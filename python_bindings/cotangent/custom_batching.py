@@ -13,6 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import leaving_methods
 from cotangent._base.capture import check_callable, flatten_like, function_name
 from cotangent._base.carriers import map_every_leaf
+from cotangent._base.names import suggest_names as _suggest_names
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.custom_function import CustomFunction, Opened, shown
 from cotangent._transforms.mapping import map as lax_map
@@ -227,3 +228,6 @@ def sequential_vmap(f: Function) -> custom_vmap:
 
     mapped.def_vmap(rule)
     return mapped
+
+
+_suggest_names(globals())

@@ -20,6 +20,7 @@ from cotangent._base.capture import (
     wraps,
 )
 from cotangent._base.carriers import map_every_leaf
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.custom_rules import CustomVJPPrimal, custom_jvp, custom_vjp
 from cotangent.tree_util import register_pytree_node
@@ -233,3 +234,4 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -19,6 +19,7 @@ from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import check_callable
 from cotangent._base.carriers import map_every_leaf
+from cotangent._base.names import suggest_names
 from cotangent.ir import slot_matrix
 
 __all__ = ["callback", "print", "slot_matrix"]
@@ -165,3 +166,4 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  
 
 
 check_arguments(globals())
+suggest_names(globals())

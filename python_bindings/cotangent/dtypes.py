@@ -9,6 +9,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.keys import extended, prng_key
+from cotangent._base.names import suggest_names
 from cotangent._ops.dtypes import bfloat16, finfo, iinfo, issubdtype, result_type
 
 __all__ = [
@@ -122,3 +123,4 @@ def scalar_type_of(x: Any) -> type:
 
 
 check_arguments(globals())
+suggest_names(globals())

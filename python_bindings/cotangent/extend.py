@@ -15,6 +15,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments, leaving_methods
 from cotangent._base.attributes import USER_DEFINED, from_attribute, to_attribute
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, transformed, wraps
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, Graph
 from cotangent._ops.broadcasting import broadcast_arrays
 
@@ -273,3 +274,4 @@ def _check_signature(before: Graph, after: Graph, name: str) -> None:
 
 
 check_arguments(globals())
+suggest_names(globals())

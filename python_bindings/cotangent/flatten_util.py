@@ -10,6 +10,7 @@ from typing import Any
 from cotangent import _core, tree_util
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments, leaving_methods
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, PyTreeDef
 
 __all__ = ["ravel_pytree"]
@@ -115,3 +116,4 @@ class _Unravel:
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import give_lengths
+from cotangent._base.names import suggest_names
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import bound_of, capacity, without_padding
@@ -332,3 +333,4 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -19,6 +19,7 @@ from cotangent._base.capture import (
     transformed,
     with_lengths,
 )
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, Graph
 
 __all__ = ["Equation", "Graph", "Interpreter", "deserialize", "equations", "parse", "rewrite", "slot_matrix"]
@@ -461,3 +462,4 @@ def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -12,6 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import Dim, bound_of, check_equal_sizes, size_if_computed
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, Primitive
 from cotangent._ops.sizes import length_of_size, static_int
 from cotangent.errors import DTypeError
@@ -348,3 +349,4 @@ def segment_min(
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -6,6 +6,7 @@ from typing import Any
 
 from cotangent._base.arguments import leaving_methods
 from cotangent._base.device import Device, Sharding, backend_of, check_device, device_at
+from cotangent._base.names import suggest_names
 
 __all__ = ["Sharding", "SingleDeviceSharding"]
 
@@ -60,3 +61,6 @@ class SingleDeviceSharding(Sharding):
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r})"
+
+
+suggest_names(globals())

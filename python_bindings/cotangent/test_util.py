@@ -9,6 +9,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._base.arguments import check_arguments
+from cotangent._base.names import suggest_names as _suggest_names
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import vjp
 from cotangent.errors import DTypeError
@@ -192,3 +193,4 @@ def _check(
 
 
 check_arguments(globals())
+_suggest_names(globals())

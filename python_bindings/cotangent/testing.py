@@ -12,6 +12,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.keys import KEY_DTYPE
+from cotangent._base.names import suggest_names
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.keys import key_data
 from cotangent._transforms.ragged import Ragged
@@ -216,3 +217,4 @@ def _ulps(x: Any, y: Any, dtype: Any) -> Any:
 
 
 check_arguments(globals())
+suggest_names(globals())

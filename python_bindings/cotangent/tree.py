@@ -1,5 +1,6 @@
 """Short names of `cotangent.tree_util`: ``ct.tree.map`` and friends."""
 
+from cotangent._base.names import suggest_names
 from cotangent.tree_util import static
 from cotangent.tree_util import tree_all as all  # noqa: A004
 from cotangent.tree_util import tree_broadcast as broadcast
@@ -31,3 +32,5 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+suggest_names(globals())

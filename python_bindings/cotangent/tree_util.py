@@ -1,6 +1,7 @@
 """Pytrees: nested tuples, lists, dicts, None, namedtuples and registered classes (dataclasses, say), with arrays as leaves."""
 
 from cotangent._base.arguments import adopt_members as _adopt_members
+from cotangent._base.names import suggest_names
 from cotangent._base.tree_paths import (
     DictKey,
     FlattenedIndexKey,
@@ -84,3 +85,5 @@ __all__ = [
 ]
 
 _adopt_members(globals(), "cotangent._base")
+
+suggest_names(globals())

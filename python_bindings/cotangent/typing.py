@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
@@ -27,3 +28,5 @@ class SupportsDType(Protocol):
 
 
 DTypeLike = str | type[Any] | np.dtype[Any] | SupportsDType
+
+suggest_names(globals())

@@ -128,6 +128,18 @@ def test_linear_transpose() -> None:
     allclose(pulled, matrix.T @ np.array([1.0, 2.0]))
 
 
+@pytest.mark.parametrize("jacobian", [ct.jacfwd, ct.jacrev, ct.hessian])
+def test_a_jacobian_of_nothing_is_warned_of(jacobian: Any) -> None:
+    def f(x: Any) -> None:
+        x * 2.0
+
+    with pytest.warns(
+        UserWarning, match="f returned None, which has no derivatives\n  is a `return` missing"
+    ) as warned:
+        assert jacobian(f)(1.0) is None
+    assert warned[0].filename == __file__
+
+
 def test_jacobians_and_hessian() -> None:
     def g(x: Any) -> Any:
         return cnp.stack([x[0] * x[1], cnp.sin(x[2]), x[0] ** 2, x[1] * x[2]])

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.messages import no_attribute
+from cotangent._base.names import no_attribute
 
 
 def loaded_at_first_use(
     namespace: dict[str, Any],
     modules: Sequence[str],
     packages: Sequence[str] = (),
-    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package.
 
@@ -24,7 +22,6 @@ def loaded_at_first_use(
         modules: those within it whose names are the package's. They are loaded one after the other until one has the name: those
             with what is asked for most come first.
         packages: those within it that are members themselves.
-        elsewhere: what to do for names that other packages have there, and this one in another place.
     """
     package = namespace["__name__"]
     pending = list(modules)
@@ -53,6 +50,6 @@ def loaded_at_first_use(
                     break
             if name in namespace:
                 return namespace[name]
-        raise no_attribute(package, name, elsewhere)
+        raise no_attribute(package, name)
 
     return _core.leaving(get), lambda: sorted({*namespace, *public(), *packages})

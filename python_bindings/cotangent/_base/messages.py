@@ -7,12 +7,10 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import suggestion
 
 __all__ = [
     "argument_text",
@@ -24,11 +22,11 @@ __all__ = [
     "marked_axes",
     "marked_difference",
     "missing_return",
-    "no_attribute",
     "outermost_function",
     "own_frames",
     "placed",
     "returned",
+    "shapes_of",
     "sizes_of",
     "structure_text",
     "warn_user",
@@ -91,14 +89,6 @@ def warn_user(text: str) -> None:
     warnings.warn(text, stacklevel=1 + sum(1 for _ in own_frames(sys._getframe(0))))
 
 
-def no_attribute(module: str, name: str, elsewhere: Mapping[str, str] = MappingProxyType({})) -> AttributeError:
-    """The error of a module that has not the name, with the one that was meant; ``elsewhere``: what to do for those that other packages have."""
-    if name in elsewhere:
-        return AttributeError(f"module {module!r} has no attribute {name!r}\n  {elsewhere[name]}", name=name)
-    near = "" if name.startswith("_") else suggestion(name, dir(sys.modules[module]))
-    return AttributeError(f"module {module!r} has no attribute {name!r}{near}")
-
-
 def marked(*shapes: tuple[Sequence[Any], Sequence[int]]) -> str:
     """Lines that show shapes one below the other, with a mark below each axis that is named: for the end of a message's first line."""
     return _core.marked_shapes([(sizes_of(shape), axes) for shape, axes in shapes])
@@ -122,6 +112,13 @@ def with_hint(error: Exception, hint: str, section: str = "") -> str:
 def sizes_of(shape: Sequence[Any]) -> list[str]:
     """The sizes of a shape as texts, ragged ones by what they are the length of."""
     return [str(getattr(size, "owner", size)) for size in shape]
+
+
+def shapes_of(arrays: Sequence[Any]) -> str:
+    """The shapes of arrays as a list, ragged sizes by what they are the length of."""
+    listed = [sizes_of(array.shape) for array in arrays]
+    texts = [f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})" for sizes in listed]
+    return f"[{', '.join(texts)}]"
 
 
 def marked_difference(x: Sequence[Any], y: Sequence[Any]) -> str:

@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.dimensions import smallest
+from cotangent._base.messages import shapes_of
 from cotangent._core import Array
 from cotangent._ops.binding import convert, no_out, own
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
@@ -170,7 +171,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 def _require_one_shape(items: list[Array]) -> None:
     if any(x._bound_shape != items[0]._bound_shape for x in items):
         raise ValueError(
-            f"stack: all arrays must have the same shape; got {[x.shape for x in items]}\n"
+            f"stack: all arrays must have the same shape; got {shapes_of(items)}\n"
             "  pad or broadcast them to one shape, or keep rows of different lengths with ct.ragged(rows)"
         )
     _core.check_sizes(items)  # before their axes have other numbers

@@ -13,6 +13,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.messages import shapes_of
 from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
@@ -184,7 +185,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     shape = arrays[0]._bound_shape
     if any(key._bound_shape != shape for key in arrays):
         raise ValueError(
-            f"lexsort: keys must have one shape; got {[key.shape for key in arrays]}\n"
+            f"lexsort: keys must have one shape; got {shapes_of(arrays)}\n"
             "  broadcast them: lexsort(ct.numpy.broadcast_arrays(*keys))"
         )
     if not shape:

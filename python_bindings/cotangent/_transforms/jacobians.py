@@ -20,6 +20,7 @@ from cotangent._base.capture import (
     transformed,
 )
 from cotangent._base.device import put_beside
+from cotangent._base.messages import missing_return, warn_user
 from cotangent._base.misplaced import check_options
 from cotangent._core import Array
 from cotangent._transforms.differentiation import (
@@ -75,6 +76,8 @@ def _jacobian(
             differentiated=wrt,
         )
         out_count = captured.structure.num_leaves
+        if hint := missing_return(captured.structure, name):
+            warn_user(f"{transform} of {name}: {name} returned None, which has no derivatives{hint}")
         _check_exact_output(captured, f"{transform} of {name}")
         avals = captured.graph.out_avals
         differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]

@@ -9,6 +9,7 @@ looked at, batched and handed on like any array. NaN, division by zero and indic
 """
 
 from cotangent._base.arguments import adopt_members as _adopt_members
+from cotangent._base.names import suggest_names
 from cotangent.checkify.checks import (
     CheckError,
     Error,
@@ -46,3 +47,5 @@ __all__ = [
 ]
 
 _adopt_members(globals())
+
+suggest_names(globals())

@@ -13,6 +13,7 @@ from cotangent import lax, tree_util
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, flatten_arguments
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, apply_graph, is_traced
 from cotangent._ops.binding import real_dtype
 from cotangent._transforms.custom_rules import custom_vjp
@@ -366,3 +367,4 @@ def _columns(path: Array, y0: Any) -> list[Array]:
 
 
 check_arguments(globals())
+suggest_names(globals())

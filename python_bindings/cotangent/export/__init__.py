@@ -22,6 +22,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import flatten_arguments
+from cotangent._base.names import suggest_names
 from cotangent._core import SavedFile
 from cotangent._transforms.staging import jit
 from cotangent.errors import CorruptFileError
@@ -358,3 +359,5 @@ class _Module(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+
+suggest_names(globals())

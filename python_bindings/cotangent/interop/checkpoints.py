@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from cotangent._base.arguments import check_arguments
+from cotangent._base.names import suggest_names
 from cotangent.errors import CorruptFileError
 from cotangent.interop import safetensors
 
@@ -263,3 +264,4 @@ def _wait_at_exit(checkpoints: weakref.ref[Checkpoints]) -> None:
 
 
 check_arguments(globals())
+suggest_names(globals())

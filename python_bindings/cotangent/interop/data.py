@@ -10,6 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.names import suggest_names
 from cotangent._transforms.ragged_batches import ragged
 from cotangent.interop.torch import array as array_of_tensor
 from cotangent.numpy import stack
@@ -146,3 +147,4 @@ def batches(
 
 
 check_arguments(globals())
+suggest_names(globals())

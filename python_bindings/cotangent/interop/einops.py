@@ -20,6 +20,7 @@ import numpy as np
 
 from cotangent import _core, numpy
 from cotangent._base.missing import needed
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 
 __all__ = ["Backend"]
@@ -257,3 +258,6 @@ class Backend(_backends.AbstractBackend):  # type: ignore[misc]
         11.0
         """
         return numpy.einsum(pattern, *x)
+
+
+suggest_names(globals())

@@ -18,6 +18,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._base.missing import needed
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent._ops.keys import key_data, wrap_key_data
 from cotangent.errors import CorruptFileError
@@ -224,3 +225,4 @@ def _metadata(data: bytes) -> dict[str, str]:
 
 
 check_arguments(globals())
+suggest_names(globals())

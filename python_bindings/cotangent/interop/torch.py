@@ -23,6 +23,7 @@ from cotangent._base.capture import (
     transformed,
 )
 from cotangent._base.missing import needed
+from cotangent._base.names import suggest_names
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.custom_rules import custom_vjp
 from cotangent._transforms.programs import eval_shape
@@ -402,3 +403,4 @@ def module(module: Any) -> tuple[dict[str, Array], Callable[..., Any]]:
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -7,6 +7,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.messages import shapes_of
 from cotangent._core import Array
 from cotangent._ops.binding import apart, kind, literal
 from cotangent._ops.extents import alike, stretched
@@ -264,7 +265,7 @@ def _choose_case(name: str, which: Any, cases: Any) -> Array:
     check_kind(name, index, ("bool", *INTEGERS))
     if not alike(*arrays):
         raise ShapeError(
-            f"lax.{name}: the cases must have one shape; got {[x.shape for x in arrays]}\n"
+            f"lax.{name}: the cases must have one shape; got {shapes_of(arrays)}\n"
             "  broadcast them first: ct.numpy.broadcast_arrays(x, y)"
         )
     if index.ndim and not alike(index, arrays[0]):

@@ -18,6 +18,7 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent._ops.binding import convert, is_integer, literal
 from cotangent._ops.extents import (
@@ -470,3 +471,4 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -11,6 +11,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import check_callable, set_length, wraps
 from cotangent._base.device import Placement
+from cotangent._base.messages import shapes_of
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import convert, empty_fold, kind, own
 from cotangent._ops.extents import alike, capacities, capacity, drop_axes, join_axes, slice_axis, stretched
@@ -331,7 +332,7 @@ def reduce(
             )
     if not alike(*arrays):
         raise ShapeError(
-            f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}\n"
+            f"lax.reduce: operands must have one shape; got {shapes_of(arrays)}\n"
             "  broadcast them first, with ct.numpy.broadcast_arrays"
         )
     axes = _over("reduce", dimensions, arrays[0].ndim)

@@ -10,6 +10,7 @@ from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import check_callable, give_lengths
+from cotangent._base.messages import shapes_of
 from cotangent._core import Array
 from cotangent._ops.binding import constant, convert
 from cotangent._ops.extents import alike, capacity, stretched
@@ -143,7 +144,7 @@ def _given(operand: Any, init_value: Any) -> tuple[list[Array], list[Array], Any
     arrays = [_core.array(leaf) for leaf in leaves]
     if not alike(*arrays):
         raise ShapeError(
-            f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}\n"
+            f"lax.reduce_window: operands must have one shape; got {shapes_of(arrays)}\n"
             "  broadcast them first, with ct.numpy.broadcast_arrays"
         )
     inits = []

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from cotangent import _core
-from cotangent._base.messages import no_attribute as _no_attribute
+from cotangent._base.names import no_attribute as _no_attribute
 from cotangent._ops.functions import tanh as tanh
 from cotangent._special.logistic import sigmoid as sigmoid
 from cotangent.nn.activations import *

@@ -13,6 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import transformed
 from cotangent._base.device import Placement
+from cotangent._base.names import suggest_names
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops import creation
@@ -515,3 +516,4 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -81,7 +81,4 @@ else:
             "windows",
         ),
         ("fft", "linalg"),
-        {
-            "random": "numbers are drawn by a key, which gives the same every time: key = ct.random.key(0); x = ct.random.normal(key, (3,))"
-        },
     )

@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex
 
 from cotangent import _ops as ops
 from cotangent._base.arguments import check_arguments
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent.numpy.fourier_axes import _fft, _fft1, _fft2, _one_axis
 from cotangent.numpy.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
@@ -517,3 +518,4 @@ def ihfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | No
 
 
 check_arguments(globals())
+suggest_names(globals())

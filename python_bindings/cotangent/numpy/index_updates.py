@@ -460,7 +460,14 @@ class IndexUpdate:
             return primitives.convert(updated, dtype=updated.dtype)
         return updated
 
+    def __getattr__(self, name: str) -> Any:
+        near = suggestion(name, _METHODS)
+        raise AttributeError(
+            f"x.at[i] has no attribute {name!r}{near}\n  its methods are {', '.join(_METHODS)}", name=name
+        )
 
+
+_METHODS = [name for name in vars(IndexUpdate) if not name.startswith("_")]
 _UPDATE = "x.at[i].set(y) and the like"
 
 
@@ -502,17 +509,15 @@ def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> A
     return apply(tuple(values))
 
 
-def _refuse_operator(operator: str, method: str) -> Any:
-    def refused(self: Any, other: Any) -> Any:
-        raise TypeError(
-            f"x.at[i] {operator}= y: x.at[i] waits for a method\n  write x = x.at[i].{method}(y), or x[i] {operator}= y where x may be"
-            " assigned to; the elements are x[i]"
-        )
+def _refuse_operator(written: str, instead: str) -> Any:
+    def refused(self: Any, *_: Any) -> Any:
+        raise TypeError(f"{written}: x.at[i] waits for a method\n  write {instead}; the elements are x[i]")
 
     return refused
 
 
-# What is written for arrays of NumPy's.
+# What is written for arrays of NumPy's, and for elements.
+_REFUSED = {"getitem": _refuse_operator("x.at[i][j]", "x.at[i, j].set(y)")}
 for _name, _operator, _method in (
     ("add", "+", "add"),
     ("sub", "-", "subtract"),
@@ -520,7 +525,12 @@ for _name, _operator, _method in (
     ("truediv", "/", "divide"),
     ("pow", "**", "power"),
 ):
-    setattr(IndexUpdate, f"__i{_name}__", _refuse_operator(_operator, _method))
+    _instead = f"x = x.at[i].{_method}(y), or x[i] {_operator}"
+    _REFUSED[_name] = _refuse_operator(f"x.at[i] {_operator} y", f"{_instead} y")
+    _assigned = _refuse_operator(f"x.at[i] {_operator}= y", f"{_instead}= y where x may be assigned to")
+    _REFUSED[f"i{_name}"] = _assigned
+for _name, _refused in _REFUSED.items():
+    setattr(IndexUpdate, f"__{_name}__", _refused)
 
 
 @leaving_methods
@@ -545,6 +555,22 @@ class IndexUpdateHelper:
         if _core.in_mask():
             _core.check_sizes(arrays_of_positions(index))
         return IndexUpdate(self._array, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "x.at[i] = y: x.at[i] waits for a method\n  write x[i] = y, or x = x.at[i].set(y) for an array of its own"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _METHODS:
+            raise AttributeError(
+                f"x.at.{name}(...): x.at is indexed, and then updated\n  write x.at[i].{name}(...), or x.at[...] for all elements",
+                name=name,
+            )
+        raise AttributeError(
+            f"x.at has no attribute {name!r}\n  write x.at[i].set(y), or .add(y), .multiply(y), .min(y), .max(y)",
+            name=name,
+        )
 
     def __call__(self, *_: Any) -> Any:
         """Raises: ``x.at`` is indexed.

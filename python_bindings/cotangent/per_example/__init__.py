@@ -13,6 +13,7 @@ have; what is made of their squares, and numbers of single examples, are in at l
 """
 
 from cotangent._base.arguments import adopt_members as _adopt_members
+from cotangent._base.names import suggest_names
 from cotangent.per_example.clipping import clipped_sum, norms
 from cotangent.per_example.curvature import fisher_vector_product, gauss_newton_vector_product
 from cotangent.per_example.moments import NoiseScale, mean_and_variance, noise_scale, second_moment, weighted_sum
@@ -47,3 +48,5 @@ __all__ = [
 ]
 
 _adopt_members(globals())
+
+suggest_names(globals())

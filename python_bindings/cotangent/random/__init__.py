@@ -9,8 +9,7 @@ Inside ``ct.mask`` a draw of a ragged shape equals the draw of the exact shape.
 Each module is one idea and lists its public names in its ``__all__``; this package is all of them.
 """
 
-from cotangent import _core as _core
-from cotangent._base.messages import no_attribute as _no_attribute
+from cotangent._base.names import suggest_names as _suggest_names
 from cotangent._ops.keys import *
 from cotangent.random.basic import *
 from cotangent.random.choices import *
@@ -21,20 +20,4 @@ from cotangent.random.gammas import *
 from cotangent.random.integers import *
 from cotangent.random.permutations import *
 
-# Names of NumPy's, and what does here what they do there.
-_OF_NUMPY = {
-    **dict.fromkeys(("rand", "random", "random_sample", "ranf"), "ct.random.uniform(key, (3,))"),
-    **dict.fromkeys(("randn", "standard_normal", "seed", "default_rng", "RandomState"), "ct.random.normal(key, (3,))"),
-    **dict.fromkeys(("integers", "random_integers"), "ct.random.randint(key, (3,), 0, 10)"),
-    "shuffle": "ct.random.permutation(key, x)",
-}
-
-
-@_core.leaving
-def __getattr__(name: str) -> object:
-    if name in _OF_NUMPY:
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}\n"
-            f"  numbers are drawn by a key, which gives the same every time: key = ct.random.key(0); {_OF_NUMPY[name]}"
-        )
-    raise _no_attribute(__name__, name)
+_suggest_names(globals())

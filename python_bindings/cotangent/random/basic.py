@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -450,7 +450,9 @@ def truncated_normal(
     return primitives.min(draws, stretched(inner_high, draws))
 
 
-def bernoulli(key: Key, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Placement = None) -> Array:
+def bernoulli(
+    key: Key, p: Any = 0.5, shape: Any = None, mode: Literal["high", "low"] = "low", *, out_sharding: Placement = None
+) -> Array:
     """True with a given probability.
 
     Parameters

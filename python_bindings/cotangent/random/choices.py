@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def categorical(
     axis: int = -1,
     shape: Any = None,
     replace: bool = True,
-    mode: str | None = None,
+    mode: Literal["highest", "high", "low"] | None = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -133,7 +133,7 @@ def choice(
     replace: bool = True,
     p: Any = None,
     axis: int = 0,
-    mode: str | None = None,
+    mode: Literal["highest", "high", "low"] | None = None,
 ) -> Array:
     """Elements of an array, or numbers below an integer, drawn with or without replacement.
 

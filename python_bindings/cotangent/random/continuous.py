@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,12 @@ __all__ = ["cauchy", "exponential", "gumbel", "laplace", "logistic"]
 
 
 def gumbel(
-    key: Key, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Placement = None
+    key: Key,
+    shape: Any = (),
+    dtype: Any = None,
+    mode: Literal["highest", "high", "low"] | None = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Numbers of the standard Gumbel distribution, whose distribution function is ``exp(-exp(-x))``.
 

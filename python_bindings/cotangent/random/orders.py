@@ -46,13 +46,17 @@ def _looking(function: Any) -> Any:
     shape = names.index("shape") if "shape" in names else len(names)
     dtype = names.index("dtype") if "dtype" in names else len(names)
     kinds = function.__annotations__
-    own = [key for key in names if key not in _OPTIONS and not kinds[key].startswith(("str", "bool"))]
+    own = [key for key in names if key not in _OPTIONS and not kinds[key].startswith(("str", "bool", "Literal"))]
     if function.__name__ == "choice":
         own.remove("p")
+
+    required = len(names) - len(function.__defaults__ or ())
 
     @functools.wraps(function)
     def drawn(*args: Any, **kwargs: Any) -> Any:
         given = args[1:]
+        if 0 < len(given) < required and not kwargs:
+            _refuse_too_few(function, names, own, given, required)
         if given and kwargs.keys() <= _BESIDES:
             odd = shape < len(given) and type(given[shape]) is not tuple
             if odd or (dtype < len(given) and not _is_dtype(given[dtype])):
@@ -100,6 +104,14 @@ def _look(function: Any, names: list[str], own: list[str], given: Sequence[Any])
         warn("makes no numbers; the shape comes first here")
 
 
+def _refuse_too_few(function: Any, names: list[str], own: list[str], given: Sequence[Any], required: int) -> None:
+    name, missing = function.__name__, [repr(each) for each in names[len(given) : required]]
+    s, listed = "s" * (len(missing) > 1), " and ".join(missing)
+    meant = _meant(name, names, own, given, ()) if len(given) == len(own) else None  # NumPy's, of one number
+    hint = f"write {meant}" if meant else f"it is called as {call_of(function)}"
+    raise TypeError(f"{name}() missing {len(missing)} required positional argument{s}: {listed}\n  {hint}")
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
@@ -130,14 +142,14 @@ def _shown(value: Any, instead: str) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _meant(name: str, names: list[str], own: list[str], given: Sequence[Any]) -> str | None:
-    """The call whose arguments these are in another order; None where there is no telling."""
+def _meant(name: str, names: list[str], own: list[str], given: Sequence[Any], default: Any = None) -> str | None:
+    """The call whose arguments these are in another order, of a ``default`` shape; None where there is no telling."""
     lacking = _LACKING.get(name, 0)
     values = [value for value in given if value is not None and not isinstance(value, (str, type, np.dtype))]
     if not own and len(values) > 1 and all(type(value) is int and value > 0 for value in values):
         return _call(name, names, {}, tuple(values))  # sizes one by one
     at = _place_of_shape(name, names, values, len(own) + lacking)
-    shape = None if at is None else values.pop(at)
+    shape = default if at is None else values.pop(at)
     more = len(values) - len(own)  # what NumPy's function has besides
     if more > lacking or (more < 0 and name != "uniform"):
         return None

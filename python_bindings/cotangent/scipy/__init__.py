@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from cotangent import _core
-from cotangent._base.messages import no_attribute as _no_attribute
+from cotangent._base.names import no_attribute as _no_attribute
 
 if TYPE_CHECKING:
     from cotangent.scipy import cluster as cluster

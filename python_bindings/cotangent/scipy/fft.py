@@ -14,6 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
+from cotangent._base.names import suggest_names
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
@@ -328,3 +329,4 @@ def idctn(
 
 
 check_arguments(globals())
+suggest_names(globals())

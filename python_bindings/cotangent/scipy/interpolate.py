@@ -12,6 +12,7 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import as_list, check_arguments, suggestion
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent._ops.binding import inexact
 from cotangent._ops.extents import capacity
@@ -162,3 +163,4 @@ def _known(method: str) -> str:
 
 
 check_arguments(globals())
+suggest_names(globals())

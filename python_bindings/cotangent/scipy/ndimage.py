@@ -8,6 +8,7 @@ from typing import Any
 
 from cotangent import numpy as cnp
 from cotangent._base.arguments import as_list, check_arguments, suggestion
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent._ops.extents import without_padding
 from cotangent._ops.sizes import Size, axis_size
@@ -142,3 +143,4 @@ def _nearest(x: Array) -> Array:
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from cotangent import lax
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments, suggestion
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent._transforms.reverse import value_and_grad
 from cotangent.errors import DTypeError, ShapeError
@@ -361,3 +362,4 @@ def minimize(
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -1,5 +1,6 @@
 """Convolution, trends and spectra under their names in `scipy.signal`."""
 
+from cotangent._base.names import suggest_names
 from cotangent.scipy.convolutions import convolve, convolve2d, correlate, correlate2d, fftconvolve
 from cotangent.scipy.detrending import detrend
 from cotangent.scipy.spectra import csd, istft, stft, welch
@@ -16,3 +17,5 @@ __all__ = [
     "stft",
     "welch",
 ]
+
+suggest_names(globals())

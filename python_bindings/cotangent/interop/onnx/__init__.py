@@ -13,6 +13,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
 from cotangent._base.missing import needed
+from cotangent._base.names import suggest_names
 from cotangent.interop.onnx._reader import OPSET, Reader, unread
 from cotangent.interop.onnx._writer import Writer, onnx_package
 from cotangent.interop.onnx._writing import SPECIAL
@@ -162,3 +163,4 @@ def _at_opset(onnx: Any, model: Any) -> Any:
 
 
 check_arguments(globals())
+suggest_names(globals())

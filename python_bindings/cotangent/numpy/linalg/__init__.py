@@ -9,8 +9,11 @@ Each module is one idea and lists its public names in ``__all__``; this package 
 
 from numpy.linalg import LinAlgError as LinAlgError
 
+from cotangent._base.names import suggest_names as _suggest_names
 from cotangent.numpy.linalg.decompositions import *
 from cotangent.numpy.linalg.determinants import *
 from cotangent.numpy.linalg.norms import *
 from cotangent.numpy.linalg.products import *
 from cotangent.numpy.linalg.systems import *
+
+_suggest_names(globals())

@@ -6,6 +6,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.names import suggest_names
 from cotangent._core import Array
 from cotangent._ops.binding import inexact
 from cotangent.errors import ShapeError
@@ -58,3 +59,4 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Arra
 
 
 check_arguments(globals())
+suggest_names(globals())

@@ -12,6 +12,7 @@ from typing import Any
 from cotangent import _core, lax, tree_util
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.names import suggest_names
 from cotangent._base.words import check_word
 from cotangent._core import Array
 from cotangent.errors import ShapeError
@@ -367,3 +368,4 @@ def gmres(
 
 
 check_arguments(globals())
+suggest_names(globals())

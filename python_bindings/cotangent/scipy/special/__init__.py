@@ -1,6 +1,7 @@
 """Special functions under their names in `scipy.special`, of real arrays unless said otherwise."""
 
 from cotangent._base.arguments import adopt_members as _adopt_members
+from cotangent._base.names import suggest_names
 from cotangent._special import (
     betainc,
     digamma,
@@ -99,3 +100,5 @@ __all__ = [
 ]
 
 _adopt_members(globals())
+
+suggest_names(globals())

@@ -5,6 +5,7 @@ and everything is broadcast. Outside of the support densities are 0 and their lo
 """
 
 from cotangent._base.arguments import adopt_members as _adopt_members
+from cotangent._base.names import suggest_names
 from cotangent.scipy.stats.continuous import (
     beta,
     cauchy,
@@ -64,3 +65,5 @@ __all__ = [
 ]
 
 _adopt_members(globals())
+
+suggest_names(globals())
