@@ -494,6 +494,7 @@ PyObject* make_array(Datum datum) {
 }
 
 void become(PyObject* object, PyObject* other) {
+  if (object == other) return;
   const Datum before = std::exchange(array_contents(object), array_datum(other));  // ended when all is in place
   PyTypeObject* type = Py_TYPE(object);
   if (type == Py_TYPE(other)) return;

@@ -139,7 +139,11 @@ PyObject* convert(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   }
   // A number of Python's keeps its digits: it would be a float32 on the way.
   const bool is_wide = dtype == DType::kComplex128 || (dtype == DType::kFloat64 && !PyComplex_Check(x));
-  if (is_wide && is_python_scalar(x)) return make_array(scalar_datum(x, Aval(dtype, {})));
+  const bool is_counted = is_integer(dtype) && PyLong_CheckExact(x);
+  if ((is_wide && is_python_scalar(x)) || is_counted) {
+    constexpr bool kOperand = true;  // narrow elements wrap, as those of the array do that it is an operand beside
+    return make_array(scalar_datum(x, Aval(dtype, {}), kOperand));
+  }
   return make_array(convert_datum(datum_from_python(x), dtype));
 }
 

@@ -7,10 +7,21 @@ from typing import Any
 from cotangent import _core
 from cotangent._base.messages import placed
 from cotangent._core import Array
+from cotangent._ops import creation
 from cotangent._ops.indexing import require_places
 from cotangent._ops.views import living_bases, write_through
 from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import IndexUpdateHelper, warn_of_lost_fractions
+
+
+def _fitting(value: Any, dtype: Any) -> Array:
+    """A value as an array; integers of Python's among integers must fit, as in NumPy: there is no other dtype that the result could have."""
+    if dtype.kind in "iu":
+        if type(value) is int:
+            return _core.full((), value, dtype)
+        if isinstance(value, list) and all(type(each) is int for each in value):
+            return creation.array(value, dtype)
+    return _core.array(value)
 
 
 def assign(x: Array, index: Any, value: Any, held: bool) -> None:
@@ -29,6 +40,7 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
             )
         )
     if not _core.is_own(x):
+        x + 0  # an error of its own, if the capture that x was made in has ended
         raise TypeError(
             placed(
                 "x[i] = y: x was made outside of the function that is captured here, which can only assign to arrays of its own",
@@ -47,10 +59,10 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
         )
     if _core.in_mask() and _core.called_by_user(1):
         require_places(x, index)
-    given = _core.array(value)
+    given = _fitting(value, x.dtype)
     if given.dtype.kind == "c" != x.dtype.kind:
         raise DTypeError(
             f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
     warn_of_lost_fractions(x, given, "x[i] = y")
-    write_through(x, index, IndexUpdateHelper(x)[index].set(value), bases)
+    write_through(x, index, IndexUpdateHelper(x)[index].set(given if given.dtype.kind in "iu" else value), bases)

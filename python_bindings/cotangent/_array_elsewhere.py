@@ -10,7 +10,17 @@ from typing import Any
 from cotangent import _core
 from cotangent._core import Array
 
+# Functions of arrays that are methods in other libraries.
+_FUNCTIONS = {
+    "numpy": (
+        "abs", "exp", "expm1", "floor", "ceil", "log", "log10", "log1p", "log2", "sqrt", "square", "sign", "sin", "cos", "tan", "tanh", "isnan",
+        "isfinite", "median", "flip", "roll", "tile", "outer", "maximum", "minimum", "pad", "allclose", "where", "unique", "diff", "stack",
+    ),
+    "nn": ("log_softmax", "logsumexp", "relu", "sigmoid", "softmax"),
+}  # fmt: skip
+
 _ELSEWHERE = {
+    **{name: f"write ct.{module}.{name}(x)" for module, names in _FUNCTIONS.items() for name in names},
     "backward": "derivatives are those of functions: ct.grad(loss)(params)",
     "contiguous": "leave it out: every array is",
     "cpu": "write ct.device_put(x, 'cpu'), or np.asarray(x) for an array of NumPy",

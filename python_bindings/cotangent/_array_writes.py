@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.calls import calling_frame, is_statement
-from cotangent._base.messages import warn_user
+from cotangent._base.calls import warn_of_unused
 from cotangent._core import Array
 from cotangent._ops import choice, complex_parts, replacing, selection, shapes, sorting
 from cotangent._ops.views import flat_view
@@ -123,9 +122,7 @@ def _sort(
     >>> ct.numpy.array([3.0, 1.0, 2.0]).sort()
     Array([1., 2., 3.], dtype=float32)
     """
-    frame = calling_frame()
-    if frame is not None and is_statement(frame.f_code, frame.f_lasti):
-        warn_user("x.sort() returns a sorted array, and x stays as it is\n  write x = x.sort()")
+    warn_of_unused("x.sort() returns a sorted array, and x stays as it is\n  write x = x.sort()")
     return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 

@@ -13,6 +13,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base.arguments import check_arguments, leaving_methods, suggestion
 from cotangent._base.device import backend_for, device_at
@@ -131,12 +133,18 @@ def update(name: str, value: Any) -> None:
         _core.set_default_backend(backend_for(value, "default_device"))
         return
     if plain != "threads":
-        _core.set_flag(plain, bool(value))
+        _core.set_flag(plain, _flag(name, value))
         return
     number = operator.index(value)
     if number < 0:
         raise ValueError(f"threads={number}\n  pass a number of threads, 1 for one, or 0 for all cores")
     _core.set_threads(number)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)) and not (isinstance(value, int) and value in (0, 1)):
+        raise TypeError(f"{name} must be True or False; got {value!r}\n  write True, or False")
+    return bool(value)
 
 
 def read(name: str) -> Any:
@@ -187,7 +195,7 @@ def __getattr__(name: str) -> Any:
 
 @contextlib.contextmanager
 def _option(name: str, value: bool) -> Iterator[None]:
-    previous = _core.override_flag(name, bool(value))
+    previous = _core.override_flag(name, _flag(name, value))
     try:
         yield
     finally:

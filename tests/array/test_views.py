@@ -64,6 +64,13 @@ PARTS = [
     "x[:, :, ::2].reshape(6, 2)",
     "x[None].squeeze()",
     "x.squeeze()",
+    "x[1, 1, ::2].ravel()",
+    "x[1, 1, ::-1].ravel()",
+    "x[:, 1, 1].ravel()",
+    "x[1, 1].ravel()",
+    "x[1, 1].ravel('F')",
+    "x[:, 1].T.ravel('F')",
+    "x[1, 1, :1].ravel()",
     "x.real",
     "x.astype('float32')",
     "+x",
@@ -194,6 +201,43 @@ def test_derivatives() -> None:
         lambda f: ct.vmap(ct.jacrev(f), in_axes=None, axis_size=2),
     ):
         np.testing.assert_allclose(transform(f)(x), transform(plain)(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "run", [lambda f: f, ct.jit, lambda f: lambda x: ct.jvp(f, (x,), (x,))[0]], ids=["eager", "jit", "jvp"]
+)
+def test_an_array_is_assigned_to_itself(run: Any) -> None:
+    def f(x: Any) -> Any:
+        x = x + 0
+        row, whole = x[0], x[:]
+        x[:] = x
+        x[...] = whole
+        whole[:] = whole
+        row[...] = row
+        x[:] = x[::-1]
+        row[0] = 7.0
+        return x, row, whole
+
+    x = cnp.arange(4.0).reshape(2, 2)
+    for found, expected in zip(
+        run(f)(x), ([[7.0, 3.0], [0.0, 1.0]], [7.0, 3.0], [[7.0, 3.0], [0.0, 1.0]]), strict=True
+    ):
+        assert found.tolist() == expected
+    y = cnp.array(3.0)
+    y[...] = y
+    assert y.item() == 3.0
+
+
+def test_views_that_left_their_capture() -> None:
+    kept = []
+
+    def f(x: Any) -> Any:
+        kept.append(x[1:])
+        return x
+
+    ct.jit(f)(cnp.arange(3.0))
+    with pytest.raises(ct.errors.TracerLeakError, match="escaped from the capture of 'f' by jit"):
+        kept[0][0] = 1.0
 
 
 def test_positions_that_are_computed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import warnings
 from typing import Any
 
@@ -107,3 +108,17 @@ def test_sort_that_nobody_uses_is_warned_of() -> None:
         assert used(x).tolist() == ct.jit(used)(x).tolist() == [1.0, 2.0, 3.0]
         assert (lambda x: x.sort())(x).tolist() == [1.0, 2.0, 3.0]
         eval("x.sort()", {"x": x})
+
+
+def test_copy_of_none_that_nobody_uses_is_warned_of() -> None:
+    x = cnp.array([math.nan, 1.0])
+    with pytest.warns(
+        UserWarning, match=r"nan_to_num\(x, copy=False\) returns an array, and x stays as it is\n  write x\[...\] = "
+    ):
+        cnp.nan_to_num(x, copy=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = cnp.nan_to_num(x, copy=False)
+        cnp.nan_to_num(x)
+        x[...] = cnp.nan_to_num(x)
+    assert x.tolist() == y.tolist() == [0.0, 1.0]

@@ -485,6 +485,17 @@ def test_gradients_of_quantiles_are_those_of_float64(tier, size, skip):
         assert float(tier(ct.grad(lambda q: quantile(x, q)))(np.float32(q))) == pytest.approx(slope, rel=1e-5)
 
 
+def test_quantiles_at_nan_are_nan(tier):
+    x = np.array([[3.0, 1.0, 2.0], [np.nan, 5.0, 4.0]], np.float32)
+    levels = np.array([np.nan, 0.5, 1.0], np.float32)
+    for ours, theirs in ((cnp.quantile, np.quantile), (cnp.nanquantile, np.nanquantile)):
+        got = tier(lambda x, q, ours=ours: ours(x, q, axis=1))(x, levels)
+        np.testing.assert_array_equal(got[0], [math.nan, math.nan])
+        np.testing.assert_array_equal(got[1:], theirs(x, levels[1:], axis=1))
+    assert np.isnan(tier(lambda x: cnp.quantile(x, math.nan))(x[0]))
+    assert np.isnan(tier(lambda x: cnp.percentile(x, [math.nan, 50.0]))(x[0])).tolist() == [True, False]
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_quantiles_between_the_ends_of_a_dtype_and_next_to_infinity(tier, dtype):
     top = float(np.finfo(dtype).max)

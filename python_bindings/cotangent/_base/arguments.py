@@ -51,17 +51,17 @@ def checked(function: Any) -> Any:
     return _core.checked(outer, positional.rstrip(_ANY), by_name)
 
 
-def nearest(word: object, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that was meant by a word that is none of them, if one is near."""
+def nearest(word: object, words: Iterable[str], least: float = 0.6) -> str | None:
+    """The one of ``words`` that was meant by a word that is none of them, if one is near: by `difflib`'s ratio."""
     import difflib
 
-    near = difflib.get_close_matches(word, tuple(words), 1) if isinstance(word, str) else []
+    near = difflib.get_close_matches(word, tuple(words), 1, least) if isinstance(word, str) else []
     return near[0] if near else None
 
 
-def suggestion(word: object, words: Iterable[str]) -> str:
+def suggestion(word: object, words: Iterable[str], least: float = 0.6) -> str:
     """What ends a message about a word that is none of ``words``: the one that was meant, if one is near, or nothing."""
-    meant = nearest(word, words)
+    meant = nearest(word, words, least)
     return "" if meant is None else f"; did you mean {meant!r}?"
 
 

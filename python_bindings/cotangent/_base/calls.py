@@ -13,9 +13,9 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from cotangent._base.messages import own_frames
+from cotangent._base.messages import own_frames, warn_user
 
-__all__ = ["called", "calling_frame", "instruction", "is_statement", "later_instructions"]
+__all__ = ["called", "calling_frame", "instruction", "is_statement", "later_instructions", "warn_of_unused"]
 
 _CALLS = ("CALL", "PRECALL", "NOP", "NOT_TAKEN")
 
@@ -43,6 +43,13 @@ def is_statement(code: types.CodeType, offset: int) -> bool:
     """Whether the call at an instruction is a statement, whose value nobody sees."""
     behind = itertools.dropwhile(lambda x: x.opname.startswith(_CALLS), later_instructions(code, offset))
     return next((x.opname == "POP_TOP" for x in behind), False)
+
+
+def warn_of_unused(text: str) -> None:
+    """Warns where the call from which the program has come to this package is a statement."""
+    frame = calling_frame()
+    if frame is not None and is_statement(frame.f_code, frame.f_lasti):
+        warn_user(text)
 
 
 def called(frame: types.FrameType) -> tuple[Any, list[str]] | None:

@@ -10,6 +10,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core, errors
 from cotangent._base.arguments import suggestion
 
@@ -37,6 +39,10 @@ _ELSEWHERE = {
     **dict.fromkeys(("integers", "random_integers"), f"{_DRAWN}ct.random.randint(key, (3,), 0, 10)"),
     **dict.fromkeys(("c", "to_c", "export.save"), "write ct.export.compile(f, *examples, name='model').save(folder)"),
     "shuffle": f"{_DRAWN}ct.random.permutation(key, x)",
+    **dict.fromkeys(("ascontiguousarray", "asfortranarray", "require", "asfarray"), "write ct.numpy.asarray(x): every array is contiguous"),
+    "in1d": "write ct.numpy.isin(x, y)",
+    "row_stack": "write ct.numpy.vstack([x, y])",
+    "product": "write ct.numpy.prod(x)",
     "cat": "write ct.numpy.concatenate([x, y])",
     "device": "write ct.devices()[0], or a name where a device is asked for: ct.device_put(x, 'cuda')",
     "enable_grad": "leave it out: derivatives are those of functions, ct.grad(f)(x)",
@@ -52,7 +58,9 @@ _ELSEWHERE = {
 
 def _public(module: ModuleType) -> list[str]:
     names = vars(module).get("__all__") if "__dir__" not in vars(module) else None
-    return list(names) if names is not None else [name for name in dir(module) if not name.startswith("_")]
+    if names is None:
+        names = [name for name in dir(module) if not name.startswith("_") and name != "annotations"]
+    return list(names)
 
 
 def _has(module: ModuleType, name: str) -> bool:
@@ -69,7 +77,9 @@ def _elsewhere(module: str, name: str) -> str:
     for namespace in _NAMESPACES:
         if _has(importlib.import_module(f"cotangent.{namespace}".rstrip(".")), name):
             return f"write ct.{namespace}.{name}".replace("..", ".")
-    return _ELSEWHERE.get(name, "")
+    if name in _ELSEWHERE or module != "cotangent.numpy" or not callable(getattr(np, name, None)):
+        return _ELSEWHERE.get(name, "")
+    return f"NumPy's is for arrays of NumPy: ct.numpy.array(np.{name}(...))"
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
@@ -77,10 +87,11 @@ def no_attribute(module: str, name: str) -> AttributeError:
     text = f"module {module!r} has no attribute {name!r}"
     if name.startswith("_"):
         return AttributeError(text)
-    instead = _elsewhere(module, name)
-    return AttributeError(
-        f"{text}\n  {instead}" if instead else f"{text}{suggestion(name, _public(sys.modules[module]))}", name=name
-    )
+    if instead := _elsewhere(module, name):
+        return AttributeError(f"{text}\n  {instead}", name=name)
+    # Of many names one is always a little alike; short ones differ in few letters.
+    least = 0.7 if len(name) > 3 else 0.6
+    return AttributeError(f"{text}{suggestion(name, _public(sys.modules[module]), least)}", name=name)
 
 
 def suggest_names(namespace: dict[str, Any]) -> None:

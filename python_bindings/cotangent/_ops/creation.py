@@ -45,6 +45,15 @@ def _holds_arrays(value: Any) -> bool:
     return isinstance(value, Array) or _core.has_array_method(value)
 
 
+def _of_dtype(values: Any, dtype: Any) -> Any:
+    try:
+        return np.asarray(values, dtype=dtype)
+    except OverflowError as error:  # "Python integer 300 out of bounds for uint8"
+        raise OverflowError(
+            f"{error}\n  name a dtype that holds it, or wrap it first, as value % 256\n  see docs/errors.md#number-that-does-not-fit"
+        ) from None
+
+
 @entrance("from_numpy")
 def array(
     object: Any,  # noqa: A002
@@ -121,7 +130,7 @@ def array(
                 )
             result = _core.full((), object, dtype)
         elif isinstance(object, (tuple, list)) and not _holds_arrays(object):
-            result = convert(_core.array(np.asarray(object, dtype=dtype) if object else object), dtype)
+            result = convert(_core.array(_of_dtype(object, dtype) if object else object), dtype)
         else:
             result = convert(_core.array(object), dtype)
     if result.ndim < ndmin:

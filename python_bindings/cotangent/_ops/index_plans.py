@@ -138,7 +138,8 @@ def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
     axes_used(items, x)
     for i in masks:
-        items[i] = np.zeros(int(bool(items[i])), np.int32)
+        mask = items[i]
+        items[i] = insert_axes(mask, [0]) if _core.is_traced(mask) else np.zeros(int(bool(mask)), np.int32)
     return tuple(items), insert_axes(x, [axes[i] + count for count, i in enumerate(masks)])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.calls import warn_of_unused
 from cotangent._core import Array, Primitive
 from cotangent._ops.arithmetic import maximum, minimum
 from cotangent._ops.binding import apart, choose, constant, inexact, is_inexact, kind, literal, no_out, own, real_only
@@ -293,6 +294,10 @@ def nan_to_num(
     Array([1., 0., 9.], dtype=float32)
     """
     array = _core.array(x)
+    if not copy and isinstance(x, Array):
+        warn_of_unused(
+            "nan_to_num(x, copy=False) returns an array, and x stays as it is\n  write x[...] = nan_to_num(x)"
+        )
     if not is_inexact(array):
         return apart(array, x) if copy else array
     if array.weak_type:

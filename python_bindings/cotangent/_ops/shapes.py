@@ -8,7 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.arguments import check_arguments
+from cotangent._base.arguments import as_list, check_arguments
 from cotangent._base.device import Placement
 from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
@@ -24,7 +24,7 @@ from cotangent._ops.sizes import (
     symbolic_shape,
     type_of,
 )
-from cotangent._ops.views import as_view, reshaped_view, whole_view
+from cotangent._ops.views import as_view, is_contiguous, reshaped_view, whole_view
 from cotangent.errors import ConcretizationError
 
 __all__ = [
@@ -129,8 +129,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         In which order elements are taken and placed: ``"C"`` (also ``"A"`` and ``"K"``), the last index varies
         fastest; ``"F"``, the first.
     copy : bool or None, default None
-        True: an array of its own, also where the shape is the same. None and False are the same: no memory is copied where
-        that can be, and nobody can tell, as memory does not change: assigning to the result does not assign to ``a``.
+        True: an array of its own, also where the shape is the same. None and False: a view of ``a`` where NumPy makes one,
+        so that assigning to either changes both.
     out_sharding : Device, str or sharding, optional
         Where the result is made. None: where the operands are.
 
@@ -211,7 +211,8 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Placement = None) -> Array:
     Array([1, 2, 3, 4], dtype=int32)
     """
     array = _core.array(a)
-    return reshape(array, (array.size,), order)
+    result = reshape(array, (array.size,), order)
+    return result if is_contiguous(array, order) else separate(result, array)
 
 
 @entrance("transpose", primitives.transpose)
@@ -249,7 +250,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     if axes is None:
         permutation = list(range(array.ndim))[::-1]
     else:
-        permutation = [normalize_axis(axis, array.ndim, "transpose") for axis in axes]
+        permutation = [normalize_axis(axis, array.ndim, "transpose") for axis in as_list("transpose", "axes", axes)]
     if sorted(permutation) != list(range(array.ndim)):
         raise ValueError(
             f"transpose: axes {() if axes is None else tuple(axes)} are not a permutation of the {array.ndim} axes\n"

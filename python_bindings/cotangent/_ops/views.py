@@ -111,7 +111,25 @@ def reshaped_view(result: Array, base: Array) -> Array:
 
 
 def _is_copy(array: Array, bases: list[tuple[Any, Way]], shape: tuple[int, ...]) -> bool:
-    """Whether NumPy copies to reshape a view, as strides say: found by views of an array whose elements nobody reads."""
+    """Whether NumPy copies to reshape a view, as strides say."""
+    layout = _layout(array, bases)
+    try:
+        if layout is not None:
+            layout.shape = shape
+    except AttributeError:  # by NumPy: "incompatible shape for in-place modification"
+        return True
+    return False
+
+
+def is_contiguous(array: Array, order: str) -> bool:
+    """Whether the elements of an array of NumPy's that was made as this one would lie one behind the other in an order, "C" or "F"."""
+    bases = _core.bases_of_view(array)
+    layout = _layout(array, bases) if bases else None
+    return layout is None or bool(layout.flags.f_contiguous if order == "F" else layout.flags.c_contiguous)
+
+
+def _layout(array: Array, bases: list[tuple[Any, Way]]) -> Any:
+    """The strides of a view, as those of an array of NumPy's whose elements nobody reads; None where they are not known."""
     first = bases[-1][0]
     strides = np.cumprod([1, *first._bound_shape[:0:-1]])[::-1].tolist() if first.ndim else []
     layout: Any = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), first._bound_shape, strides)
@@ -123,15 +141,9 @@ def _is_copy(array: Array, bases: list[tuple[Any, Way]], shape: tuple[int, ...])
                 layout = layout.transpose(how[1])
             elif how[0] == "reshape":
                 layout.shape = how[1]
-        layout = layout.view()
-        if layout.shape != array._bound_shape:
-            return False
-        layout.shape = shape
-    except AttributeError:  # by NumPy: "incompatible shape for in-place modification"
-        return True
-    except (TypeError, IndexError):  # sizes that are values
-        return False
-    return False
+    except (TypeError, IndexError, AttributeError):  # sizes that are values
+        return None
+    return layout.view() if layout.shape == array._bound_shape else None
 
 
 def _static(index: Any) -> Any:

@@ -19,7 +19,14 @@ from cotangent._transforms.returned_sizes import check_one_size
 __all__ = ["cond", "platform_dependent", "switch"]
 
 
-_NO_OPERAND = object()
+class _NoOperand:
+    """Shown in signatures."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_NO_OPERAND = _NoOperand()
 
 
 def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:

@@ -444,6 +444,13 @@ def fori_loop(
         )
         return value
 
+    for bound in (lower, upper):
+        aval = _core.array(bound)
+        if aval.ndim != 0 or aval.dtype.kind not in "iu":
+            raise TypeError(
+                f"fori_loop: the bounds must be integer scalars; got {aval.dtype} of shape {aval.shape}\n"
+                "  convert them with int(n) or n.astype('int32'), or count within ct.lax.while_loop"
+            )
     low, high = _core.promote([lower, upper])
 
     def condition(carry: tuple[Any, Any, Any]) -> Any:

@@ -231,7 +231,7 @@ class _Pushforward:
         self.captured = captured
         self.structure = structure
 
-    def __call__(self, residuals: list[Array], leaves: list[Array], outputs: list[Array], *tangents: Any) -> Any:
+    def __call__(self, residuals: list[Array], leaves: list[Array], outputs: list[Array], /, *tangents: Any) -> Any:
         """The tangent of the output."""
         directions = _tangent_leaves(self.structure.unflatten(leaves), tangents, leaves, "linearize")
         values = _core.apply_graph(self.tangent, residuals + [d for d in directions if d is not None])

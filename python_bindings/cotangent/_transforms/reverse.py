@@ -373,8 +373,14 @@ class _Pullback:
         """Whether a backward rule of `custom_vjp` is a part of it. Such a rule need not be linear, which all others are."""
         return _core.has_custom_vjp_rule(self.tangent)
 
-    def __call__(self, residuals: list[Array], models: list[Any], out_lengths: list[Any], cotangent: Any) -> Any:
-        """One cotangent an argument."""
+    def __call__(self, residuals: list[Array], models: list[Any], out_lengths: list[Any], /, *cotangents: Any) -> Any:
+        """One cotangent an argument, of the cotangent of the output."""
+        if len(cotangents) != 1:
+            raise TypeError(
+                f"vjp of {self.name}: the pullback takes one cotangent, of the structure of the output; got {len(cotangents)}\n"
+                "  write pullback(ct.numpy.ones_like(y)) for an output y, pullback((x, y)) for a pair"
+            )
+        (cotangent,) = cotangents
         where = f"vjp of {self.name}: the cotangent"
         given = _leaves_like(self.captured.structure, cotangent, where, "output")
         for own, value in zip(out_lengths, given, strict=True):

@@ -216,6 +216,10 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
             raise ValueError("histogram: there are no edges\n  give two edges or more, or the number of bins")
         return inexact(edges) if not is_inexact(edges) else edges
     count = static_count(bins, "histogram: the number of bins")
+    if count == 0:
+        raise ValueError(
+            "histogram: the number of bins must be positive; got 0\n  write bins=1 for all elements in one"
+        )
     dtype = inexact(x).dtype
     if range is None:
         x = ravel(x)

@@ -90,7 +90,8 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
     updates = _core.convert(values, x.dtype)
     # The elements that the mask names stand along one axis, in the place of those of the mask.
     place = updates.ndim - (x.ndim - found.axis - found.mask.ndim) - 1
-    if place >= 0 and (capacity(updates, place) != 1 or place > found.axis):
+    given = place >= 0 and (capacity(updates, place) != 1 or place in _core.ragged_axes(updates))
+    if given or place > found.axis:
         if not is_unknown(found.mask) or capacity(updates, place) == 0:
             return None
         updates = _by_number(updates, found.mask, place)

@@ -135,6 +135,9 @@ def _quantile(
         found = _weighted(name, x, lines, levels, axes, rest, method, weights, skip_nan)
     else:
         found = _unweighted(lines, levels, total, method, skip_nan)
+    if _core.is_traced(levels) or np.isnan(np.asarray(levels)).any():
+        flat = reshape(levels, (levels.size,))
+        found = choose(spread_over(flat != flat, found, [found.ndim - 1]), np.nan, found)
     # The axis of q first.
     found = primitives.transpose(found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
     lead = list(capacities(levels))

@@ -183,7 +183,11 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         if len(args) != self.nin:
             raise TypeError(
                 f"{self.__name__} takes {self.nin} arguments; got {len(args)}\n"
-                f"  give {self.nin}, and assign what it returns: out[...] = {self.__name__}(...)"
+                + (
+                    f"  give {self.nin}, and assign what it returns: out[...] = {self.__name__}(...)"
+                    if len(args) > self.nin
+                    else f"  give {self.nin}: {self.__name__}({', '.join('xyz'[: self.nin])})"
+                )
             )
         return self._func(*args)  # type: ignore[no-any-return]
 
