@@ -39,13 +39,23 @@ PEAK(peak_d, vd, double)
 """
 
 
-def compile_c(source: str) -> ctypes.CDLL:
-    """A C source as a loaded library, optimised for this machine; OSError without a compiler."""
+def compile_c(source: str, contract: bool = True) -> ctypes.CDLL:
+    """A C source as a loaded library, optimised for this machine; OSError without a compiler.
+
+    ``contract``: a product and a sum may be one instruction, which rounds once.
+    """
     folder = Path(tempfile.mkdtemp(prefix="cotangent-bench-"))
     file = folder / "code.c"
     file.write_text(source)
     library = folder / "code.so"
-    flags = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC"]
+    flags = [
+        "-O3",
+        "-march=native",
+        f"-ffp-contract={'fast' if contract else 'off'}",
+        "-fno-math-errno",
+        "-shared",
+        "-fPIC",
+    ]
     done = subprocess.run(
         ["cc", *flags, str(file), "-o", str(library), "-lm"], capture_output=True, text=True, check=False
     )
