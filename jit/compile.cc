@@ -1,6 +1,7 @@
 #include "jit/compile.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -450,6 +451,19 @@ const GraphPtr& only_called(const GraphPtr& graph) {
   return called;
 }
 
+// The processor's flags of divisions by zero, overflow and the like are after it what they were before: callers may ask
+// for them, as NumPy does after each function of its own, and a compiler divides.
+class FloatingFlags {
+ public:
+  FloatingFlags() { std::fegetexceptflag(&before_, FE_ALL_EXCEPT); }
+  ~FloatingFlags() { std::fesetexceptflag(&before_, FE_ALL_EXCEPT); }
+  FloatingFlags(const FloatingFlags&) = delete;
+  FloatingFlags& operator=(const FloatingFlags&) = delete;
+
+ private:
+  std::fexcept_t before_ = {};
+};
+
 }  // namespace
 
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions& options) {
@@ -460,6 +474,7 @@ absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions
   const auto backend = named_backend(options.backend);
   if (!backend.ok()) return backend.status();
   return jit::cached(graph, options, [&](bool& from_disk) {
+    const FloatingFlags kept;
     return as_status([&] { return make(**backend, graph, options, from_disk); });
   });
 }
