@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,9 +26,9 @@ EXPECTED = {"jit": 1.7135870, "grad": 2.0, "eager": 1.3678794}
 
 
 @pytest.mark.parametrize("of", list(EXPECTED))
-def test_a_function_that_is_compiled_within_one_of_numpys(of: str) -> None:
-    # In a process of its own, which sets up the compiler.
-    environment = {**os.environ, "CT_CACHE_DIR": ""}
+def test_a_function_that_is_compiled_within_one_of_numpys(of: str, tmp_path: Path) -> None:
+    # In a process of its own, which sets up the compiler, and stores what it compiles.
+    environment = {**os.environ, "CT_CACHE_DIR": str(tmp_path)}
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM % of], env=environment, capture_output=True, text=True, check=False
     )
