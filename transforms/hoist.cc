@@ -8,8 +8,7 @@
 //     s = s + transpose(dot_general(p, q)) in each step, s used for nothing else
 //                                         ->   stack p and q;  s = s0 + transpose(dot_general(P, Q)), contracting the
 //                                              steps as well
-//     a sum of what is stacked anyway is one sum, as the gradient of the bias is
-//     s = s + reduce_sum(p) in each step      ->   s = s0 + reduce_sum(P) over the steps as well
+//     s = s + reduce_sum(p), p stacked anyway  ->  s = s0 + reduce_sum(P) over the steps as well: gradients of biases
 //   after: a product with a constant that is only a result of the step
 //     y_t = dot_general(p, w)             ->   stack p;  y = dot_general(P, w)
 //     so is what steps put together from products that are larger than their factors (arranged.h)
