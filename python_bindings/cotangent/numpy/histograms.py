@@ -116,7 +116,7 @@ def bincount(
         return set_length(bincount(x, weights, length=bound_of(length)), length_of_size(length), 0)
     if length is None:
         values = known(index, "bincount", "pass length=, the size of the result")
-        length = max(int(values.max()) + 1 if values.size else 0, least)
+        length = max(max(int(values.max()), 0) + 1 if values.size else 0, least)
     index = clip(_core.convert(index, index.dtype if is_integer(index) else _INT32), 0)
     if weights is None:
         updates = literal(index, 1, _core.default_int_dtype())
