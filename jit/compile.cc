@@ -28,6 +28,7 @@
 #include "jit/schedule/order.h"
 #include "jit/schedule/read_before_update.h"
 #include "jit/schedule/read_early.h"
+#include "jit/schedule/split_rows.h"
 #include "jit/store/cache.h"
 #include "jit/store/disk_cache.h"
 #include "jit/store/ready_code.h"
@@ -185,6 +186,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     run_pass("merge_loops", jit::merge_loops, program);
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
+    // Rows that have nothing to do with each other take their steps by themselves, on all threads.
+    if (machine.libraries == Machine::Libraries::kProcess) run_pass("split_rows", jit::split_rows, program);
   }
   // What loops carry and change in place is read before.
   run_pass("read_before_update", jit::read_before_update, program);
