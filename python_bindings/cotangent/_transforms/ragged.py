@@ -245,14 +245,50 @@ class Ragged(Interface):
     def __reduce__(self) -> Any:
         return Ragged._make, (self.data, self._lengths, self._names)
 
-    # NumPy and the functions of this package look it up, and tell what it raises.
+    # NumPy looks both up, this one first. A Ragged that is known is converted by the other; one that is not has no other, so that
+    # what asks whether there is one takes it for a sequence, and this says why it is no array.
     @property
     def __array_interface__(self) -> Any:
-        raise TypeError(
-            "a Ragged is not an array: its length is known inside ct.mask only\n"
-            "  call a function f of arrays as ct.mask(f)(ragged), or as ct.vmap(ct.mask(f))(ragged) if it holds a batch"
-            "\n  see docs/errors.md#ragged-as-array"
+        check_known(self, "a Ragged is not an array")
+        raise AttributeError("__array_interface__")
+
+    @property
+    def __array__(self) -> Any:
+        if _why_unknown(self):
+            raise AttributeError("__array__")
+        return _core.leaving(self._to_numpy)
+
+    def _to_numpy(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The elements without padding."""
+        if copy is False:
+            raise ValueError("a Ragged cannot become an array without a copy\n  allow one: leave copy out")
+        return self.unpad().__array__(dtype, copy)  # type: ignore[no-any-return]
+
+
+def check_known(value: Ragged, what: str, place: str = "") -> None:
+    """Raises TypeError unless a Ragged is one array whose elements are known: that is what it stands for then.
+
+    ``what`` begins the message.
+    """
+    if unknown := _why_unknown(value):
+        why, advice = unknown
+        raise TypeError(f"{what}: {why}{place}\n  {advice}\n  see docs/errors.md#ragged-as-array")
+
+
+def _why_unknown(value: Ragged) -> tuple[str, str] | None:
+    """Why a Ragged does not stand for one array of known elements, and what to do; None if it does."""
+    if value._batch:
+        return (
+            "it holds a batch of rows with lengths of their own",
+            "of one row take x[0].unpad(), of all x.to_list(), or x.data with the padding;"
+            " call a function f of rows as ct.vmap(ct.mask(f))(x)",
         )
+    if any(map(_core.is_traced, (value.data, *value._lengths.values()))):
+        return (
+            "the program that is captured does not have its values",
+            "take x.unpad() of what the program returns; in the program call a function f of arrays as ct.mask(f)(x)",
+        )
+    return None
 
 
 def _own(length: Any) -> Any:
