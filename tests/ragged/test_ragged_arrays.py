@@ -331,6 +331,37 @@ def test_one_array_that_is_known_is_an_array_for_numpy(tmp_path: Path) -> None:
     assert np.asarray(row).tolist() == [3]
 
 
+@pytest.mark.parametrize(
+    ("rows", "dtype"),
+    [
+        ([[1, 2], []], "int32"),
+        ([[], [True]], "bool"),
+        ([[1, 2], [1.5], []], "float32"),
+        ([np.array([1, 2], "int8"), np.array([])], "int8"),
+        ([np.ones((2, 3), "int16"), np.ones((0, 3))], "int16"),
+        ([[], []], "float32"),
+        ([np.zeros(0, "int16"), np.zeros(0, "int8")], "int16"),
+    ],
+)
+def test_the_dtype_is_that_of_rows_with_elements(rows: list[Any], dtype: str) -> None:
+    made = ct.ragged(rows)
+    assert made.dtype == dtype and made.tolist() == [np.asarray(row).tolist() for row in rows]
+    if dtype == "int32":
+        assert ct.vmap(ct.mask(lambda ids: cnp.arange(5.0)[ids]))(made).tolist() == [[1.0, 2.0], []]
+
+
+def test_names_of_rows_are_those_of_axes_of_one_row() -> None:
+    matrices = [np.ones((2, 2)), np.ones((1, 3))]
+    made = ct.ragged(matrices, names={0: "n", -1: "m"})
+    assert made.names == {1: "n", 2: "m"} and made[0].names == {0: "n", 1: "m"}
+    assert ct.Ragged.from_offsets([1.0, 2.0], [0, 2], names={0: "n"}).names == {1: "n"}
+    pyarrow = pytest.importorskip("pyarrow")
+    nested = ct.Ragged.from_arrow(pyarrow.array([[[1.0, 2.0]], [[3.0], [4.0]]]), names={0: "n", -1: "m"})
+    assert nested.names == {1: "n", 2: "m"}
+    empty = ct.Ragged.from_arrow(pyarrow.array([], pyarrow.list_(pyarrow.list_(pyarrow.float32()))), names={-1: "m"})
+    assert empty.names == {2: "m"}
+
+
 def test_copies_and_pickles() -> None:
     x = ct.Ragged(cnp.arange(4.0), {0: 2}, {0: "n"})
     for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):

@@ -55,7 +55,12 @@ def nearest(word: object, words: Iterable[str], least: float = 0.6) -> str | Non
     """The one of ``words`` that was meant by a word that is none of them, if one is near: by `difflib`'s ratio."""
     import difflib
 
-    near = difflib.get_close_matches(word, tuple(words), 1, least) if isinstance(word, str) else []
+    if not isinstance(word, str):
+        return None
+    # Who writes a public name means none that is private; and a name that is written without its beginning is the longer one.
+    known = [other for other in words if word.startswith("_") or not other.startswith("_")]
+    ending = [other for other in known if len(word) > 2 and other.endswith(f"_{word}")]
+    near = difflib.get_close_matches(word, ending, 1, 0.0) or difflib.get_close_matches(word, known, 1, least)
     return near[0] if near else None
 
 
