@@ -57,10 +57,11 @@ def nearest(word: object, words: Iterable[str], least: float = 0.6) -> str | Non
 
     if not isinstance(word, str):
         return None
-    # Who writes a public name means none that is private; and a name that is written without its beginning is the longer one.
+    # Who writes a public name means none that is private; and what is no slip of the fingers may lack the beginning of the name.
     known = [other for other in words if word.startswith("_") or not other.startswith("_")]
     ending = [other for other in known if len(word) > 2 and other.endswith(f"_{word}")]
-    near = difflib.get_close_matches(word, ending, 1, 0.0) or difflib.get_close_matches(word, known, 1, least)
+    attempts = ((known, max(least, 0.85)), (ending, 0.0), (known, least))
+    near = next(filter(None, (difflib.get_close_matches(word, others, 1, cutoff) for others, cutoff in attempts)), [])
     return near[0] if near else None
 
 
