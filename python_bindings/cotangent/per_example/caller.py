@@ -62,7 +62,7 @@ class Caller:
 
         return function, (*batch, *by_name.values())
 
-    def called(self, params: Tree, *example: Any, **by_name: Any) -> Any:
+    def called(self, params: Tree, /, *example: Any, **by_name: Any) -> Any:
         """What the user's function returns for one example. What it raises about an array says that it is given no batch.
 
         Raises:
@@ -131,12 +131,32 @@ class Caller:
 
         return loss
 
-    def named(self, function: Function) -> Function:
+    def named(self, function: Any) -> Function:
         """What this package's function returns, under a name that Python's errors about its arguments begin with."""
         function.__name__ = function.__qualname__ = self.text
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
+        parameters = signature.parameters.values()
         self.before = tuple(x.name for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD))
+        if "batch" in signature.parameters:
+            function.__signature__ = self._with_names_of_batch(signature)
         return functools.wraps(function)(leaving(function))
+
+    def _with_names_of_batch(self, signature: inspect.Signature) -> inspect.Signature:
+        """The parameters of what this package's function returns, with those of the user's function for ``*batch``: what help shows, and an export names."""
+        try:
+            taken = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            return signature
+        of_batch = [x for x in taken[1:] if x.kind not in (x.KEYWORD_ONLY, x.VAR_KEYWORD)]
+        names = {x.name for x in of_batch} & signature.parameters.keys() - {"batch"}
+        if names or not taken or taken[0].kind in (taken[0].VAR_POSITIONAL, taken[0].KEYWORD_ONLY):
+            return signature
+        of_batch = [
+            x.replace(kind=x.kind if x.kind == x.VAR_POSITIONAL else x.POSITIONAL_OR_KEYWORD, annotation=x.empty)
+            for x in of_batch
+        ]
+        parts = [[x] if x.name != "batch" else of_batch for x in signature.parameters.values()]
+        return signature.replace(parameters=[x for part in parts for x in part])
 
     def _check_loss(self, found: Any) -> None:
         """One real floating number."""
@@ -270,7 +290,7 @@ class Caller:
         return array
 
 
-def _parameters_not_fitting(function: Function, *args: Any, **by_name: Any) -> list[str] | None:
+def _parameters_not_fitting(function: Function, /, *args: Any, **by_name: Any) -> list[str] | None:
     """The parameters of a function that arguments do not fit; None where they do, or it has none that can be looked at."""
     try:
         signature = inspect.signature(function)
