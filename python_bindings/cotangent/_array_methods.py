@@ -26,6 +26,7 @@ from cotangent._asked import peeked, plain
 from cotangent._base.arguments import left
 from cotangent._base.capture import ShapeDtypeStruct
 from cotangent._base.keys import KEY_DTYPE
+from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import (
@@ -185,8 +186,10 @@ def _iterate(self: Array) -> Iterator[Array]:
         raise TypeError("iteration over an array without axes\n  give it an axis first: x.reshape(1)")
     if 0 in _core.ragged_axes(self):
         raise ConcretizationError(
-            "iteration over a ragged axis: its length is not known when the program is captured\n"
-            "  use ct.vmap or ct.lax.scan over it"
+            placed(
+                "iteration over a ragged axis: its length is not known when the program is captured",
+                "use ct.vmap or ct.lax.scan over it",
+            )
         )
     return (self[i] for i in range(capacity(self, 0)))
 

@@ -25,7 +25,7 @@ from cotangent._asked import asked_by_library
 from cotangent._base.dimensions import Dim, largest, smallest
 from cotangent._core import Array, Traced
 from cotangent._ops.choice import where as choose
-from cotangent._transforms.ragged import Ragged
+from cotangent._transforms.ragged import Ragged, check_known
 from cotangent.errors import ConcretizationError
 from cotangent.numpy.ufuncs import ufunc as of_elements
 
@@ -244,21 +244,27 @@ _OPERATORS: dict[Any, Any] = {
 def _ragged_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     if method == "__call__" and not options and ufunc in _OPERATORS:
         return _OPERATORS[ufunc](*(_core.array(x) if isinstance(x, np.ndarray | np.generic) else x for x in inputs))
-    raise _of_a_ragged(ufunc)
+    return getattr(ufunc, method)(*_without_padding(ufunc, inputs), **_without_padding(ufunc, options))
 
 
-def _ragged_function(self: Any, function: Any, *_: Any, **__: Any) -> Any:
-    raise _of_a_ragged(function)
+def _ragged_function(self: Any, function: Any, _: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return function(*_without_padding(function, args), **_without_padding(function, options))
 
 
-def _of_a_ragged(function: Any) -> TypeError:
-    # NumPy would take it for an object of its own: the sum of an array of one Ragged is that Ragged.
-    name = _full_name(function)
+def _without_padding(function: Any, given: Any) -> Any:
+    """The arguments of a function of NumPy's, with each Ragged as the array that it is.
+
+    NumPy would take one that is not known for an object of its own: the sum of an array of one Ragged is that Ragged.
+    """
+    if isinstance(given, dict):
+        return {key: _without_padding(function, x) for key, x in given.items()}
+    if type(given) in (tuple, list):
+        return type(given)(_without_padding(function, x) for x in given)
+    if not isinstance(given, Ragged):
+        return given
     place = _core.calling_place()
-    return TypeError(
-        f"{name} of a Ragged: its length is known inside ct.mask only{f'{chr(10)}  at {place}' if place else ''}\n"
-        f"  call it as ct.mask(lambda x: {name}(x))(ragged)"
-    )
+    check_known(given, f"{_full_name(function)} of a Ragged", f"{chr(10)}  at {place}" if place else "")
+    return given.unpad()
 
 
 def attach() -> None:

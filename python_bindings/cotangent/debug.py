@@ -19,6 +19,7 @@ from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import check_callable
 from cotangent._base.carriers import map_every_leaf
+from cotangent._base.messages import warn_user
 from cotangent._base.names import suggest_names
 from cotangent.ir import slot_matrix
 
@@ -115,28 +116,38 @@ class _Formatter(string.Formatter):
 _FORMATTER = _Formatter()
 
 
+def _number(value: Any) -> Any:
+    """An argument whose scalars print, and take format specifications, like numbers.
+
+    Integers within a tuple, a shape say, are Python's: those of NumPy print as ``np.int32(3)`` there.
+    """
+    if isinstance(value, np.ndarray):
+        return value[()] if value.ndim == 0 else value
+    return map_every_leaf(
+        lambda x: x if not isinstance(x, np.ndarray) or x.ndim else x.item() if x.dtype.kind in "biu" else x[()], value
+    )
+
+
 @functools.lru_cache(maxsize=4096)
 def _printer(fmt: str) -> Callable[..., None]:
     """One function a format, so that programs captured again are equal."""
 
     def printed(*args: Any, **kwargs: Any) -> None:
-        # Scalars print, and take format specifications, like numbers.
-        args, kwargs = map_every_leaf(
-            lambda x: x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x, (args, kwargs)
-        )
-        builtins.print(_FORMATTER.vformat(fmt, args, kwargs))
+        shown = {key: _number(x) for key, x in kwargs.items()}
+        builtins.print(_FORMATTER.vformat(fmt, [_number(x) for x in args], shown))
 
     printed.__name__ = "print"
     return printed
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  # noqa: A001
+def print(fmt: str | Any, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  # noqa: A001
     """Prints values when the program runs.
 
     Parameters
     ----------
     fmt : str
-        A format as of ``str.format``: ``"x = {x}, loss = {:.3f}"``.
+        A format as of ``str.format``: ``"x = {x}, loss = {:.3f}"``; no f-string, whose values are those of the capture.
+        Without a format values are printed one after the other: ``print(x, y)``.
     *args : pytrees
         What ``{}`` and ``{0}`` stand for; pytrees of arrays, or any Python values.
     ordered : bool, default False
@@ -161,6 +172,13 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  
     x = 3.0, x² = 9.0
     """
     del ordered
+    if not isinstance(fmt, str):
+        fmt, args = " ".join(["{}"] * (len(args) + 1)), (fmt, *args)
+    if "Traced<" in fmt:
+        warn_user(
+            f"debug.print: the format has the text of an array that has no values yet, {fmt!r}: it was put in when the program was captured\n"
+            '  leave a place for the value, without f in front of the text: ct.debug.print("x = {}", x)'
+        )
     _FORMATTER.vformat(fmt, [_Anything()] * len(args), dict.fromkeys(kwargs, _Anything()))
     bind_debug(_printer(fmt), args, kwargs)
 

@@ -80,9 +80,9 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "non-array output": (lambda: ct.jit(lambda x: "text")(X), TypeError, "output"),
     "tree mismatch": (lambda: ct.tree.map(lambda a, b: a, [1, 2], [1]), ValueError, "structures differ"),
     "ragged as array": (
-        lambda: cnp.sum(ct.Ragged(X, {0: 2})),
+        lambda: cnp.sqrt(ct.ragged([X, X[:1]])),
         TypeError,
-        r"a Ragged is not an array.*\n.*ct.vmap\(ct.mask\(f\)\)\(ragged\)",
+        r"a Ragged is not an array.*\n.*ct.vmap\(ct.mask\(f\)\)\(x\)",
     ),
     "negative eye": (lambda: cnp.eye(-1), ValueError, r"eye: sizes must not be negative; got \(-1, -1\)"),
     "parse attribute": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -610,3 +611,28 @@ def test_the_programs_in_docstrings_are_equal(name: str) -> None:
     result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
     assert result.failed == 0
     assert result.attempted >= 2
+
+
+def test_parameters_are_called_as_those_of_the_loss() -> None:
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return (x @ w - y) ** 2
+
+    def names(function: Any) -> list[str]:
+        return list(inspect.signature(function).parameters)
+
+    step = pe.dp_sgd_step(loss, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=2)
+    assert names(step)[:4] == ["key", "params", "x", "y"]
+    assert names(pe.norms(loss)) == names(pe.norms(ct.mask(loss))) == ["params", "x", "y", "by_name"]
+    assert names(pe.norms(lambda *given: loss(*given))) == ["params", "batch", "by_name"]
+    assert names(pe.clipped_sum(lambda w, x, present: loss(w, x, present), 1.0)) == [
+        "params",
+        "batch",
+        "present",
+        "by_name",
+    ]
+    given = np.ones(3, np.float32), np.ones((2, 3), np.float32), np.ones(2, np.float32)
+    header = ct.export.compile(pe.clipped_sum(loss, 1.0), *given, name="clipped").header()
+    assert (
+        "int clipped(const float* params /* [3] */, const float* x /* [2][3] */, const float* y /* [2] */, float* out"
+        in header
+    )

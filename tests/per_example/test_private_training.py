@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import per_example as pe
+from cotangent.per_example import privacy
 from needs import needed
 from per_example_models import BATCH, clip, close, direction, flat, made, plain, vector_of
 
@@ -150,6 +152,35 @@ def test_epsilon() -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             pe.epsilon(**given | {name: value})
+
+
+def test_epsilon_makes_the_distribution_of_a_step_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounting = needed("dp_accounting")
+    distributions = accounting.pld.privacy_loss_distribution
+    made = []
+    make = distributions.from_gaussian_mechanism
+    monkeypatch.setattr(distributions, "from_gaussian_mechanism", lambda **given: made.append(given) or make(**given))
+    privacy._loss_of_one_step.cache_clear()
+    given: dict[str, Any] = {"sampling_probability": 0.05, "noise_multiplier": 1.2, "delta": 1e-5}
+    few, many = pe.epsilon(steps=100, **given), pe.epsilon(steps=200, **given)
+    assert len(made) == 1 and few < many
+    books = accounting.pld.PLDAccountant()
+    books.compose(accounting.PoissonSampledDpEvent(0.05, accounting.GaussianDpEvent(1.2)), 200)
+    np.testing.assert_allclose(many, books.get_epsilon(1e-5), rtol=1e-9)
+    pe.epsilon(steps=100, **given | {"noise_multiplier": 1.3})
+    assert [each["standard_deviation"] for each in made] == [1.2, 1.2, 1.3]  # the second is the accountant's
+
+
+def test_epsilon_is_silent_about_orders_that_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    needed("dp_accounting")
+    given: dict[str, Any] = {"steps": 400, "sampling_probability": 0.095, "noise_multiplier": 1.0, "delta": 1e-4}
+    logger = logging.getLogger("absl")
+    before = list(logger.filters)
+    with caplog.at_level(logging.WARNING, "absl"):
+        assert 13.4 < pe.epsilon(**given, accountant="rdp") < 13.5
+        assert not caplog.records and logger.filters == before
+        logger.warning("others are there: Excluding this order")
+    assert len(caplog.records) == 1
 
 
 def test_epsilon_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,11 +247,13 @@ ERRORS: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "no such method": (lambda: X.at, AttributeError, r"a Ragged has no at.*\n.*ct.mask"),
     "no such attribute": (lambda: X.nothing, AttributeError, "no attribute 'nothing'"),
     "text": (lambda: X + "a", TypeError, "unsupported operand"),
-    "function of arrays": (lambda: cnp.concatenate([X, X]), TypeError, "a Ragged is not an array.*\n.*ct.mask"),
-    "to numpy": (lambda: np.asarray(X), TypeError, "a Ragged is not an array"),
+    "function of arrays": (lambda: cnp.concatenate([B, B]), TypeError, "a Ragged is not an array.*\n.*ct.mask"),
+    "to numpy": (lambda: np.asarray(B), TypeError, "a Ragged is not an array"),
+    "to numpy of a program": (lambda: ct.jit(lambda x: np.asarray(x))(X), TypeError, r"does not have its values\n.*x.unpad\(\)"),
+    "to numpy without a copy": (lambda: np.array(X, copy=False), ValueError, "without a copy\n  allow one"),
     "batches of several sizes": (lambda: B + B[:2], ct.errors.ShapeError, r"axis 1 .* are of batches of shapes \(3,\) and \(2,\)"),
     "inside a mask": (lambda: ct.mask(lambda v: v + X)(X), ct.errors.ShapeError, "hand the Ragged to the masked function as an argument"),
-    "ufunc": (lambda: np.add(X, 1, dtype="float32"), TypeError, "inside ct.mask only"),
+    "ufunc": (lambda: np.add(B, 1, dtype="float32"), TypeError, "numpy.add of a Ragged: it holds a batch"),
 }  # fmt: skip
 
 
@@ -278,18 +280,86 @@ FUNCTIONS = [
 ]
 
 
+def call_function(name: str, x: Any) -> Any:
+    arguments: Any = {
+        "where": (x, x, x),
+        "dot": (x, x),
+        "concatenate": ([x, x],),
+        "stack": ([x, x],),
+        "reshape": (x, (2,)),
+    }
+    return operator.attrgetter(name)(cnp)(*arguments.get(name, (x,)))
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_exact_arrays_name_mask(name: str) -> None:
-    function = operator.attrgetter(name)(cnp)
-    arguments: Any = {
-        "where": (X, X, X),
-        "dot": (X, X),
-        "concatenate": ([X, X],),
-        "stack": ([X, X],),
-        "reshape": (X, (2,)),
-    }
-    with pytest.raises(TypeError, match=r"a Ragged is not an array(.|\n)*ct\.mask"):
-        function(*arguments.get(name, (X,)))
+    with pytest.raises(TypeError, match=r"a Ragged is not an array: the program(.|\n)*x\.unpad(.|\n)*ct\.mask"):
+        ct.jit(lambda x: call_function(name, x))(X)
+    with pytest.raises(TypeError, match=r"a Ragged is not an array: it holds a batch(.|\n)*unpad(.|\n)*ct\.mask"):
+        call_function(name, B)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_exact_arrays_take_one_that_is_known(name: str) -> None:
+    found, wanted = call_function(name, X), call_function(name, X.unpad())
+    assert found.dtype == wanted.dtype and found.tolist() == wanted.tolist()
+
+
+def test_one_array_that_is_known_is_an_array_for_numpy(tmp_path: Path) -> None:
+    chosen = ct.jit(lambda x: x[x > 2])(np.array([1.0, 5.0, 3.0, 0.0]))
+    assert isinstance(chosen, ct.Ragged)
+    for found in (
+        np.asarray(chosen),
+        np.array(chosen),
+        np.sort(chosen)[::-1],
+        np.sqrt(chosen) ** 2,
+        np.add(chosen, 0.0, where=True),
+    ):
+        assert type(found) is np.ndarray and found.dtype == np.float64
+        np.testing.assert_allclose(found, [5.0, 3.0])
+    assert np.asarray(chosen, "float32").dtype == np.float32 and np.array(chosen).flags.writeable
+    assert np.allclose(chosen, [5.0, 3.0]) and np.linalg.norm(chosen) == np.sqrt(34.0)
+    np.save(tmp_path / "chosen.npy", chosen)
+    np.savez(tmp_path / "chosen.npz", x=chosen)
+    assert np.load(tmp_path / "chosen.npy").tolist() == np.load(tmp_path / "chosen.npz")["x"].tolist() == [5.0, 3.0]
+    low = ct.Ragged(cnp.arange(4, dtype="bfloat16"), {0: 2})
+    assert np.asarray(low).dtype == cnp.bfloat16 and np.asarray(low).tolist() == [0.0, 1.0]
+    matrix = ct.Ragged(cnp.arange(6.0).reshape(2, 3), {1: 2})
+    assert np.asarray(matrix).tolist() == [[0.0, 1.0], [3.0, 4.0]]
+    assert np.concatenate([chosen, matrix[0]]).tolist() == [5.0, 3.0, 0.0, 1.0]
+    row = ct.ragged([[1, 2], [3]])[1]
+    assert np.asarray(row).tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype"),
+    [
+        ([[1, 2], []], "int32"),
+        ([[], [True]], "bool"),
+        ([[1, 2], [1.5], []], "float32"),
+        ([np.array([1, 2], "int8"), np.array([])], "int8"),
+        ([np.ones((2, 3), "int16"), np.ones((0, 3))], "int16"),
+        ([[], []], "float32"),
+        ([np.zeros(0, "int16"), np.zeros(0, "int8")], "int16"),
+    ],
+)
+def test_the_dtype_is_that_of_rows_with_elements(rows: list[Any], dtype: str) -> None:
+    made = ct.ragged(rows)
+    assert made.dtype == dtype and made.tolist() == [np.asarray(row).tolist() for row in rows]
+    if dtype == "int32":
+        assert ct.vmap(ct.mask(lambda ids: cnp.arange(5.0)[ids]))(made).tolist() == [[1.0, 2.0], []]
+
+
+def test_names_of_rows_are_those_of_axes_of_one_row() -> None:
+    matrices = [np.ones((2, 2)), np.ones((1, 3))]
+    made = ct.ragged(matrices, names={0: "n", -1: "m"})
+    assert made.names == {1: "n", 2: "m"} and made[0].names == {0: "n", 1: "m"}
+    assert ct.Ragged.from_offsets([1.0, 2.0], [0, 2], names={0: "n"}).names == {1: "n"}
+    pyarrow = pytest.importorskip("pyarrow")
+    nested = ct.Ragged.from_arrow(pyarrow.array([[[1.0, 2.0]], [[3.0], [4.0]]]), names={0: "n", -1: "m"})
+    assert nested.names == {1: "n", 2: "m"}
+    empty = ct.Ragged.from_arrow(pyarrow.array([], pyarrow.list_(pyarrow.list_(pyarrow.float32()))), names={-1: "m"})
+    assert empty.names == {2: "m"}
 
 
 def test_copies_and_pickles() -> None:
@@ -319,6 +389,7 @@ def test_type_checkers_see_what_there_is() -> None:
     }
     plain |= {name for name in vars(ct.Ragged) if name.startswith("_") and not name.endswith("__")}
     plain |= {
+        "__array__",
         "__array_interface__",
         "__array_ufunc__",
         "__array_function__",

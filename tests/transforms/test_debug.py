@@ -38,6 +38,25 @@ def test_formats(capsys):
     ]
 
 
+def test_values_without_a_format(capsys):
+    ct.debug.print(X)
+    ct.debug.print(1, np.float32(0.1), {"a": 2})
+    ct.jit(lambda x: ct.debug.print(x, x > 1))(1.5)
+    ct.jit(lambda x: ct.debug.print(x.shape, [x.sum() > 1, x.size]))(X)
+    ct.vmap(lambda x: ct.debug.print(x))(X[:2])
+    assert printed(capsys) == ["[1. 2. 3.]", "1 0.1 {'a': 2}", "1.5 True", "(3,) [True, 3]", "1.0", "2.0"]
+    with pytest.raises(ValueError, match="does not use these arguments: y"):
+        ct.debug.print(X, y=1)
+
+
+def test_the_text_of_a_traced_value_is_warned_of(capsys):
+    with pytest.warns(UserWarning, match=r"'x=Traced<float32\[3\]>'.*\n.*ct\.debug\.print\(\"x = {}\", x\)") as warned:
+        ct.jit(lambda x: ct.debug.print(f"x={x}"))(X)
+    assert warned[0].filename == __file__
+    ct.debug.print(f"x={cnp.array(X)}")
+    assert printed(capsys) == ["x=Traced<float32[3]>", "x=[1. 2. 3.]"]
+
+
 def test_wrong_formats():
     with pytest.raises(ValueError, match="does not use these arguments: 1, y"):
         ct.debug.print("{} {x}", 1, 2, x=3, y=4)

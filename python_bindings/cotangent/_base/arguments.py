@@ -55,7 +55,13 @@ def nearest(word: object, words: Iterable[str], least: float = 0.6) -> str | Non
     """The one of ``words`` that was meant by a word that is none of them, if one is near: by `difflib`'s ratio."""
     import difflib
 
-    near = difflib.get_close_matches(word, tuple(words), 1, least) if isinstance(word, str) else []
+    if not isinstance(word, str):
+        return None
+    # Who writes a public name means none that is private; and what is no slip of the fingers may lack the beginning of the name.
+    known = [other for other in words if word.startswith("_") or not other.startswith("_")]
+    ending = [other for other in known if len(word) > 2 and other.endswith(f"_{word}")]
+    attempts = ((known, max(least, 0.85)), (ending, 0.0), (known, least))
+    near = next(filter(None, (difflib.get_close_matches(word, others, 1, cutoff) for others, cutoff in attempts)), [])
     return near[0] if near else None
 
 

@@ -82,13 +82,14 @@ def pack(fun: Callable[..., Any], in_axes: Any = 0, *, groups: int = 4) -> Calla
         order, sizes = _division(ragged, groups)
         if len(sizes) < 2:
             return together(*args)
+        whole = eval_shape(together, *args)  # or the errors of the whole batch, which those of a group would hide
         results = []
         for start, stop in zip(np.cumsum([0, *sizes[:-1]]), np.cumsum(sizes), strict=True):
             rows = order[int(start) : int(stop)]
             chosen = [_rows(x, rows) if axis == 0 else x for x, axis in zip(leaves, axes, strict=True)]
             results.append(together(*structure.unflatten(chosen)))
         back = argsort(_core.array(order))
-        return _joined(results, eval_shape(together, *args), back)
+        return _joined(results, whole, back)
 
     return pack_fun
 

@@ -70,15 +70,17 @@ class Ragged(Interface):
     ]  # data and lengths, in the order of the axes: the node, as every call takes it apart
     _kept: Any
 
-    def __init__(self, data: Any, lengths: Mapping[int, Any], names: Mapping[int, str] | None = None) -> None:
-        data = data if isinstance(data, Array) else _core.array(data)
-        shape = data._bound_shape
-        found: dict[int, Any] = {}
+    def __init__(
+        self, data: Any, lengths: Mapping[int, Any] | None = None, names: Mapping[int, str] | None = None
+    ) -> None:
         if not isinstance(lengths, Mapping):
             raise TypeError(
                 f"Ragged: lengths must be a dict from axes to lengths; got {lengths!r}\n"
-                "  for a length of axis 0 write ct.Ragged(data, {0: 3})"
+                "  for a length of axis 0 write ct.Ragged(data, {0: 3}); of rows of different lengths make a batch, ct.ragged(rows)"
             )
+        data = data if isinstance(data, Array) else _core.array(data)
+        shape = data._bound_shape
+        found: dict[int, Any] = {}
         for axis, length in lengths.items():
             axis = _axis_from_end(axis, shape)
             if axis in found:
@@ -245,14 +247,50 @@ class Ragged(Interface):
     def __reduce__(self) -> Any:
         return Ragged._make, (self.data, self._lengths, self._names)
 
-    # NumPy and the functions of this package look it up, and tell what it raises.
+    # NumPy looks both up, this one first. A Ragged that is known is converted by the other; one that is not has no other, so that
+    # what asks whether there is one takes it for a sequence, and this says why it is no array.
     @property
     def __array_interface__(self) -> Any:
-        raise TypeError(
-            "a Ragged is not an array: its length is known inside ct.mask only\n"
-            "  call a function f of arrays as ct.mask(f)(ragged), or as ct.vmap(ct.mask(f))(ragged) if it holds a batch"
-            "\n  see docs/errors.md#ragged-as-array"
+        check_known(self, "a Ragged is not an array")
+        raise AttributeError("__array_interface__")
+
+    @property
+    def __array__(self) -> Any:
+        if _why_unknown(self):
+            raise AttributeError("__array__")
+        return _core.leaving(self._to_numpy)
+
+    def _to_numpy(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The elements without padding."""
+        if copy is False:
+            raise ValueError("a Ragged cannot become an array without a copy\n  allow one: leave copy out")
+        return self.unpad().__array__(dtype, copy)
+
+
+def check_known(value: Ragged, what: str, place: str = "") -> None:
+    """Raises TypeError unless a Ragged is one array whose elements are known: that is what it stands for then.
+
+    ``what`` begins the message.
+    """
+    if unknown := _why_unknown(value):
+        why, advice = unknown
+        raise TypeError(f"{what}: {why}{place}\n  {advice}\n  see docs/errors.md#ragged-as-array")
+
+
+def _why_unknown(value: Ragged) -> tuple[str, str] | None:
+    """Why a Ragged does not stand for one array of known elements, and what to do; None if it does."""
+    if value._batch:
+        return (
+            "it holds a batch of rows with lengths of their own",
+            "of one row take x[0].unpad(), of all x.to_list(), or x.data with the padding;"
+            " call a function f of each row as ct.vmap(ct.mask(f))(x); rows of another are appended by ct.ragged(x.to_list() + y.to_list())",
         )
+    if any(map(_core.is_traced, (value.data, *value._lengths.values()))):
+        return (
+            "the program that is captured does not have its values",
+            "take x.unpad() of what the program returns; in the program call a function f of arrays as ct.mask(f)(x)",
+        )
+    return None
 
 
 def _own(length: Any) -> Any:
@@ -290,10 +328,21 @@ def numpy_rows(value: Ragged, name: str) -> list[np.ndarray[Any, Any]]:
 # ---- what is checked ---------------------------------------------------------------------------------------------------
 
 
-def _axis_from_end(axis: int, shape: Sequence[int], name: str = "Ragged") -> int:
+def _axis_from_end(axis: int, shape: Sequence[int], name: str = "Ragged", of_rows: bool = False) -> int:
+    """The axis counted from the end, of the data or of one row of a batch."""
     if isinstance(axis, (bool, np.bool_)) or not isinstance(axis, (int, np.integer)):
         raise TypeError(
-            f"{name}: an axis must be an integer; got {axis!r}\n  number the axes of the data from 0: {{0: 3}}"
+            f"{name}: an axis must be an integer; got {axis!r}\n"
+            + (
+                "  number the axes of a row from 0: {0: 'n'}"
+                if of_rows
+                else "  number the axes of the data from 0: {0: 3}"
+            )
+        )
+    if of_rows and not -len(shape) <= axis < len(shape):
+        raise ShapeError(
+            f"{name}: axis {axis} is out of bounds for rows of shape {tuple(shape)}\n  {_OF_ROWS.format(len(shape) - 1)}"
+            "\n  see docs/errors.md#axis-out-of-range"
         )
     if not -len(shape) <= axis < len(shape):
         raise ShapeError(
@@ -315,14 +364,29 @@ def _check_batches(lengths: Mapping[int, Any], shape: Sequence[int]) -> None:
             )
 
 
+_OF_ROWS = (
+    "names= numbers the axes of one row, 0 … {}, without that of the batch, which x.names and x.lengths count as axis 0"
+)
+
+
 def _names_from_end(
-    names: Mapping[int, str] | None, lengths: Mapping[int, Any], shape: Sequence[int], name: str = "Ragged"
+    names: Mapping[int, str] | None,
+    lengths: Mapping[int, Any],
+    shape: Sequence[int],
+    name: str = "Ragged",
+    of_rows: bool = False,
 ) -> dict[int, str]:
-    """The names by axes from the end. Axes of one name are checked to have one length."""
+    """The names by axes from the end, of data of a shape or of rows of it. Axes of one name are checked to have one length."""
+    if names is not None and not isinstance(names, Mapping):
+        raise TypeError(
+            f"{name}: names must be a dict from axes to names; got {names!r}\n"
+            f"  write names={{0: {names if isinstance(names, str) else 'n'!r}}}"
+            + (f"; {_OF_ROWS.format(len(shape) - 1)}" if of_rows else " for axis 0 of the data")
+        )
     found: dict[int, str] = {}
     by_name: dict[str, int] = {}
     for given, text in (names or {}).items():
-        axis = _axis_from_end(given, shape, name)
+        axis = _axis_from_end(given, shape, name, of_rows)
         if not isinstance(text, str):
             raise TypeError(
                 f"{name}: the name of axis {given} must be a string; got {type(text).__name__}\n  write names={{{given}: 'n'}}"

@@ -27,12 +27,12 @@ def ragged(
     Parameters
     ----------
     arrays : sequence of arrays
-        Of one rank; their dtypes are promoted. Axes whose sizes differ become ragged; all axes that differ from
+        Of one rank; the dtypes of those that have elements are promoted. Axes whose sizes differ become ragged; all axes that differ from
         ``bound`` too.
     bound : int or sequence of int, optional
         What ragged axes are padded to: for all, or an entry an axis (None: the largest size); default the largest size.
     names : dict from int to str, optional
-        Axis of one example -> name; axes of one name have one length.
+        Axis of one row, counted without the batch -> name; axes of one name have one length.
     buckets : sequence of int, optional
         Sizes of which bounds are the least that is large enough, so that few programs are compiled.
 
@@ -46,7 +46,7 @@ def ragged(
     ValueError
         No arrays.
     ShapeError
-        Ranks that differ or are 0, an array larger than its bound or than all buckets, or names of axes that differ in
+        Ranks that differ or are 0, rows of parts of different lengths, an array larger than its bound or than all buckets, or names of axes that differ in
         an array.
     TypeError
         Arrays of dtypes that are not promoted to a common one.
@@ -63,12 +63,12 @@ def ragged(
     """
     arrays = list(arrays)
     _refuse_texts(arrays)
-    given = [_core.array(a) for a in arrays]
+    given = [_row(number, row) for number, row in enumerate(arrays)]
     if not given:
         raise ValueError(
             "ragged needs at least one array\n  a batch of no rows is ct.Ragged(ct.numpy.zeros((0, bound)), {1: ct.numpy.zeros(0, 'int32')})"
         )
-    dtype = _core.promote_types([(x.dtype, x.weak_type) for x in given])[0]
+    dtype = _core.promote_types([(x.dtype, x.weak_type) for x in _with_elements(given)])[0]
     items = [_core.to_numpy(_core.convert(x, dtype)) for x in given]
     rank = items[0].ndim
     if rank == 0 or any(item.ndim != rank for item in items):
@@ -90,16 +90,39 @@ def ragged(
         for axis in axes
     }
     return Ragged._make(
-        put_beside(_core.array(padded), given), lengths, _names_from_end(names, lengths, shape, "ragged")
+        put_beside(_core.array(padded), given), lengths, _names_from_end(names, lengths, shape, "ragged", of_rows=True)
     )
+
+
+def _row(number: int, row: Any) -> _core.Array:
+    """A row as an array."""
+    try:
+        return _core.array(row)
+    except ValueError:
+        if not isinstance(row, (list, tuple)) or not all(isinstance(part, (list, tuple)) for part in row):
+            raise
+        sizes = [len(part) for part in row]
+        if len(set(sizes)) == 1:
+            raise
+        raise ShapeError(
+            f"ragged: the parts of row {number} have lengths {sizes[:10]}; a ragged axis has one length in each row\n"
+            "  make each part a row: ct.ragged([part for row in rows for part in row])"
+        ) from None
+
+
+def _with_elements(rows: Sequence[_core.Array]) -> Sequence[_core.Array]:
+    """The rows whose dtype counts: of a list without elements it is a guess; all where none has any."""
+    return [row for row in rows if 0 not in row._bound_shape] or rows
 
 
 def _refuse_texts(rows: Sequence[Any]) -> None:
     """Raises TypeError where a row is a text, and DTypeError where it is one of words."""
-    if any(isinstance(row, (str, bytes)) for row in rows):
+    text = next((row for row in rows if isinstance(row, (str, bytes))), None)
+    if text is not None:
+        numbers = "text" if isinstance(text, bytes) else "text.encode()"
         raise TypeError(
             "ragged: arrays hold numbers, and texts are none\n"
-            "  make numbers of their characters: ct.ragged([list(text.encode()) for text in texts]); of words, split them first:"
+            f"  make numbers of their characters: ct.ragged([list({numbers}) for text in texts]); of words, split them first:"
             " rows = [text.split() for text in texts]"
         )
     word = next((word for row in rows if (word := _word_in(row)) is not None), None)

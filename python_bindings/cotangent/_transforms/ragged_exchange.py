@@ -16,7 +16,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.messages import indented
 from cotangent._core import Array
-from cotangent._transforms.ragged import Ragged, numpy_rows
+from cotangent._transforms.ragged import Ragged, _names_from_end, numpy_rows
 from cotangent._transforms.ragged_batches import _bounds, ragged
 from cotangent.errors import DTypeError, ShapeError
 
@@ -155,12 +155,14 @@ def from_offsets(
     (limit,) = _bounds([size], [True], bound, buckets, function)
     data = np.zeros((len(lengths), limit, *elements.shape[1:]), elements.dtype)
     data[np.arange(limit) < lengths[:, None]] = elements[starts[0] : starts[-1]]
-    rank = data.ndim
-    return Ragged(
-        _core.array(data),
-        {1: lengths.astype(np.int32)},
-        {axis + 1 if axis >= 0 else axis + rank: name for axis, name in (names or {}).items()},
-    )
+    return _batch(data, {1: lengths.astype(np.int32)}, names, function)
+
+
+def _batch(data: np.ndarray[Any, Any], lengths: Mapping[int, Any], names: Names, function: str) -> Ragged:
+    """A batch, with the names of the axes of its rows."""
+    made = Ragged(_core.array(data), lengths)
+    of_rows = _names_from_end(names, made._lengths, data.shape[1:], function, of_rows=True)
+    return Ragged._make(made.data, made._lengths, of_rows)
 
 
 def _checked_offsets(offsets: Any, size: int, function: str) -> np.ndarray[Any, Any]:
@@ -206,7 +208,7 @@ def _from_nested(
         matrices.append(part.reshape(end - begin, int(sizes[0]) if len(sizes) else 0, *values.shape[1:]))
     if not matrices:
         empty = np.zeros((0, 0, 0, *values.shape[1:]), values.dtype)
-        return Ragged(_core.array(empty), {1: np.zeros(0, np.int32), 2: np.zeros(0, np.int32)})
+        return _batch(empty, {1: np.zeros(0, np.int32), 2: np.zeros(0, np.int32)}, names, function)
     wide = [True, True, *[False] * (values.ndim - 1)]
     largest = [max(m.shape[axis] for m in matrices) for axis in range(values.ndim + 1)]
     limits = _bounds(largest, wide, bound, buckets, function)
@@ -214,7 +216,7 @@ def _from_nested(
     for index, m in enumerate(matrices):
         data[index, : m.shape[0], : m.shape[1]] = m
     lengths = {axis + 1: np.array([m.shape[axis] for m in matrices], np.int32) for axis in (0, 1)}
-    return Ragged(_core.array(data), lengths, {axis + 1: name for axis, name in (names or {}).items()})
+    return _batch(data, lengths, names, function)
 
 
 # ---- other libraries ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import suggestion
+from cotangent._base.messages import placed
 from cotangent._core import Array
 from cotangent._transforms.lengths import check_position
 from cotangent._transforms.ragged import Ragged
@@ -384,17 +385,24 @@ def _length(self: Ragged) -> int:
     size = self.shape[0]
     if not isinstance(size, int):
         raise ConcretizationError(
-            "len() of a Ragged whose axis 0 has a length that is not known\n  x.shape[0] is it as a value"
+            placed("len() of a Ragged whose axis 0 has a length that is not known", "x.shape[0] is it as a value")
         )
     return size
 
 
 def _iterate(self: Ragged) -> Any:
+    if self.ndim and not isinstance(self.shape[0], int):
+        raise ConcretizationError(
+            placed(
+                "iteration over a Ragged whose axis 0 has a length that is not known",
+                "call a function of arrays as ct.mask(f)(x), with ct.lax.scan or ct.vmap over the axis",
+            )
+        )
     return (self[i] for i in range(len(self)))
 
 
 def _truth(self: Ragged) -> bool:
-    raise TypeError("the truth of a Ragged is ambiguous\n  use x.any() or x.all()")
+    raise TypeError(placed("the truth of a Ragged is ambiguous", "use x.any() or x.all()"))
 
 
 def _assign(self: Ragged, index: Any, value: Any) -> None:
@@ -414,7 +422,22 @@ def _delete_item(self: Ragged, index: Any) -> None:
     )
 
 
+# What other libraries' sequences of arrays have, or is looked for here, and what to write.
+_ELSEWHERE = {
+    "append": "a Ragged does not change: rows are appended by ct.ragged(x.to_list() + rows)",
+    "extend": "a Ragged does not change: rows are appended by ct.ragged(x.to_list() + rows)",
+    "mask": "a function f of one array is called as ct.mask(f)(x), for each row of a batch as ct.vmap(ct.mask(f))(x)",
+    "map": "a function f of one array is called as ct.mask(f)(x), for each row of a batch as ct.vmap(ct.mask(f))(x)",
+    "pad": "x.data is the padded array",
+    "to_padded": "x.data is the padded array",
+    "to_padded_tensor": "x.data is the padded array",
+    "to_tensor": "x.data is the padded array",
+}
+
+
 def _missing(self: Ragged, name: str) -> Any:
+    if name in _ELSEWHERE:
+        raise AttributeError(f"'Ragged' object has no attribute {name!r}\n  {_ELSEWHERE[name]}")
     if not name.startswith("_") and hasattr(Array, name):
         raise AttributeError(
             f"a Ragged has no {name}: it is for exact arrays\n"

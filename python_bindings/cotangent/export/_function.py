@@ -142,6 +142,7 @@ def function(
     [-1, 0]
     """
     check_callable(fun, "export.function")
+    _check_examples(fun, specs, keyword_specs)
     donated = _names(donate, "donate", "arguments")
     name = function_name(fun)
     names = _argument_names(fun, len(specs), keyword_specs)
@@ -172,6 +173,22 @@ def function(
     )
     _check_in_place(made, donated)
     return made
+
+
+def _check_examples(fun: Callable[..., Any], specs: tuple[Any, ...], keyword_specs: Mapping[str, Any]) -> None:
+    """Raises TypeError unless there is an example of each argument."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*specs, **keyword_specs)
+    except TypeError as error:
+        taken = ", ".join(signature.parameters)
+        raise TypeError(
+            f"export of {function_name(fun)}: {error}\n"
+            f"  give an example of each argument behind the function, an array or a ShapeDtypeStruct: ct.export.compile({function_name(fun)}, {taken})"
+        ) from None
 
 
 def _names(given: Any, option: str, what: str) -> list[str]:

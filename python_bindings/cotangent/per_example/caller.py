@@ -11,17 +11,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from cotangent import _core, random
 from cotangent import numpy as cnp
 from cotangent._base.arguments import suggestion
 from cotangent._base.boundary import leaving
 from cotangent._base.capture import check_callable, function_name, wraps
+from cotangent._base.messages import sizes_of
 from cotangent._core import Array
 from cotangent._transforms.chunks import checked_chunk_size
 from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError, MismatchError, ShapeError
-from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure
+from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_structure
 
 Function = Callable[..., Any]
 Tree = Any
@@ -45,20 +47,54 @@ class Caller:
         self.function = function
         self.chunk_size = checked_chunk_size(chunk_size, f"per_example.{name}")
         self.has_aux = has_aux
+        self.before: tuple[str, ...] = ("params",)  # the parameters in front of the batch
 
     def by_position(self, batch: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Function, tuple[Any, ...]]:
         """The user's function with the arguments that are given by name behind the others, and all of these arguments."""
-        if not by_name:
-            return self.function, batch
-        self._check_names(by_name)
+        if by_name:
+            self._check_names(by_name)
         count = len(batch)
 
         @wraps(self.function)
         def function(params: Tree, *arguments: Any) -> Any:
             named = zip(by_name, arguments[count:], strict=True)
-            return self.function(params, *arguments[:count], **dict(named))
+            return self.called(params, *arguments[:count], **dict(named))
 
         return function, (*batch, *by_name.values())
+
+    def called(self, params: Tree, /, *example: Any, **by_name: Any) -> Any:
+        """What the user's function returns for one example. What it raises about an array says that it is given no batch.
+
+        Raises:
+            TypeError: the batch has fewer arrays, or more, than the function has parameters.
+        """
+        try:
+            return self.function(params, *example, **by_name)
+        except (TypeError, IndexError, ValueError) as error:
+            parameters = _parameters_not_fitting(self.function, params, *example, **by_name)
+            if parameters is not None:
+                before = ", ".join(self.before)
+                raise TypeError(
+                    f"{self.text}: {error}\n  give the arrays of a batch one by one: f({', '.join([*self.before, *parameters[1:]])}),"
+                    f" where f is {self.text.partition(' ')[0]}({function_name(self.function)}, ...); those in a tuple as f({before}, *batch)"
+                ) from None
+            if (explained := self._of_one_example(error, (example, by_name))) is not None:
+                raise explained.with_traceback(error.__traceback__) from None
+            raise
+
+    def _of_one_example(self, error: Exception, example: Tree) -> Exception | None:
+        """An error about axes that says that the function is given one example; None for another error.
+
+        Who computes with the whole batch in it asks for an axis that is not there.
+        """
+        if type(error) not in (AxisError, IndexError, ShapeError) and "array without axes" not in str(error):
+            return None
+        arrays = ", ".join(_short(x) for x in tree_leaves(example) if isinstance(x, Array))
+        what, link, section = str(error).partition("\n  see docs/")
+        return type(error)(
+            f"{what}\n  {self.text.partition(' ')[0]} gives {function_name(self.function)} one example at a time, here {arrays}:"
+            f" write it for one, without the axis of the batch{link}{section}"
+        )
 
     def _check_names(self, by_name: dict[str, Any]) -> None:
         """Raises TypeError where the user's function has no parameter of the name: it may be one that was meant for this package's."""
@@ -95,10 +131,32 @@ class Caller:
 
         return loss
 
-    def named(self, function: Function) -> Function:
+    def named(self, function: Any) -> Function:
         """What this package's function returns, under a name that Python's errors about its arguments begin with."""
         function.__name__ = function.__qualname__ = self.text
+        signature = inspect.signature(function)
+        parameters = signature.parameters.values()
+        self.before = tuple(x.name for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD))
+        if "batch" in signature.parameters:
+            function.__signature__ = self._with_names_of_batch(signature)
         return functools.wraps(function)(leaving(function))
+
+    def _with_names_of_batch(self, signature: inspect.Signature) -> inspect.Signature:
+        """The parameters of what this package's function returns, with those of the user's function for ``*batch``: what help shows, and an export names."""
+        try:
+            taken = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            return signature
+        of_batch = [x for x in taken[1:] if x.kind not in (x.KEYWORD_ONLY, x.VAR_KEYWORD)]
+        names = {x.name for x in of_batch} & signature.parameters.keys() - {"batch"}
+        if names or not taken or taken[0].kind in (taken[0].VAR_POSITIONAL, taken[0].KEYWORD_ONLY):
+            return signature
+        of_batch = [
+            x.replace(kind=x.kind if x.kind == x.VAR_POSITIONAL else x.POSITIONAL_OR_KEYWORD, annotation=x.empty)
+            for x in of_batch
+        ]
+        parts = [[x] if x.name != "batch" else of_batch for x in signature.parameters.values()]
+        return signature.replace(parameters=[x for part in parts for x in part])
 
     def _check_loss(self, found: Any) -> None:
         """One real floating number."""
@@ -230,6 +288,23 @@ class Caller:
                 f"{self.text}: {called} has dtype {array.dtype}; it must be real\n  take the real part, {called}.real"
             )
         return array
+
+
+def _parameters_not_fitting(function: Function, /, *args: Any, **by_name: Any) -> list[str] | None:
+    """The parameters of a function that arguments do not fit; None where they do, or it has none that can be looked at."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*args, **by_name)
+    except TypeError:
+        return list(signature.parameters)
+    return None
+
+
+def _short(x: Array) -> str:
+    return f"{x.dtype}[{', '.join(sizes_of(x.shape))}]"
 
 
 def _described(x: Any) -> str:

@@ -173,6 +173,7 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
     def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any, **by_name: Any) -> Any:
         caller.size((inputs, *targets), by_name)
+        of_loss.before = caller.before
         function, targets = of_loss.by_position(targets, by_name)
         checked = of_loss.loss(function)
 
