@@ -71,7 +71,7 @@ PyObject* right_shift(PyObject* left, PyObject* right) {
     return 1;
   });
   if (known < 0) return nullptr;
-  if (known == 0) Py_RETURN_NOTIMPLEMENTED;
+  if (known == 0) return bind_operator(*logical, left, right, Promotion::kJoin);  // says so
   return bind_operator(is_unsigned ? *logical : *arithmetic, left, right, Promotion::kJoin);
 }
 
@@ -112,7 +112,7 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
       // For == and != Python would fall back on identity, which is never what a program means.
       if (PyList_Check(right) || PyTuple_Check(right)) {
         throw Error(ErrorKind::kType, concat("an array cannot be compared with a ", Py_TYPE(right)->tp_name))
-            .hint("make an array of it: x == ct.numpy.array([...])");
+            .hint("make an array of it: ct.numpy.array([1, 2, 3])");
       }
       Py_RETURN_NOTIMPLEMENTED;
     }

@@ -339,6 +339,14 @@ Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* co
   });
 }
 
+void refuse_lists(PyObject* left, PyObject* right) {
+  for (PyObject* operand : {left, right}) {
+    if (!PyList_CheckExact(operand) && !PyTuple_CheckExact(operand)) continue;
+    throw Error(ErrorKind::kType, concat("an operator has an array and a ", Py_TYPE(operand)->tp_name))
+        .hint("make an array of it: ct.numpy.array([1, 2, 3])");
+  }
+}
+
 PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* right, Promotion promotion) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     if (is_array(left) && is_array(right)) {
@@ -352,8 +360,10 @@ PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* ri
       }
     }
     Operand operands[2];
-    if (answers_operators(right) || !read_operand(left, operands[0]) || !read_operand(right, operands[1]))
+    if (answers_operators(right) || !read_operand(left, operands[0]) || !read_operand(right, operands[1])) {
+      refuse_lists(left, right);
       Py_RETURN_NOTIMPLEMENTED;
+    }
     check_sizes_beside_ragged(operands);
     Datum made[2];
     const Datum* promoted[2];

@@ -67,6 +67,15 @@ def _operand(x: Any) -> bool:
     )
 
 
+def _not_ours(x: Any) -> Any:
+    """What an operator answers where it does not understand the other operand."""
+    if type(x) in (list, tuple):
+        raise TypeError(
+            f"an operator has an array and a {type(x).__name__}\n  make an array of it: ct.numpy.array([1, 2, 3])"
+        )
+    return NotImplemented
+
+
 def _asked(x: Any) -> bool:
     """Whether an operator understands the operand on its right, and does not leave the answer to it."""
     return _operand(x) and not _core.answers_operators(x)
@@ -74,14 +83,14 @@ def _asked(x: Any) -> bool:
 
 def _operator(function: Any) -> Any:
     def method(self: Array, other: Any) -> Any:
-        return function(self, other) if _asked(other) else NotImplemented
+        return function(self, other) if _asked(other) else _not_ours(other)
 
     return method
 
 
 def _reflected(function: Any) -> Any:
     def method(self: Array, other: Any) -> Any:
-        return function(other, self) if _operand(other) else NotImplemented
+        return function(other, self) if _operand(other) else _not_ours(other)
 
     return method
 
@@ -89,7 +98,7 @@ def _reflected(function: Any) -> Any:
 def _power(self: Array, other: Any, modulus: Any = None) -> Any:
     if modulus is not None:
         raise TypeError("pow() of arrays takes no modulus\n  write x**y % modulus")
-    return elementwise.power(self, other) if _asked(other) else NotImplemented
+    return elementwise.power(self, other) if _asked(other) else _not_ours(other)
 
 
 # ---- Exchange with Python and NumPy ----------------------------------------------------------------------------------
