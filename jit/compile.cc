@@ -1,6 +1,7 @@
 #include "jit/compile.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,7 @@
 #include "jit/schedule/order.h"
 #include "jit/schedule/read_before_update.h"
 #include "jit/schedule/read_early.h"
+#include "jit/schedule/split_rows.h"
 #include "jit/store/cache.h"
 #include "jit/store/disk_cache.h"
 #include "jit/store/ready_code.h"
@@ -184,6 +186,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     run_pass("merge_loops", jit::merge_loops, program);
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
+    // Rows that have nothing to do with each other take their steps by themselves, on all threads.
+    if (machine.libraries == Machine::Libraries::kProcess) run_pass("split_rows", jit::split_rows, program);
   }
   // What loops carry and change in place is read before.
   run_pass("read_before_update", jit::read_before_update, program);
@@ -450,6 +454,19 @@ const GraphPtr& only_called(const GraphPtr& graph) {
   return called;
 }
 
+// The processor's flags of divisions by zero, overflow and the like are after it what they were before: callers may ask
+// for them, as NumPy does after each function of its own, and a compiler divides.
+class FloatingFlags {
+ public:
+  FloatingFlags() { std::fegetexceptflag(&before_, FE_ALL_EXCEPT); }
+  ~FloatingFlags() { std::fesetexceptflag(&before_, FE_ALL_EXCEPT); }
+  FloatingFlags(const FloatingFlags&) = delete;
+  FloatingFlags& operator=(const FloatingFlags&) = delete;
+
+ private:
+  std::fexcept_t before_ = {};
+};
+
 }  // namespace
 
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions& options) {
@@ -460,6 +477,7 @@ absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions
   const auto backend = named_backend(options.backend);
   if (!backend.ok()) return backend.status();
   return jit::cached(graph, options, [&](bool& from_disk) {
+    const FloatingFlags kept;
     return as_status([&] { return make(**backend, graph, options, from_disk); });
   });
 }

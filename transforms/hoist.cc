@@ -8,6 +8,7 @@
 //     s = s + transpose(dot_general(p, q)) in each step, s used for nothing else
 //                                         ->   stack p and q;  s = s0 + transpose(dot_general(P, Q)), contracting the
 //                                              steps as well
+//     s = s + reduce_sum(p), p stacked anyway  ->  s = s0 + reduce_sum(P) over the steps as well: gradients of biases
 //   after: a product with a constant that is only a result of the step
 //     y_t = dot_general(p, w)             ->   stack p;  y = dot_general(P, w)
 //     so is what steps put together from products that are larger than their factors (arranged.h)
@@ -219,6 +220,14 @@ struct Accumulation {
   std::optional<Gate> gate;
 };
 
+// A carry to which what is stacked anyway is added up, along these axes.
+struct Sum {
+  size_t carry;
+  Seen term;
+  Ints axes;
+  std::vector<Ints> permutations;  // of the sum
+};
+
 // A stacked result that is a product: of something stacked and a constant, or of two things of the step that are
 // smaller than it, as the gradient of a layer's weights is in a scan over layers.
 struct Product {
@@ -248,12 +257,15 @@ class Hoister {
     for (size_t c = 0; c < carries_; ++c) {
       if (auto found = accumulation(c)) found_.push_back(std::move(*found));
     }
+    for (size_t c = 0; c < carries_; ++c) {
+      if (auto found = sum(c)) sums_.push_back(std::move(*found));
+    }
     for (size_t k = carries_; k < body_.outputs().size(); ++k) {
       if (auto found = product(k)) products_.push_back(std::move(*found));
     }
   }
 
-  bool found() const { return !found_.empty() || !products_.empty(); }
+  bool found() const { return !found_.empty() || !sums_.empty() || !products_.empty(); }
 
   Values hoist(Builder& builder) {
     // The body without these carries, and with what it multiplied as further results.
@@ -284,6 +296,7 @@ class Hoister {
       stack(one.rhs.var);
       if (one.gate && one.gate->predicate >= constants_) stack(one.gate->predicate);
     }
+    for (const Sum& one : sums_) stack(one.term.var);
     for (const Product& one : products_) {
       for (size_t k : {0, 1}) {
         if (one.stacked[k]) stack(one.factors[k].var);
@@ -292,7 +305,7 @@ class Hoister {
     inner.arrange_inputs(order);
     ScanAttrs changed = scan_;
     changed.graph = inner.finish(outputs);
-    changed.num_carries -= static_cast<int64_t>(found_.size());
+    changed.num_carries -= static_cast<int64_t>(found_.size() + sums_.size());
     const Values results = scan(builder, changed, outer);
 
     auto stacked = [&](const Seen& seen) {
@@ -325,6 +338,13 @@ class Hoister {
       const Value rhs = gated(one.rhs, one.gate, one.gate ? one.gate->rhs_axes : Ints{});
       const Value lhs = gated(one.lhs, one.gate, one.gate ? one.gate->lhs_axes : Ints{});
       Value sum = dot_general(lhs, rhs, dimensions);
+      for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
+      all[one.carry] = add(operands_[constants_ + one.carry], sum);
+    }
+    for (const Sum& one : sums_) {
+      Ints axes = {0};
+      for (const int64_t axis : one.axes) axes.push_back(axis + 1);
+      Value sum = reduce_sum(up_to_count(stacked(one.term)), axes);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
       all[one.carry] = add(operands_[constants_ + one.carry], sum);
     }
@@ -366,7 +386,8 @@ class Hoister {
   }
   bool is_sequence(Var var) const { return var >= constants_ + carries_ && var < body_.num_inputs(); }
   bool is_hoisted(size_t output) const {
-    return std::any_of(found_.begin(), found_.end(), [&](const Accumulation& one) { return one.carry == output; }) ||
+    const auto carries = [&](const auto& one) { return one.carry == output; };
+    return std::ranges::any_of(found_, carries) || std::ranges::any_of(sums_, carries) ||
            std::any_of(products_.begin(), products_.end(), [&](const Product& one) { return one.output == output; });
   }
   static Value transpose_steps(Value value, const std::vector<Ints>& permutations) {
@@ -477,6 +498,32 @@ class Hoister {
     return found;
   }
 
+  // Whether all steps' values are there after the scan, whatever else is found.
+  bool is_stacked(Var var) const {
+    const auto results = body_.outputs().subspan(carries_);
+    return is_sequence(var) || std::ranges::find(results, var) != results.end() ||
+           std::ranges::any_of(found_,
+                               [&](const Accumulation& one) { return one.lhs.var == var || one.rhs.var == var; });
+  }
+
+  std::optional<Sum> sum(size_t carry) const {
+    const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
+    const Equation* sum = definition_[output];
+    if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != 1 || uses_[output] != 1) {
+      return std::nullopt;
+    }
+    const absl::Span<const Var> terms = body_.operands(*sum);
+    if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
+    const Seen seen = see_through(terms[0] == input ? terms[1] : terms[0]);
+    const Equation* reduced = definition_[seen.var];
+    const auto* fold = reduced == nullptr ? nullptr : reduced->primitive->structure_as<structures::Fold>();
+    if (fold == nullptr || fold->combine != ScalarOp::kAdd || reduced->operand_count != 1) return std::nullopt;
+    const Seen term = see_through(body_.operands(*reduced)[0]);
+    const Aval& type = body_.aval(term.var);
+    if (!is_stacked(term.var) || !is_inexact(type.dtype()) || dtype_size(type.dtype()) < 4) return std::nullopt;
+    return Sum{carry, term, body_.attrs(*reduced).ints("axes"), seen.permutations};
+  }
+
   std::optional<Product> product(size_t output) const {
     const Var var = body_.outputs()[output];
     const Seen seen = see_through(var);
@@ -511,6 +558,7 @@ class Hoister {
   std::vector<const Equation*> definition_;
   std::vector<int> uses_;
   std::vector<Accumulation> found_;
+  std::vector<Sum> sums_;
   std::vector<Product> products_;
 };
 

@@ -123,7 +123,7 @@ Value diagonal_of_product(FoldContext& context, Value x, const Attrs& attrs) {
   if (last < 0 || rank != last + 2) return {};
   if (!std::equal(whole.shape().begin(), whole.shape().end() - 2, x.shape().begin())) return {};
   const int64_t columns = whole.shape()[rank - 1], start = attrs.ints("start")[last];
-  if (attrs.ints("stride")[last] != columns + 1) return {};
+  if (columns == 0 || attrs.ints("stride")[last] != columns + 1) return {};
   for (int axis = 0; axis < last; ++axis) {
     if (attrs.ints("start")[axis] != 0 || attrs.ints("stride")[axis] != 1) return {};
     if (attrs.ints("limit")[axis] != x.shape()[axis]) return {};

@@ -55,7 +55,11 @@ void add(const loop::Program& program, const Statement& s, const IsUsed& is_used
 
 }  // namespace
 
-Calls::Calls(const loop::Program& program) : program_(program), runs_(program.blocks.size()) { number(0, 0); }
+Calls::Calls(const loop::Program& program) : program_(program), runs_(program.blocks.size()) {
+  number(0, 0);
+  // Nothing leads any more to blocks that passes have taken out.
+  for (BlockId block = 0; block < runs_.size(); ++block) runs_[block].resize(program.blocks[block].statements.size());
+}
 
 void Calls::find(const std::function<uint32_t(Value)>& count) { find_in(0, count); }
 

@@ -295,7 +295,12 @@ class Outliner {
       words.append(form.floats());
       tokens.back() = std::max<uint64_t>(absl::HashOf(words), 1);
     }
+    const std::vector<uint32_t> last = last_of_expansions(statements);
     for (const PeriodicRun& run : find_periodic_runs(tokens, weights)) {
+      // What comes again within one function of numbers, terms of a polynomial say, would cut it in pieces.
+      const uint32_t expansion = statements[positions[run.begin]].expansion;
+      const uint32_t end = run.begin + run.period * run.count;
+      if (!in_loop_ && expansion != 0 && positions[end - 1] <= last[expansion]) continue;
       // Small periods by the dozen, large ones in pieces. What is left over at the end is not shared.
       int64_t weight = 0;
       for (uint32_t i = 0; i < run.period; ++i) weight += weights[run.begin + i];
@@ -336,12 +341,18 @@ class Outliner {
     return ends;
   }
 
+  // Where the calls of functions of numbers end, by expansion.
+  std::vector<uint32_t> last_of_expansions(const std::vector<Statement>& statements) const {
+    std::vector<uint32_t> last(program_.expansions.size() + 1, 0);
+    for (uint32_t i = 0; i < statements.size(); ++i) last[statements[i].expansion] = i;
+    return last;
+  }
+
   // Functions of numbers, a sine say, that are not in what was found already: a call takes longer than what is written
   // out, which counts in loops and not where everything runs once.
   void find_expansions(BlockId block, absl::flat_hash_map<uint32_t, uint32_t>& ends) {
     const std::vector<Statement>& statements = program_.blocks[block].statements;
-    std::vector<uint32_t> last(program_.expansions.size() + 1, 0);  // by expansion
-    for (uint32_t i = 0; i < statements.size(); ++i) last[statements[i].expansion] = i;
+    const std::vector<uint32_t> last = last_of_expansions(statements);
     for (uint32_t i = 0; i < statements.size(); ++i) {
       if (const auto known = ends.find(i); known != ends.end()) {
         i = known->second - 1;

@@ -1,14 +1,19 @@
 #include "jit/store/disk_cache.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "runtime/hash.h"
 #include "runtime/text.h"
@@ -29,6 +34,47 @@ bool make_directory(const std::string& path) {
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+// Files lie in so many folders, by the beginnings of their names, of which each has its share of the whole: looking at
+// one of them takes a fraction of a millisecond, however many files there are.
+constexpr size_t kFolders = 256;
+constexpr uint64_t kUsualMegabytes = 500;
+constexpr uint64_t kStoresForLook = 8;      // on average
+constexpr time_t kUsedAnew = 24 * 60 * 60;  // seconds after which a file that is read is marked as used
+
+uint64_t most_bytes() {
+  const char* chosen = std::getenv("CT_CACHE_MEGABYTES");
+  const double megabytes = chosen == nullptr || *chosen == 0 ? kUsualMegabytes : std::strtod(chosen, nullptr);
+  return static_cast<uint64_t>(std::clamp(megabytes, 0.0, 1e9) * 1e6);
+}
+
+// What was not used for the longest goes, until the folder has three quarters of its share; the last one used stays.
+void remove_unused(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listed(opendir(folder.c_str()), closedir);
+  if (listed == nullptr) return;
+  struct File {
+    timespec used;
+    uint64_t bytes;
+    std::string name;
+  };
+  std::vector<File> files;
+  uint64_t sum = 0;
+  while (const dirent* entry = readdir(listed.get())) {
+    struct stat status;
+    if (fstatat(dirfd(listed.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) {
+      continue;
+    }
+    files.push_back({status.st_mtim, static_cast<uint64_t>(status.st_blocks) * 512, entry->d_name});
+    sum += files.back().bytes;
+  }
+  const uint64_t most = most_bytes() / kFolders;
+  if (sum <= most) return;
+  std::ranges::sort(files, {}, [](const File& file) { return std::pair(file.used.tv_sec, file.used.tv_nsec); });
+  for (size_t i = 0; i + 1 < files.size() && sum > most / 4 * 3; ++i) {
+    unlinkat(dirfd(listed.get()), files[i].name.c_str(), 0);
+    sum -= files[i].bytes;
+  }
+}
+
 std::string file_name(std::string_view source) {
   char name[40];
   std::snprintf(name, sizeof name, "%016llx%016llx", static_cast<unsigned long long>(hash_bytes(source)),
@@ -45,6 +91,7 @@ std::optional<std::string> read_private_file(const std::string& path) {
   bool good = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
               (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 && static_cast<uint64_t>(status.st_size) < kLongest;
   if (good) {
+    if (time(nullptr) - status.st_mtime > kUsedAnew) futimens(file, nullptr);
     bytes.resize(static_cast<size_t>(status.st_size));
     size_t done = 0;
     while (done < bytes.size()) {
@@ -60,6 +107,10 @@ std::optional<std::string> read_private_file(const std::string& path) {
 }
 
 void remove_file(const std::string& path) { unlink(path.c_str()); }
+
+std::string folder_of(const std::string& directory, const std::string& name) {
+  return concat(directory, "/", name.substr(0, 2));
+}
 
 }  // namespace
 
@@ -91,7 +142,8 @@ const std::string& build_fingerprint() {
 std::optional<Plan> load_from_disk(std::string_view source) {
   const std::string directory = disk_cache_directory();
   if (directory.empty()) return std::nullopt;
-  const auto file = read_private_file(concat(directory, "/", file_name(source)));
+  const std::string name = file_name(source);
+  const auto file = read_private_file(concat(folder_of(directory, name), "/", name));
   uint64_t size = 0;
   if (!file || file->size() < sizeof size) return std::nullopt;
   std::string_view bytes = *file;
@@ -107,14 +159,17 @@ std::optional<Plan> load_from_disk(std::string_view source) {
 void store_on_disk(std::string_view source, const Plan& plan) {
   const std::string directory = disk_cache_directory();
   if (directory.empty() || !make_directory(directory)) return;
+  const std::string name = file_name(source), folder = folder_of(directory, name);
+  if (!make_directory(folder)) return;
   const uint64_t size = source.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
   bytes += source;
   bytes += save_plan(plan);
 
   static std::atomic<uint64_t> counter{0};
-  const std::string path = concat(directory, "/", file_name(source));
-  const std::string temporary = concat(path, ".", getpid(), ".", counter.fetch_add(1));
+  const uint64_t number = counter.fetch_add(1);
+  const std::string path = concat(folder, "/", name);
+  const std::string temporary = concat(path, ".", getpid(), ".", number);
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return;
   size_t done = 0;
@@ -125,6 +180,7 @@ void store_on_disk(std::string_view source, const Plan& plan) {
   }
   const bool closed = close(file) == 0;
   if (done != bytes.size() || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) remove_file(temporary);
+  if ((number + static_cast<uint64_t>(getpid())) % kStoresForLook == 0) remove_unused(folder);
 }
 
 }  // namespace ct::jit

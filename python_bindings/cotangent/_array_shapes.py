@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cotangent._base.misplaced import shown
 from cotangent._core import Array
 from cotangent._ops import element_bytes, selection, shapes
 from cotangent._ops.binding import separate
@@ -44,6 +45,17 @@ def reshape(self: Array, *shape: Any, order: str = "C") -> Array:
     return shapes.reshape(self, sizes) if order == "C" else shapes.reshape(self, sizes, order)
 
 
+def _check_order(order: Any) -> None:
+    """TypeError where other libraries have the first axis of those that become one."""
+    if isinstance(order, str):
+        return
+    kept = f"(*x.shape[:{order}], -1)" if isinstance(order, int) else "shape"
+    raise TypeError(
+        f"flatten: order must be a string; got {shown(order)}\n"
+        f"  all axes become one; to keep some of them write x.reshape({kept})"
+    )
+
+
 def flatten(self: Array, order: str = "C") -> Array:
     """All elements along one axis, as an array of its own.
 
@@ -62,6 +74,7 @@ def flatten(self: Array, order: str = "C") -> Array:
     >>> ct.numpy.array([[1, 2], [3, 4]]).flatten("F")
     Array([1, 3, 2, 4], dtype=int32)
     """
+    _check_order(order)
     return separate(shapes.ravel(self, order), self)
 
 
@@ -113,6 +126,12 @@ def view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A0
     >>> ct.numpy.array([1.0, -2.0]).view(ct.numpy.uint32)
     Array([1065353216, 3221225472], dtype=uint32)
     """
+    if isinstance(dtype, (int, tuple, list)):
+        sizes = dtype if isinstance(dtype, (tuple, list)) else (dtype, type)
+        shape = ", ".join(str(size) for size in sizes if size is not None)
+        raise TypeError(
+            f"view: a dtype is needed; got sizes, {shape}\n  write x.reshape({shape}), which is a view of the same elements"
+        )
     if type is not None:
         raise NotImplementedError(
             "view: the argument type is not supported\n  leave it out: numpy.asarray(x) is an array of NumPy"

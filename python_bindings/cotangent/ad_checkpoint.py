@@ -25,6 +25,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     transformed,
 )
+from cotangent._base.misplaced import Positions, check_positions
 from cotangent._base.names import suggest_names as _suggest_names
 from cotangent._core import PyTreeDef
 
@@ -352,7 +353,7 @@ def checkpoint(
     *,
     concrete: bool = False,
     prevent_cse: Any = True,
-    static_argnums: int | Sequence[int] = (),
+    static_argnums: Positions = (),
     policy: Policy | Callable[..., Any] | None = None,
 ) -> Any:
     """Makes reverse mode compute the intermediate results of a function again, instead of keeping them.
@@ -409,6 +410,7 @@ def checkpoint(
     if fun is None:
         return functools.partial(checkpoint, prevent_cse=prevent_cse, static_argnums=static_argnums, policy=policy)
     check_callable(fun, "checkpoint")
+    check_positions("checkpoint", fun, "static_argnums", static_argnums)
     clauses = _clauses(policy)
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     name = function_name(fun)

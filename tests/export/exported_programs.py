@@ -27,6 +27,7 @@ rng = np.random.default_rng(4)
 X = rng.standard_normal((40, 33)).astype(np.float32)
 A = rng.standard_normal((36, 36))
 POSITIVE = A @ A.T + 36 * np.eye(36)
+GATED = [rng.standard_normal(shape).astype(np.float32) / 4 for shape in ((9, 128), (32, 128), (128,))]
 SMALL = (np.geomspace(1e-46, 1e-36, 64) * 1.7).astype(np.float32)  # subnormal numbers
 TABLE = rng.integers(0, 1000, 100)
 RAGGED = ct.Ragged(rng.standard_normal(20).astype(np.float32), {0: 13})
@@ -53,6 +54,21 @@ def _recurrent(x: Any) -> Any:
     return ct.lax.scan(step, cnp.zeros(33, np.float32), x)
 
 
+def _gated(params: Any, x: Any) -> Any:
+    """A loss of the last state of a recurrent network with gates."""
+    weights, recurrent, bias = params
+
+    def step(carry: Any, row: Any) -> Any:
+        h, c = carry
+        i, f, g, o = cnp.split(row @ weights + h @ recurrent + bias, 4, axis=-1)
+        c = ct.nn.sigmoid(f) * c + ct.nn.sigmoid(i) * cnp.tanh(g)
+        return (ct.nn.sigmoid(o) * cnp.tanh(c), c), None
+
+    zero = cnp.zeros((x.shape[1], recurrent.shape[0]), np.float32)
+    (h, _), _ = ct.lax.scan(step, (zero, zero), x)
+    return cnp.sum(h**2)
+
+
 @cache
 def models() -> dict[str, Program]:
     """Larger ones."""
@@ -67,6 +83,11 @@ def models() -> dict[str, Program]:
         "attention": (_attention, (X,)),
         "recurrent": (_recurrent, (X,)),
         "gradient of recurrent": (ct.grad(lambda x: cnp.sum(_recurrent(x)[1] ** 2)), (X,)),
+        "gradient of a gated network": (ct.grad(_gated), (GATED, rng.standard_normal((3, 4, 9)).astype(np.float32))),
+        "gradient of rows of products": (
+            ct.grad(lambda h, w: cnp.sum(ct.lax.scan(lambda h, _: ((h @ w)[:24], None), h, None, length=2)[0])),
+            (X[0, :24], rng.standard_normal((24, 48)).astype(np.float32)),
+        ),
         "products": (lambda x, a: (x @ x.T, x.T @ x, a @ a, a[0] @ a, a @ a[1]), (X, A)),
         "complex products": (lambda z, w: (z @ z[:, :35], z.T @ cnp.conj(z)[:, 1:], w @ w.T), (z, w)),
         "convolution": (lambda x: ct.lax.conv(x[None, None], x[None, None, :5, :5], (1, 1), "SAME"), (X,)),

@@ -50,3 +50,26 @@ def test_they_are_explained_and_profiled():
     x = np.zeros((0, 4), np.float32)
     assert ct.explain(lambda x: cnp.sum(x.T))(x).scratch_bytes == 0
     assert float(ct.profile(lambda x: cnp.sum(x.T), runs=1)(x).result) == 0
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (3, 0), (0, 0)])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        ct.hessian,
+        lambda f: ct.jacfwd(ct.grad(f)),
+        lambda f: ct.jacrev(ct.grad(f)),
+        lambda f: ct.jacfwd(ct.jacfwd(f)),
+        lambda f: ct.jacrev(ct.jacrev(f)),
+        lambda f: lambda x: cnp.diagonal(ct.hessian(lambda v: f(v.reshape(x.shape)))(x.reshape(-1))),
+        lambda f: lambda x: cnp.trace(ct.hessian(lambda v: f(v.reshape(x.shape)))(x.reshape(-1))),
+    ],
+    ids=["hessian", "jacfwd grad", "jacrev grad", "jacfwd jacfwd", "jacrev jacrev", "diagonal", "trace"],
+)
+def test_matrices_of_derivatives(matrix, shape):
+    for f in (lambda x: cnp.sum(x**2), lambda x: cnp.sum(cnp.tanh(x.T @ x)), lambda x: cnp.prod(cnp.cos(x)) + x.sum()):
+        x = np.zeros(shape, np.float32)
+        expected = np.asarray(matrix(f)(x))
+        for result in (ct.jit(matrix(f))(x), ct.jit(ct.vmap(matrix(f)))(x[None])[0]):
+            np.testing.assert_array_equal(result, expected)
+            assert result.shape == expected.shape

@@ -485,6 +485,31 @@ def test_gradients_of_quantiles_are_those_of_float64(tier, size, skip):
         assert float(tier(ct.grad(lambda q: quantile(x, q)))(np.float32(q))) == pytest.approx(slope, rel=1e-5)
 
 
+def test_negative_numbers_count_as_zero():
+    assert [cnp.bincount(cnp.array(x)).tolist() for x in ([-1], [-1, 2], [-7, -7])] == [[1], [1, 0, 1], [2]]
+    assert cnp.bincount(cnp.zeros(0, "int32")).tolist() == []
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_transforms_of_wide_integers(dtype):
+    x = np.array([2**40 + 1, 2**40 + 3, 5], dtype)
+    with ct.enable_x64():
+        for ours, theirs in ((cnp.fft.fft, np.fft.fft), (cnp.fft.rfft, np.fft.rfft), (cnp.fft.fftn, np.fft.fftn)):
+            assert ours(x).dtype == np.complex128
+            np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-14)
+    assert cnp.fft.fft(x).dtype == np.complex64
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("float16", 70_000), ("float32", 2**24 + 4), ("int8", 300)])
+def test_counts_of_histograms_are_exact(dtype, count):
+    counts, _ = cnp.histogram(cnp.ones(count, dtype), bins=2, range=(0, 2))
+    assert counts.tolist() == [0.0, count]
+    weighted, _ = cnp.histogram(cnp.ones(300, dtype), bins=2, range=(0, 2), weights=cnp.full(300, 0.5, "float16"))
+    assert weighted.tolist() == [0.0, 150.0]
+    density, _ = cnp.histogram(cnp.ones(300, dtype), bins=2, range=(0, 2), density=True)
+    assert density.tolist() == [0.0, 1.0]
+
+
 def test_quantiles_at_nan_are_nan(tier):
     x = np.array([[3.0, 1.0, 2.0], [np.nan, 5.0, 4.0]], np.float32)
     levels = np.array([np.nan, 0.5, 1.0], np.float32)

@@ -161,7 +161,7 @@ def methods_of(calls: list[Call]) -> Iterator[Call]:
         space, _, name = call.name.rpartition(".")
         if (
             space == "cotangent.numpy"
-            and hasattr(ct.Array, name)
+            and hasattr(ct.numpy.zeros(1), name)
             and call.args
             and isinstance(call.args[0], np.ndarray)
         ):

@@ -96,6 +96,22 @@ _KEYWORDS_OF_NUMPY = {
 }
 
 
+# What other libraries call parameters.
+_KEYWORDS_ELSEWHERE = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "in_dims": "in_axes",
+    "out_dims": "out_axes",
+}
+
+
+def _meant(keyword: str, names: list[str]) -> str:
+    """What ends a message about a keyword that is none of ``names``."""
+    other = _KEYWORDS_ELSEWHERE.get(keyword)
+    return f"; did you mean {other!r}?" if other in names else suggestion(keyword, names)
+
+
 def _within(function: Any) -> Any:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -126,7 +142,7 @@ def explained(function: Any, error: Any) -> str | None:
     shown = [name for name in names if not name.startswith("_") and name != "self"]
     instead = _KEYWORDS_OF_NUMPY.get(found.group(3), "").format(function.__name__)
     taken = f"its keyword arguments: {', '.join(shown)}" if shown else "it has none: arguments are given by position"
-    return f"{found.group(0)}{suggestion(found.group(3), shown)}\n  {instead or taken}"
+    return f"{found.group(0)}{_meant(found.group(3), shown)}\n  {instead or taken}"
 
 
 def refuse_key(function: Any, parameter: str, given: Any) -> None:

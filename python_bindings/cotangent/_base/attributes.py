@@ -96,7 +96,7 @@ def _key(value: Any) -> tuple[Any, bool]:
         hash(value)
     except TypeError:
         raise TypeError(
-            f"attributes of primitives must be values that can be compared; got a {kind.__name__}, which is not hashable\n"
+            f"attributes of primitives must be values that can be compared; got {kind.__name__}, which is not hashable\n"
             "  pass numbers, texts, tuples, lists, dictionaries or NumPy arrays of them, or give its class __eq__ and __hash__"
         ) from None
     return (kind, value), False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -276,13 +276,26 @@ def axis_text(name: Hashable) -> str:
     return name if isinstance(name, str) and name else repr(name)
 
 
-def check_callable(function: Any, transform: str) -> None:
-    """Raises TypeError when ``function`` cannot be called."""
-    if not callable(function):
-        raise TypeError(
-            f"{transform} expects a function, got {type(function).__name__}\n"
-            "  pass the function itself, not what it returns: f, and not f(x)"
-        )
+def check_callable(
+    function: Any,
+    transform: str,
+    others: Iterable[Any] = (),
+    call: str = "",
+    otherwise: str = "pass the function itself, not what it returns: f, and not f(x)",
+) -> None:
+    """Raises TypeError when ``function`` cannot be called.
+
+    Args:
+        others: the other arguments; where a function is among them they are in another order than that of ``call``.
+        otherwise: what to do where none is.
+    """
+    if callable(function):
+        return
+    if call and any(map(callable, others)):
+        hint = f"the arguments stand in another order: write ct.{call}"
+    else:
+        hint = otherwise
+    raise TypeError(f"{transform} expects a function, got {type(function).__name__}\n  {hint}")
 
 
 def aval_of(leaf: Any) -> Aval:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -440,9 +441,11 @@ def is_scalar_integer(value: Any) -> bool:
     )
 
 
-def as_dimension(
-    value: Array, what: str, most: int | None = None, bounded: str = "ct.dimension(value, bound=...)"
-) -> Dim:
+# What is said besides where the arguments of a program could be known instead.
+OR_STATIC: ContextVar[str] = ContextVar("OR_STATIC", default="")
+
+
+def as_dimension(value: Array, what: str, most: int | None = None, bounded: str = "") -> Dim:
     """An integer scalar that the program computes, as a size of ``most`` at most; ``bounded``: how the user says that.
 
     Raises DataDependentShapeError outside of masks, and ConcretizationError where nothing says how large it can be.
@@ -457,7 +460,9 @@ def as_dimension(
         raise ConcretizationError(
             placed(
                 f"{what} is a value that the program computes, and nothing says how large it can be",
-                f"name a bound: {bounded}",
+                f"name a bound: {bounded}"
+                if bounded
+                else f"{OR_STATIC.get()}name a bound: ct.dimension(value, bound=...)",
                 "size-without-a-bound",
             )
         )

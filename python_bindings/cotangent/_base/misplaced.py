@@ -15,7 +15,10 @@ import numpy as np
 
 from cotangent._core import Array
 
-__all__ = ["check_options", "misplaced", "shown"]
+__all__ = ["Positions", "check_options", "check_positions", "misplaced", "shown"]
+
+# Numbers of arguments, one or several: `check_positions` looks at them, and knows more than that they are no texts.
+Positions = int | Sequence[int]
 
 # Parameters that take several arrays, and several whole numbers.
 _ARRAYS = ("arrays", "tup", "operands", "object")
@@ -82,6 +85,28 @@ def check_options(transform: str, function: Any, *options: Any) -> None:
     if any(map(_is_data, options)):
         count = max(number for number, option in enumerate(options, 1) if _is_data(option))
         raise TypeError(_given_to_transform(transform, function, options[:count]))
+
+
+def check_positions(transform: str, function: Any, option: str, given: Any, names_option: str = "") -> None:
+    """Raises TypeError where names of arguments are given for their positions: which those are.
+
+    ``names_option``: what takes names.
+    """
+    names = (given,) if isinstance(given, str | bytes) else given if isinstance(given, list | tuple) else ()
+    if not any(isinstance(name, str | bytes) for name in names):
+        return
+    try:
+        parameters = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        parameters = []
+    places = [parameters.index(name) if name in parameters else None for name in names]
+    found = [place for place in places if place is not None]
+    if not found or len(found) < len(places):
+        hint = f"pass positions, counted from 0: {option}=0 for the first argument"
+    else:
+        hint = f"pass the position, counted from 0: {option}={found[0] if isinstance(given, str) else tuple(found)}"
+    meant = f"; did you mean {names_option}={given!r}?" if names_option else ""
+    raise TypeError(f"{transform}: {option} must be integers; got {given!r}{meant}\n  {hint}")
 
 
 def misplaced(function: Any, args: Sequence[Any], began: bool) -> str | None:

@@ -94,6 +94,11 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
     >>> ct.random.PRNGKey(42)
     Array([ 0, 42], dtype=uint32)
     """
+    return _words(seed, impl, "PRNGKey")
+
+
+def _words(seed: Any, impl: Any, name: str) -> Array:
+    """The words of a key; ``name``: what the user has called."""
     _check_generator(impl)
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         number = int(seed)
@@ -104,9 +109,12 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
         return put_beside(_core.array(np.array([high, number & 0xFFFFFFFF], np.uint32)), ())  # type: ignore[no-any-return]
     array = _core.array(seed)
     if array.ndim != 0 or not is_integer(array):
+        if array.ndim:
+            hint = f"for a key of each of several: ct.vmap(ct.random.{name})(ct.numpy.array(seeds))"
+        else:
+            hint = f"give an integer: ct.random.{name}(0), or int(seed), which leaves out what is behind the point"
         raise TypeError(
-            f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}\n"
-            "  give one int; for a key of each of several: ct.vmap(ct.random.PRNGKey)(seeds)"
+            f"{name}: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}\n  {hint}"
         )
     low = _core.convert(array, _UINT32)
     high_word = _core.full((), 0, _UINT32)
@@ -154,7 +162,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     True
     """
     _check_generator(dtype)
-    return wrap_key_data(PRNGKey(seed, impl=impl))
+    return wrap_key_data(_words(seed, impl, "key"))
 
 
 def key_data(keys: Any) -> Array:

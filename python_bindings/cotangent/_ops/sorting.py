@@ -14,7 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.messages import shapes_of
-from cotangent._base.words import not_among
+from cotangent._base.words import check_word, not_among
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.reshaping import flattened
@@ -46,10 +46,16 @@ def positions_along(x: Array, axis: int) -> Array:
     return result
 
 
+# What NumPy calls its algorithms: what any of them promises holds of the one that there is.
+_KINDS = ("quicksort", "heapsort", "mergesort", "stable")
+
+
 def _check_options(name: str, kind: Any, order: Any) -> None:
-    if kind is not None or order is not None:
+    if kind is not None:
+        check_word(name, "kind", kind, _KINDS)
+    if order is not None:
         raise ValueError(
-            f"{name}: kind and order are not supported\n  leave them out: there is one algorithm, which is stable"
+            f"{name}: order is not supported\n  leave it out: it names fields, which elements of these arrays have not"
         )
 
 
@@ -57,7 +63,7 @@ def sort(
     a: Any,
     axis: int | None = -1,
     *,
-    kind: None = None,
+    kind: str | None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
@@ -73,8 +79,10 @@ def sort(
         Numbers of any dtype.
     axis : int or None, default -1
         The axis, negative counting from the end. None: that of the flattened array.
-    kind, order : None
-        Must be None: there is one algorithm, and there are no fields.
+    kind : str, optional
+        "quicksort", "heapsort", "mergesort" or "stable", without effect: there is one algorithm, which is stable.
+    order : None
+        Must be None: there are no fields.
     stable : bool, default True
         Without effect: equal elements always keep their order.
     descending : bool, default False
@@ -104,7 +112,7 @@ def argsort(
     a: Any,
     axis: int | None = -1,
     *,
-    kind: None = None,
+    kind: str | None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
@@ -120,8 +128,10 @@ def argsort(
         Numbers of any dtype.
     axis : int or None, default -1
         The axis, negative counting from the end. None: that of the flattened array.
-    kind, order : None
-        Must be None: there is one algorithm, and there are no fields.
+    kind : str, optional
+        "quicksort", "heapsort", "mergesort" or "stable", without effect: there is one algorithm, which is stable.
+    order : None
+        Must be None: there are no fields.
     stable : bool, default True
         Without effect: equal elements always keep their order.
     descending : bool, default False

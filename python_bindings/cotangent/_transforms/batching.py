@@ -264,6 +264,10 @@ def _batch_axes(
 _SHARED = "  pass in_axes=None for arguments that are the same for all examples"
 _OF_ONE_SIZE = "  give arguments an entry for each example, and pass in_axes=None for those that are the same for all"
 
+_BY_NAME = (
+    "  arguments that are given by name are mapped over, all of them; one that is the same for all examples stands in the function:"
+    " ct.vmap(functools.partial(f, {name}=value))(x), or ct.vmap(lambda x: f(x, {name}=value))(x)"
+)
 
 _ROWS = (
     "  a list of rows is no batch, as each of its elements is mapped over by itself; make one first: ct.ragged(rows) for ct.mask,"
@@ -273,6 +277,12 @@ _ROWS = (
 
 def _advice(paths: Sequence[str], args: Sequence[Any], otherwise: str) -> str:
     """What to do about arguments with these paths: of lists of rows, and of other lists, which may be such."""
+    keywords = [match[1] for path in paths if (match := re.match(r"\[1\]\['([^']*)'\]", path))]
+    by_name = _BY_NAME.format(name=keywords[0]) if keywords else ""
+    if by_name and otherwise is _SHARED:
+        return by_name
+    if by_name:
+        otherwise = f"{otherwise}\n{by_name}"
     found = [re.match(r"\[0\]\[(\d+)\]\[", path) for path in paths]
     lists = [args[int(match[1])] for match in found if match and isinstance(args[int(match[1])], list)]
     if any(all(isinstance(row, list) for row in rows) for rows in lists):

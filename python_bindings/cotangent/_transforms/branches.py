@@ -78,10 +78,15 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    if callable(index) or not hasattr(branches, "__iter__"):
+        raise TypeError(
+            f"switch expects an index, and then functions; got {type(index).__name__} and {type(branches).__name__}\n"
+            "  write ct.lax.switch(index, [f, g], *operands)"
+        )
     if not branches:
         raise ValueError("switch needs at least one branch\n  give it functions: switch(index, [f, g], x)")
     for branch in branches:
-        check_callable(branch, "switch")
+        check_callable(branch, "switch", (), "", "branches are functions: ct.lax.switch(index, [lambda: x, lambda: y])")
     index = _core.array(index)
     if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
         raise TypeError(
@@ -185,8 +190,14 @@ def cond(
         first, second = false_fun, operands[1]
         return cond(pred, lambda x, _: first(x), lambda _, y: second(y), true_fun, operands[0])
     operands = _operands("cond", operands, operand)
-    check_callable(true_fun, "cond")
-    check_callable(false_fun, "cond")
+    for function in (true_fun, false_fun):
+        check_callable(
+            function,
+            "cond",
+            (pred, true_fun, false_fun, *operands),
+            "lax.cond(pred, true_fun, false_fun, *operands)",
+            "give functions of what they choose: ct.lax.cond(pred, lambda: x, lambda: y); of two arrays: ct.numpy.where(pred, x, y)",
+        )
     pred = _core.array(pred)
     if pred.ndim != 0:
         raise TypeError(

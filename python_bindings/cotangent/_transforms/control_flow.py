@@ -222,7 +222,7 @@ def scan_with(
         loop: what the user called, if it was not `scan`.
         flags: ``pieces=True`` for a loop that divides a computation to bound its memory: nothing of all steps is stored for speed.
     """
-    check_callable(f, "scan")
+    check_callable(f, "scan", (init, xs), "lax.scan(f, init, xs)")
     name = function_name(f)
     carry, carry_structure = flatten_arguments(init, "scan's init")
     sequences, sequence_structure = flatten_arguments(xs, "scan's xs")
@@ -360,8 +360,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def _while_with(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, loop: _Loop) -> Any:
-    check_callable(cond_fun, "while_loop")
-    check_callable(body_fun, "while_loop")
+    for function in (cond_fun, body_fun):
+        check_callable(
+            function, "while_loop", (cond_fun, body_fun, init_val), "lax.while_loop(cond_fun, body_fun, init_val)"
+        )
     carry, structure = flatten_arguments(init_val, "while_loop's init_val")
     if _python_control.wanted():
         reached, ended = _python_control.while_loop(cond_fun, body_fun, structure.unflatten(carry))
@@ -428,7 +430,7 @@ def fori_loop(
     10
     """
     _check_unroll(True if unroll is None else unroll, "fori_loop")
-    check_callable(body_fun, "fori_loop")
+    check_callable(body_fun, "fori_loop", (lower, upper, init_val), "lax.fori_loop(lower, upper, body_fun, init_val)")
     if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
         weak = isinstance(lower, int) and isinstance(upper, int)
         lower, upper = int(lower), int(upper)

@@ -30,6 +30,7 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     wraps,
 )
+from cotangent._base.misplaced import Positions, check_positions
 from cotangent._base.objects import Object
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.errors import TracerLeakError
@@ -349,10 +350,11 @@ class CustomFunction:
     )
 
     def __init__(
-        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+        self, fun: Function, nondiff_argnums: Positions = (), nondiff_argnames: str | Sequence[str] = ()
     ) -> None:
         self._kind = type(self).__name__
         check_callable(fun, self._kind)
+        check_positions(self._kind, fun, "nondiff_argnums", nondiff_argnums, "nondiff_argnames")
         wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)

@@ -32,6 +32,7 @@ from cotangent._base.capture import (
 )
 from cotangent._base.carriers import map_every_leaf
 from cotangent._base.messages import kind_of, marked_difference
+from cotangent._base.misplaced import Positions
 from cotangent._core import Array, Graph
 from cotangent._transforms.custom_function import CustomFunction, Opened, rewire
 from cotangent.errors import MismatchError
@@ -99,7 +100,7 @@ class custom_jvp(CustomFunction):  # noqa: N801
     """
 
     def __init__(
-        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+        self, fun: Function, nondiff_argnums: Positions = (), nondiff_argnames: str | Sequence[str] = ()
     ) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Function | None = None
@@ -325,7 +326,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
     """
 
     def __init__(
-        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+        self, fun: Function, nondiff_argnums: Positions = (), nondiff_argnames: str | Sequence[str] = ()
     ) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Function | None = None

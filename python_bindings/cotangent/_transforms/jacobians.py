@@ -21,7 +21,7 @@ from cotangent._base.capture import (
 )
 from cotangent._base.device import put_beside
 from cotangent._base.messages import missing_return, warn_user
-from cotangent._base.misplaced import check_options
+from cotangent._base.misplaced import Positions, check_options, check_positions
 from cotangent._core import Array
 from cotangent._transforms.differentiation import (
     _differentiated,
@@ -53,11 +53,12 @@ def _basis(leaves: Sequence[Any], total: int) -> list[Array]:
 
 
 def _jacobian(
-    fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool
+    fun: Function, argnums: Positions, has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool
 ) -> Function:
     transform = "jacfwd" if forward else "jacrev"
     check_callable(fun, transform)
     check_options(transform, fun, argnums)
+    check_positions(transform, fun, "argnums", argnums)
     name = function_name(fun)
 
     @transformed(fun)
@@ -224,7 +225,7 @@ def _unstacked(x: Array, axis: int, shape: Sequence[int]) -> Array:
 
 
 def jacfwd(
-    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[P, Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
     """Makes a function that returns the Jacobian, by forward mode.
 
@@ -270,7 +271,7 @@ def jacfwd(
 
 def jacrev(
     fun: Callable[P, Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: Positions = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
@@ -320,7 +321,7 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[P, Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
     """Makes a function that returns the Hessian: forward mode over reverse mode.
 
@@ -358,6 +359,7 @@ def hessian(
     [[10.0, 6.0], [6.0, 0.0]]
     """
     check_options("hessian", fun, argnums)
+    check_positions("hessian", fun, "argnums", argnums)
     name = function_name(fun)
     twice = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 

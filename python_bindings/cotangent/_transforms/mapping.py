@@ -7,7 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import flatten_arguments, wraps
+from cotangent._base.capture import check_callable, flatten_arguments, wraps
 from cotangent._base.messages import marked_axes
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.control_flow import scan
@@ -45,6 +45,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2)
     Array([ 0,  1,  4,  9, 16], dtype=int32)
     """
+    check_callable(f, "map", (xs,), "lax.map(f, xs)")
     leaves, structure = flatten_arguments(xs, "map's xs")
     if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
@@ -16,6 +16,7 @@ from cotangent._base.capture import (
     function_name,
     transformed,
 )
+from cotangent._base.misplaced import Positions, check_positions
 from cotangent._transforms.jit_arguments import numbers_of
 from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.stages import captured_program, specs
@@ -23,7 +24,7 @@ from cotangent._transforms.stages import captured_program, specs
 Function = Callable[..., Any]
 
 
-def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shape: bool = False) -> Callable[..., Any]:
+def make_ir(fun: Function, static_argnums: Positions = (), return_shape: bool = False) -> Callable[..., Any]:
     """Makes a function that returns the captured program of a function, without running it.
 
     Printing the graph shows every operation with shape, dtype, bytes and the user's line. `make_jaxpr` is another name
@@ -60,6 +61,7 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
     ['sin', 'full', 'mul']
     """
     check_callable(fun, "make_ir")
+    check_positions("make_ir", fun, "static_argnums", static_argnums)
     static = numbers_of(static_argnums)
 
     @transformed(fun)

@@ -21,7 +21,7 @@ from cotangent._base.capture import (
     transformed,
 )
 from cotangent._base.messages import missing_return, returned
-from cotangent._base.misplaced import check_options
+from cotangent._base.misplaced import Positions, check_options, check_positions
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.differentiation import (
     Function,
@@ -56,7 +56,7 @@ def _check_reduce_axes(reduce_axes: Sequence[Any], transform: str) -> None:
 
 def value_and_grad(
     fun: Callable[P, R],
-    argnums: int | Sequence[int] = 0,
+    argnums: Positions = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
@@ -126,6 +126,7 @@ def value_and_grad(
     """
     check_callable(fun, "value_and_grad")
     check_options("value_and_grad", fun, argnums)
+    check_positions("value_and_grad", fun, "argnums", argnums)
     _check_reduce_axes(reduce_axes, "grad")
     name = function_name(fun)
 
@@ -222,7 +223,7 @@ def _holomorphic_gradient(captured: Captured, leaves: list[Array], wrt: list[boo
 
 def grad(
     fun: Callable[P, Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: Positions = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
@@ -276,6 +277,7 @@ def grad(
     """
     check_callable(fun, "grad")
     check_options("grad", fun, argnums)
+    check_positions("grad", fun, "argnums", argnums)
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @transformed(fun)
@@ -485,7 +487,7 @@ class _Transposed:
 
 
 def fwd_and_bwd(
-    fun: Function, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+    fun: Function, argnums: Positions, has_aux: bool = False, jitted: bool = True
 ) -> tuple[Function, Function]:
     """Makes of a function its two passes of reverse mode, so that each is compiled once.
 
@@ -523,6 +525,7 @@ def fwd_and_bwd(
     [3.0, 2.0]
     """
     check_callable(fun, "fwd_and_bwd")
+    check_positions("fwd_and_bwd", fun, "argnums", argnums)
 
     def fwd(*args: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), "fwd_and_bwd")

@@ -10,9 +10,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cotangent._base.capture import flatten_arguments, function_name, wraps
+from cotangent._base.dimensions import OR_STATIC
 from cotangent._core import Array
 from cotangent._transforms.masking import mask
 from cotangent.errors import DataDependentShapeError
+
+# Of a program whose arguments can be numbers of Python.
+STATIC = "an argument can be static, ct.jit(f, static_argnums=0) or static_argnames='n'; of what is computed "
 
 T = TypeVar("T")
 Function = Callable[..., Any]
@@ -35,17 +39,21 @@ def with_sizes(fun: Function) -> Function:
     return sized_fun
 
 
-def capture_sized(capture: Callable[[Function], T], fun: Function) -> T:
+def capture_sized(capture: Callable[[Function], T], fun: Function, or_static: str = "") -> T:
     """``capture(fun)``, or that of the function inside of a mask where it needs sizes that are values.
 
+    ``or_static``: what to do about a size that nothing bounds, besides naming a bound, for messages.
     An error of the function inside of the mask is raised as it is, with a note on what asked for the mask.
     """
     try:
         return capture(fun)
     except DataDependentShapeError as error:
         what = str(error).partition("\n")[0]
+    token = OR_STATIC.set(or_static)
     try:
         return capture(with_sizes(fun))
     except Exception as error:
         error.add_note(f"  sizes are values in this program, because {what}")
         raise
+    finally:
+        OR_STATIC.reset(token)

@@ -25,12 +25,13 @@ from cotangent._base.capture import (
     wraps,
 )
 from cotangent._base.device import backend_for, backend_of, backend_of_arrays, backends_for, one_backend
+from cotangent._base.misplaced import Positions, check_positions
 from cotangent._core import Array, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments
 from cotangent._transforms.lengths import Comparison, collect_comparisons
 from cotangent._transforms.memory_limits import within_limit
 from cotangent._transforms.ragged import held_results
-from cotangent._transforms.sized import capture_sized
+from cotangent._transforms.sized import STATIC, capture_sized
 from cotangent._transforms.stages import Lowered, Traced, _Call, captured_program
 
 Function = Callable[..., Any]
@@ -276,7 +277,7 @@ def _trace_jit(
 
     try:
         graph, closure, _ = within_limit(
-            lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
+            lambda: capture_sized(captured, dynamic_fun, STATIC), lambda made: made[0], memory_limit, backend, name
         )
     except RecursionError as error:
         _note_recursion(error, fun)
@@ -357,9 +358,9 @@ def jit(
 def jit(
     fun: Function | None = None,
     *,
-    static_argnums: int | Sequence[int] | None = None,
+    static_argnums: Positions | None = None,
     static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnums: Positions | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
@@ -487,6 +488,8 @@ def jit(
             f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over\n"
             "  return a tuple or a list of arrays instead of yielding them"
         )
+    check_positions("jit", fun, "static_argnums", static_argnums, "static_argnames")
+    check_positions("jit", fun, "donate_argnums", donate_argnums, "donate_argnames")
     arguments = Arguments(fun)
     positions, names = arguments.static(static_argnums, static_argnames)
     donated, keywords = arguments.donated(donate_argnums, donate_argnames)

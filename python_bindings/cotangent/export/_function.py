@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent._transforms.sized import capture_sized
+from cotangent._transforms.sized import STATIC, capture_sized
 from cotangent._transforms.staging import without_static
 from cotangent.export._layout import children_by_name, key_text, unique
 
@@ -153,7 +153,7 @@ def function(
         specs = kept
     leaves, in_tree = flatten_arguments((specs, keyword_specs), name)
     with _core.KeepLengths():  # what is loaded may be masked
-        captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called)
+        captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called, STATIC)
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(
             f"export of {name}: it closes over traced arrays\n  export outside of jit and other transforms"

@@ -427,7 +427,7 @@ def make(
         )
     if not isinstance(functions, Mapping):
         raise TypeError(
-            f"export of {name}: functions must be a dict of names and what export.function makes; got a {type(functions).__name__}\n"
+            f"export of {name}: functions must be a dict of names and what export.function makes; got {type(functions).__name__}\n"
             "  pass {'f': export.function(f, *specs)}"
         )
     for key, function in functions.items():

@@ -259,7 +259,7 @@ def _tensor_types(tree: Any) -> Any:
     for leaf in leaves:
         if not isinstance(leaf, torch.Tensor):
             raise TypeError(
-                f"a function of torch must return tensors; got a {type(leaf).__name__}\n  return torch.as_tensor(result)"
+                f"a function of torch must return tensors; got {type(leaf).__name__}\n  return torch.as_tensor(result)"
             )
     return structure.unflatten([ShapeDtypeStruct(tuple(x.shape), str(x.dtype).partition(".")[2]) for x in leaves])
 

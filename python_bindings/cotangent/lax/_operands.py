@@ -51,14 +51,14 @@ def as_array(name: str, x: Any) -> Array:
         return x
     if isinstance(x, (list, tuple, dict)):
         raise TypeError(
-            f"lax.{name} takes arrays and numbers; got a {type(x).__name__}\n  make an array with ct.numpy.array"
+            f"lax.{name} takes arrays and numbers; got {type(x).__name__}\n  make an array with ct.numpy.array"
         )
     return _core.array(x)
 
 
-def listed(function: str, what: str, values: Any) -> list[Any]:
+def listed(function: str, what: str, values: Any, instead: str = "") -> list[Any]:
     """What there is one of for each axis, or for each array, as a list; TypeError if it cannot be iterated over."""
-    return as_list(f"lax.{function}", what, values)
+    return as_list(f"lax.{function}", what, values, instead)
 
 
 def check_square(function: str, matrix: Array) -> None:

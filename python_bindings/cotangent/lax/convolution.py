@@ -22,7 +22,7 @@ from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_weak_as, listed, one_dtype
 from cotangent.lax.convolution_shapes import ConvDimensionNumbers, _transposed_pads, conv_dimension_numbers
 from cotangent.lax.ragged_filters import with_ragged_filters
-from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding
+from cotangent.lax.window_geometry import check_windows, dilated_size, fit, per_axis, resolve_pads, slid, sliding
 
 __all__ = [
     "conv",
@@ -285,7 +285,7 @@ def conv(
     lhs: Any,
     rhs: Any,
     window_strides: Sequence[int],
-    padding: str,
+    padding: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
@@ -299,8 +299,8 @@ def conv(
         The filters.
     window_strides : sequence of int
         How far the filters move along each spatial axis.
-    padding : str
-        "SAME", "SAME_LOWER" or "VALID".
+    padding : str or sequence of (int, int)
+        As of `conv_general_dilated`.
     precision, preferred_element_type : optional
         As of `conv_general_dilated`.
 
@@ -314,6 +314,7 @@ def conv(
     >>> ct.lax.conv(ct.numpy.arange(4.0).reshape(1, 1, 4), ct.numpy.array([[[1.0, -1.0]]]), (1,), "VALID")
     Array([[[-1., -1., -1.]]], dtype=float32)
     """
+    check_windows("conv", window_strides, padding, rhs)
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -357,6 +358,7 @@ def conv_with_general_padding(
     >>> ct.lax.conv_with_general_padding(x, ct.numpy.ones((1, 1, 2)), (1,), [(1, 0)], None, (2,))
     Array([[[1., 2., 4.]]], dtype=float32)
     """
+    check_windows("conv_with_general_padding", window_strides, padding, rhs)
     return conv_general_dilated(
         lhs,
         rhs,
@@ -425,6 +427,8 @@ def conv_transpose(
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
     strides = per_axis("conv_transpose", "strides", strides, rank)
+    if not isinstance(padding, str) and not hasattr(padding, "name"):
+        padding = resolve_pads("conv_transpose", spacing, spacing, strides, padding)
     if isinstance(padding, str) or use_consistent_padding:
         given: Sequence[Any] = (
             [padding] * rank
@@ -494,7 +498,7 @@ def conv_general_dilated_patches(
     x = _core.array(lhs)
     if preferred_element_type is not None:
         x = _core.convert(x, preferred_element_type)
-    windows = [int(size) for size in filter_shape]
+    windows = per_axis("conv_general_dilated_patches", "filter_shape", filter_shape, max(x.ndim - 2, 0))
     rank = len(windows)
     numbers = conv_dimension_numbers(capacities(x), [1] * x.ndim, dimension_numbers)
     x = _transposed(x, numbers.lhs_spec)

@@ -28,7 +28,10 @@ class FftType(enum.IntEnum):
 
 def _fft_dtype(x: Array, real: bool) -> Any:
     """The dtype in which ``x`` is transformed: at least float32, or at least complex64."""
-    dtype = _core.promote_types([(x.dtype, False), (_core.canonical_dtype("float32"), True)])[0]
+    # Of integers of 64 bits as wide as other functions make them: float64, if 64 bits are on.
+    wide = kind(x) in ("signed", "unsigned") and x.dtype.itemsize == 8
+    like = _core.default_float_dtype() if wide else _core.canonical_dtype("float32")
+    dtype = _core.promote_types([(x.dtype, False), (like, True)])[0]
     if _core.dtype_kind(dtype) == "float" and dtype.itemsize < 4:
         dtype = _core.canonical_dtype("float32")
     if real or _core.dtype_kind(dtype) == "complex":

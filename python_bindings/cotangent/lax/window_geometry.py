@@ -112,32 +112,58 @@ def resolve_pads(
     """Padding as pairs, whatever form it is given in."""
     if isinstance(padding, str) or hasattr(padding, "name"):
         return _pads_of_word(name, sizes, windows, strides, padding)
+    return _pairs(name, padding, len(sizes))
+
+
+def _pairs(name: str, padding: Any, rank: int) -> list[tuple[int, int]]:
     try:
         pairs = [(int(low), int(high)) for low, high in padding]
     except (TypeError, ValueError):
+        numbers = listed_numbers(padding)
+        if len(numbers) == 1:
+            numbers *= rank
+        example = [(number, number) for number in (numbers if len(numbers) == rank else [0] * rank)]
         raise ValueError(
             f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}\n'
-            f"  pass {[(0, 0)] * len(sizes)}, for example: one pair an axis"
+            f"  pass {example}, for example: one pair an axis"
         ) from None
-    if len(pairs) != len(sizes):
+    if len(pairs) != rank:
         raise ValueError(
-            f"lax.{name}: padding needs one pair for each of {len(sizes)} axes; got {len(pairs)}\n"
+            f"lax.{name}: padding needs one pair for each of {rank} axes; got {len(pairs)}\n"
             "  pass (0, 0) for axes without padding"
         )
     return pairs
 
 
+def listed_numbers(padding: Any) -> list[int]:
+    """The whole numbers that are given where pairs are asked for: one, or several; none of anything else."""
+    several = list(padding) if isinstance(padding, (tuple, list)) else [padding]
+    return [int(number) for number in several if isinstance(number, (int, np.integer))]
+
+
+def check_windows(name: str, strides: Any, padding: Any, filters: Any) -> None:
+    """What `resolve_pads` and `per_axis` raise, by the name of the function that was called, which another one computes."""
+    rank = max(np.ndim(filters) - 2, 0)
+    per_axis(name, "window_strides", strides, rank)
+    if isinstance(padding, str) or hasattr(padding, "name"):
+        padding_word(name, padding)
+    else:
+        _pairs(name, padding, rank)
+
+
 def per_axis(name: str, what: str, values: Any, rank: int, least: int = 1) -> list[int]:
     """One positive int an axis, or at least ``least``; ones by default."""
-    result = (
-        [1] * rank
-        if values is None
-        else [static_int(value, f"lax.{name}: {what}") for value in listed(name, what, values)]
+    if values is None:
+        return [1] * rank
+    instead = (
+        "" if hasattr(values, "__iter__") else f"write {(values,) * rank}: one for each axis, 1 leaves it as it is"
     )
+    result = [static_int(value, f"lax.{name}: {what}") for value in listed(name, what, values, instead)]
     if len(result) != rank:
+        example = ((1,) * rank + tuple(result))[len(result) :] if len(result) < rank else (1,) * rank
         raise ValueError(
             f"lax.{name}: {what} needs one number for each of {rank} axes; got {tuple(result)}\n"
-            f"  pass {(1,) * rank}, for example: 1 leaves an axis as it is"
+            f"  pass {example}, for example: 1 leaves an axis as it is"
         )
     if any(value < least for value in result):
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import transformed
 from cotangent._base.device import Placement
+from cotangent._base.keys import KEY_DTYPE
 from cotangent._base.names import suggest_names
 from cotangent._base.words import check_word
 from cotangent._core import Array
@@ -99,6 +101,15 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Placem
     """
     del key
     return creation.ones(shape, dtype)
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(size, (int, np.integer)) for size in value)
+
+
+def _is_key(value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return dtype == KEY_DTYPE or (dtype == np.uint32 and value.shape[-1:] == (2,))
 
 
 def _check_dtype(dtype: Any) -> None:
@@ -515,5 +526,30 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     return transformed(init)(init)
 
 
+# What makers have no default for.
+_EXAMPLES = {"constant": ("0.5",), "variance_scaling": ("1.0", "'fan_in'", "'normal'")}
+
+
+def _maker(function: Any) -> Any:
+    """A maker of initializers, which says so where it is called as what it makes: with a key and a shape."""
+
+    @functools.wraps(function)
+    def made_by(*args: Any, **kwargs: Any) -> Initializer:
+        if args and _is_key(args[0]) and (len(args) == 1 or _is_shape(args[1])):
+            shape = repr(tuple(args[1])) if len(args) > 1 else "shape"
+            needed = ", ".join(_EXAMPLES.get(function.__name__, ()))
+            raise TypeError(
+                f"{function.__name__} makes a function, which takes the key and the shape\n"
+                f"  write {function.__name__}({needed})(key, {shape})"
+            )
+        made: Initializer = function(*args, **kwargs)
+        return made
+
+    return _core.leaving(made_by)
+
+
 check_arguments(globals())
+# Before its arguments are looked at: a key and a shape are none of them.
+_makers = {globals()[name]: _maker(globals()[name]) for name in __all__ if name not in ("ones", "zeros")}
+globals().update({name: _makers.get(globals()[name], globals()[name]) for name in __all__})
 suggest_names(globals())

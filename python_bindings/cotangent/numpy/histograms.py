@@ -116,7 +116,7 @@ def bincount(
         return set_length(bincount(x, weights, length=bound_of(length)), length_of_size(length), 0)
     if length is None:
         values = known(index, "bincount", "pass length=, the size of the result")
-        length = max(int(values.max()) + 1 if values.size else 0, least)
+        length = max(max(int(values.max()), 0) + 1 if values.size else 0, least)
     index = clip(_core.convert(index, index.dtype if is_integer(index) else _INT32), 0)
     if weights is None:
         updates = literal(index, 1, _core.default_int_dtype())
@@ -292,9 +292,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
             f"histogram: {x.size} elements need as many weights; got {w.size}\n"
             f"  give one weight for each element: weights of shape {x.shape}"
         )
-    # Counts in narrow numbers would stop where 1 is less than their rounding.
-    result_dtype = w.dtype
-    w = _core.convert(w, working_dtype(result_dtype))
+    # Counts would stop where 1 is less than the rounding: whole numbers are counted, and what is more than a narrow dtype's largest is none.
+    result_dtype = working_dtype(w.dtype)
+    w = _core.convert(w, "int32" if weights is None else result_dtype)
     counts = _core.full((capacity(edges, 0) - 1,), 0, w.dtype)
     x, compared = _core.promote([x, edges[0]])[0], edges
     if bound_size(x):
@@ -304,8 +304,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         bins = ragged_length(edges, 0)
         counts = set_length(counts, primitives.max(bins - 1, literal(bins, 0)), 0)
     if density:
-        widths = convert(edges[1:] - edges[:-1], counts.dtype)
-        counts = counts / widths / _sum(counts)
+        widths = convert(edges[1:] - edges[:-1], result_dtype)
+        counts = _core.convert(counts, result_dtype) / widths / _sum(_core.convert(counts, result_dtype))
     return _core.convert(counts, result_dtype), edges
 
 

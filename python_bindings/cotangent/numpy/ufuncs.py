@@ -181,14 +181,9 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
                 f"  assign what it returns, out[...] = {self.__name__}(...), and choose with ct.numpy.where"
             )
         if len(args) != self.nin:
-            raise TypeError(
-                f"{self.__name__} takes {self.nin} arguments; got {len(args)}\n"
-                + (
-                    f"  give {self.nin}, and assign what it returns: out[...] = {self.__name__}(...)"
-                    if len(args) > self.nin
-                    else f"  give {self.nin}: {self.__name__}({', '.join('xyz'[: self.nin])})"
-                )
-            )
+            call = f"{self.__name__}({', '.join('xyz'[: self.nin])})"
+            instead = f", and assign what it returns: out[...] = {call}" if len(args) > self.nin else f": {call}"
+            raise TypeError(f"{self.__name__} takes {self.nin} arguments; got {len(args)}\n  give {self.nin}{instead}")
         return self._func(*args)  # type: ignore[no-any-return]
 
     def _of_two(self, method: str) -> None:

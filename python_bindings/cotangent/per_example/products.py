@@ -246,7 +246,7 @@ def _second_batch(others: Any, batch: tuple[Any, ...], by_name: dict[str, Any], 
         return tuple(others[name] for name in by_name)
     if not isinstance(others, tuple):
         raise TypeError(
-            f"{caller.text}: others must be a tuple of the arguments of the second batch; got a {type(others).__name__}\n"
+            f"{caller.text}: others must be a tuple of the arguments of the second batch; got {type(others).__name__}\n"
             "  a dict of them is for a batch that is given by name alone"
         )
     count = len(batch) + len(by_name)
@@ -377,7 +377,7 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
         for called, batch in (("train", train), ("test", test)):
             if not isinstance(batch, tuple):
                 raise TypeError(
-                    f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}\n"
+                    f"{caller.text}: {called} must be a tuple of the arguments of its examples; got {type(batch).__name__}\n"
                     f"  pass ({called},)"
                 )
         caller.check_params(checkpoints, "checkpoints")

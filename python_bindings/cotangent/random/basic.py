@@ -488,9 +488,15 @@ def bernoulli(
     """
     probability = _core.array(p)
     if kind(probability) != "float":
+        is_shape = shape is None and (type(p) in (tuple, list) or (type(p) is int and p > 1))
+        sizes = tuple(p) if isinstance(p, (tuple, list)) else (p,)
         raise DTypeError(
-            f"bernoulli: the probability must be floating; got {probability.dtype}\n"
-            "  pass a number such as 0.5, or p.astype('float32')"
+            f"bernoulli: the probability must be floating; got {p if is_shape else probability.dtype}\n"
+            + (
+                f"  the shape stands behind it: ct.random.bernoulli(key, 0.5, {sizes})"
+                if is_shape
+                else "  pass a number such as 0.5, or p.astype('float32')"
+            )
         )
     check_word("bernoulli", "mode", mode, ("high", "low"))
     sizes = probability.shape if shape is None else symbolic_shape(shape, "bernoulli")

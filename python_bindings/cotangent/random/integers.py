@@ -68,12 +68,19 @@ def randint(
         raise DTypeError(
             f"randint: the dtype must be an integer; got {dtype}\n  leave it out, or use ct.random.uniform for floats"
         )
+    info = np.iinfo(dtype)
+    for name, end, most in (("minval", minval, info.max), ("maxval", maxval, info.max + 1)):
+        if type(end) is int and dtype.itemsize >= 4 and not info.min <= end <= most:
+            raise OverflowError(
+                f"randint: {name}={end} does not fit {dtype}\n"
+                "  pass dtype='int64' where ct.enable_x64() holds, or draw floats with ct.random.uniform\n"
+                "  see docs/errors.md#number-that-does-not-fit"
+            )
     low, high = _core.array(minval), _core.array(maxval)
     for end in (low, high):
         if not is_integer(end) and _core.dtype_kind(end.dtype) != "float":
             raise DTypeError(f"randint: the ends must be real numbers; got {end.dtype}\n  pass integers")
     low, high = (end if is_integer(end) else _core.convert(end, dtype) for end in (low, high))
-    info = np.iinfo(dtype)
     sampled = dtype
     if dtype.itemsize < 4:
         sampled = _INT32

@@ -75,9 +75,11 @@ def _look(function: Any, names: list[str], own: list[str], given: Sequence[Any])
         meant = _meant(name, names, own, given)
         return f"\n  write {meant}" if meant else f"\n  it is called as {call_of(function)}"
 
+    def listed() -> str:
+        return ", ".join(f"{key}={_shown(value, key)}" for key, value in by_name.items())
+
     def warn(what: str) -> None:
-        listed = ", ".join(f"{key}={_shown(value, key)}" for key, value in by_name.items())
-        warn_user(f"{name}: {listed} {what}{write()}; if the shape is meant, write it as ({shape},)")
+        warn_user(f"{name}: {listed()} {what}{write()}; if the shape is meant, write it as ({shape},)")
 
     if not _is_dtype(dtype):
         such = _DTYPES.get(name, "float32")
@@ -90,6 +92,10 @@ def _look(function: Any, names: list[str], own: list[str], given: Sequence[Any])
         if parameter == "shape" or not _is_sizes(value):
             continue
         if len(value) == 1:
+            if shape == 0:  # what it would be is an array of nothing
+                raise ShapeError(
+                    f"{name}: {listed()} makes no numbers: the shape comes first here, and has {value} for {parameter}{write()}"
+                )
             warn(f"has a number for the shape, and {value} for {parameter}")
             return
         if name not in _OF_VECTORS and len(value) != shape:

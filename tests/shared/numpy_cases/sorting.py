@@ -14,6 +14,15 @@ case("sort", M)
 case("sort", M, axis=None)
 case("sort", M, descending=True, dtypes=NUMBERS, oracle=lambda x: -np.sort(-x.astype(float)), ragged=1)
 case("sort", NAN, dtypes=("float64",))
+for kind in ["quicksort", "heapsort", "mergesort", "stable"]:
+    case("sort", M, kind=kind, dtypes=("float32",))
+    case(
+        "argsort",
+        ints(3, 8, low=0, high=3),
+        kind=kind,
+        grads=False,
+        oracle=lambda x: np.argsort(x, kind="stable"),
+    )
 case("sort", draw(0, 3), grads=False)
 case("sort", draw(3, 0), grads=False)
 case("argsort", draw(3, 4), dtypes=ALL, oracle=lambda x: np.argsort(x, kind="stable"), grads=False, ragged=1)
