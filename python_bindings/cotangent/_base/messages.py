@@ -109,6 +109,10 @@ def with_hint(error: Exception, hint: str, section: str = "") -> str:
     return "\n".join([first, *place, f"  {hint}", *link])
 
 
+# What to do about two lengths that need not be one: of the longer one as much as of the other would be a third one.
+CUT_BOTH = "cut both to the smaller one, n = ct.numpy.minimum(x.shape[axis], y.shape[axis]): x[:n] and y[:n]"
+
+
 def sizes_of(shape: Sequence[Any]) -> list[str]:
     """The sizes of a shape as texts, ragged ones by what they are the length of."""
     return [str(getattr(size, "owner", size)) for size in shape]

@@ -13,7 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._base.dimensions import check_equal_sizes
-from cotangent._base.messages import marked, placed, sizes_of
+from cotangent._base.messages import CUT_BOTH, marked, placed, sizes_of
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind
@@ -87,11 +87,15 @@ def _of_equal_sizes(name: str, x: Array, y: Array, i: int, j: int) -> tuple[Arra
         of = f"axis {i} has" if i == j else f"axis {i} of one array and axis {j} of another have"
         texts = _core.length_texts(*lengths)
         computed = any(set(text) & set(" (") for text in texts)
-        named = "" if computed else "give both axes the same name in ct.Ragged(..., names=...), or "
+        advice = (
+            "they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]"
+            if computed
+            else f"give both axes the same name in ct.Ragged(..., names=...) where they are equal, or {CUT_BOTH}"
+        )
         raise ShapeError(
             placed(
                 f"{name}: {of} two different ragged lengths: {texts[0]} and {texts[1]}{marked((x.shape, [i]), (y.shape, [j]))}",
-                f"they must be equal for every length that there may be: {named}cut the longer one, y[:x.shape[axis]]",
+                advice,
                 "lengths-that-differ",
             )
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base.messages import marked, sizes_of
+from cotangent._base.messages import CUT_BOTH, marked, sizes_of
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.lengths import check_equal
 from cotangent._transforms.masking import mask
@@ -195,7 +195,7 @@ def _check_lengths(first: Any, second: Any, what: str, x: Any, axis: int, y: Any
     except ShapeError as error:
         shapes = marked((_sizes_of(x), [axis]), (_sizes_of(y), [other_axis]))
         what, _, advice = str(error).partition("\n")
-        advice = advice or "  cut the longer one, y[:x.shape[axis]] under ct.mask, or make both of one length"
+        advice = advice or f"  under ct.mask {CUT_BOTH}; or make both of one length"
         raise ShapeError(f"{what}{shapes}\n{advice}\n  see docs/errors.md#lengths-that-differ") from None
 
 
