@@ -95,9 +95,15 @@ class Caller:
 
         return loss
 
-    def named(self, function: Function) -> Function:
-        """What this package's function returns, under a name that Python's errors about its arguments begin with."""
+    def named(self, function: Function, *, takes_batch: bool = True) -> Function:
+        """What this package's function returns, under a name that Python's errors about its arguments begin with.
+
+        Exports call the arrays of a batch, which the function takes behind its parameters, as the user's function calls what an example
+        has of them.
+        """
         function.__name__ = function.__qualname__ = self.text
+        if takes_batch:
+            function.__dict__["__example_of__"] = self.function
         return functools.wraps(function)(leaving(function))
 
     def _check_loss(self, found: Any) -> None:
