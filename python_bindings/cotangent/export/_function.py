@@ -151,8 +151,12 @@ def function(
         names = [*(names[i] for i in positions), *sorted(keyword_specs)]
         specs = kept
     leaves, in_tree = flatten_arguments((specs, keyword_specs), name)
-    with _core.KeepLengths():  # what is loaded may be masked
-        captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called, STATIC)
+    try:
+        with _core.KeepLengths():  # what is loaded may be masked
+            captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called, STATIC)
+    except Exception as error:
+        _explain_shapes(error, dict(zip(names, (*specs, *keyword_specs.values()), strict=False)))
+        raise
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(
             f"export of {name}: it closes over traced arrays\n  export outside of jit and other transforms"
@@ -200,6 +204,18 @@ def _argument_names(fun: Callable[..., Any], count: int, keywords: Mapping[str, 
         names = [*example[: len(names)], *names[len(example) :]]
     others = [unique(name, taken) for name in names]
     return [*declared, *others, *sorted(keywords)]
+
+
+def _explain_shapes(error: Exception, specs: Mapping[str, Any]) -> None:
+    """Says of a function that could not be captured which of its examples are shapes: a tuple of numbers is an example of numbers."""
+    for name, spec in specs.items():
+        is_shape = type(spec) in (tuple, list) and spec and all(type(size) is int for size in spec)
+        if is_shape and len(error.args) == 1 and isinstance(error.args[0], str):
+            numbers = f"{len(spec)} number{'s' * (len(spec) != 1)}"
+            array = f"ct.ShapeDtypeStruct({tuple(spec)}, 'float32')"
+            error.args = (
+                f"{error.args[0]}\n  the example of {name} is a {type(spec).__name__} of {numbers}; of an array of this shape write {array}",
+            )
 
 
 def _example_names(fun: Callable[..., Any]) -> list[str]:
