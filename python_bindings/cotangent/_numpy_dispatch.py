@@ -136,7 +136,17 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
         x, index, *values = inputs
         x[...] = getattr(x.at[index], UFUNCS[ufunc.__name__])(*values)
         return None
-    if method == "at" or any(out is not None for out in kwargs.pop("out", ())):
+    outs = kwargs.pop("out", ())
+    if outs and method != "at" and all(out is None or isinstance(out, Array) for out in outs):
+        # Elsewhere an array that is written keeps what it has.
+        where = kwargs.pop("where", True) if method == "__call__" else True
+        made = list(_several(array_ufunc(self, ufunc, method, *inputs, **kwargs)))
+        for position, out in enumerate(outs):
+            if out is not None:
+                out[...] = made[position] if where is True else choose(where, made[position], out)
+                made[position] = out
+        return tuple(made) if len(made) > 1 else made[0]
+    if method == "at" or any(out is not None for out in outs):
         raise _refused(
             name,
             "it writes into an array of NumPy, where no derivative or transform can follow",

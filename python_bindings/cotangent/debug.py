@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from cotangent import _core
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import check_callable
@@ -85,8 +86,20 @@ class _Text(str):
         return str(self)
 
 
+def _plain(value: Any) -> Any:
+    """A scalar within a container, as Python shows numbers there: with its own digits, and without the name of its type."""
+    if not isinstance(value, np.generic) or isinstance(value, np.void) or value.dtype.kind in "SUOmM":
+        return value
+    kind = _core.dtype_kind(value.dtype)
+    return {"bool": bool, "signed": int, "unsigned": int, "complex": complex}.get(kind, float)(
+        str(value) if kind in ("float", "complex") else value
+    )
+
+
 class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, (tuple, list, dict)):
+            value = map_every_leaf(_plain, value)
         # A float32 in its own digits: as a Python float, 0.1 would be 0.10000000149011612.
         return str(value) if isinstance(value, np.generic) and not format_spec else str(format(value, format_spec))
 

@@ -72,6 +72,28 @@ def test_positional_arguments_without_names_beside_keywords(tmp_path: Path) -> N
     np.testing.assert_array_equal(saved(g, X, Y, directory=tmp_path)(X, Y), X - Y)
 
 
+def test_batches_of_functions_per_example_are_called_as_the_examples_are() -> None:
+    def loss(w: Any, x: Any, label: Any, scale: Any = 1.0) -> Any:
+        return ((x @ w - label) ** 2).sum() * scale
+
+    w, x, labels = np.ones(3, np.float32), np.ones((5, 3), np.float32), np.ones(5, np.float32)
+
+    def names(fun: Any, *arguments: Any, **by_name: Any) -> list[str]:
+        return [part.name for part in ct.export.function(fun, *arguments, **by_name).arguments]
+
+    assert names(ct.per_example.norms(loss), w, x, labels) == ["params", "x", "label"]
+    assert names(ct.jit(ct.per_example.clipped_sum(loss, 1.0)), w, x, labels) == ["params", "x", "label"]
+    assert names(ct.per_example.weighted_sum(loss), labels, w, x, labels) == ["weights", "params", "x", "label"]
+    assert names(ct.per_example.norms(loss), w, x, label=labels) == ["params", "x", "label"]
+    assert names(ct.per_example.norms(lambda w, *example: loss(w, *example)), w, x, labels) == [
+        "params",
+        "arg1",
+        "arg2",
+    ]
+    product = ct.per_example.gauss_newton_vector_product(lambda w, x: x @ w, lambda y, t: (y - t) ** 2)
+    assert names(product, w, w, x, labels) == ["vector", "params", "inputs", "arg3"]
+
+
 def test_an_argument_called_self(tmp_path: Path) -> None:
     ct.export.compile(lambda self: self * 2, X, name="step").save(tmp_path)
     loaded = ct.export.load(tmp_path)

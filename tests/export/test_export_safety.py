@@ -96,8 +96,10 @@ def test_loaded_function_checks_its_arguments(tmp_path: Path) -> None:
     loaded = exported(lambda x, y: x + y, X, X, directory=tmp_path)
     with pytest.raises(TypeError, match=r"step was called without 'y'\n  call step\(x, y\)"):
         loaded(X)
-    with pytest.raises(TypeError, match=r"step was exported for arguments .*, called with"):
+    with pytest.raises(TypeError, match=r"y is float32\[5\], called with a list of 1 item\n  make an array of it"):
         loaded(X, [X])
+    with pytest.raises(TypeError, match=r"step was exported for arguments .*, called with"):
+        loaded(X, {"y": X})
     with pytest.raises(TypeError, match=r"y is float32\[5\], called with float64\[5\]"):
         loaded(X, X.astype(np.float64))
     with pytest.raises(TypeError, match=r"x is float32\[5\], called with float32\[4\]"):

@@ -310,3 +310,40 @@ def test_functions_that_are_loaded_at_first_use(name: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
+
+
+def _out_of_a_product(x):
+    made = x + 1
+    assert np.multiply(made, 2, out=made) is made
+    return made
+
+
+def _out_where(x):
+    made = np.multiply(x, 3)
+    np.add(x, 1, out=made, where=x > 0)
+    return made
+
+
+def _outs(x):
+    whole = np.zeros_like(x)
+    fraction, also = np.modf(x * 1.5, out=(None, whole))
+    assert also is whole
+    return fraction + 10 * whole
+
+
+def _out_of_a_reduction(x):
+    total = np.zeros_like(x[0])
+    np.add.reduce(x, out=total)
+    return total * x
+
+
+@pytest.mark.parametrize("function", [_out_of_a_product, _out_where, _outs, _out_of_a_reduction])
+def test_out_is_assigned_to(function):
+    x = np.array([-1.0, 2.25, 3.5], np.float32)
+    expected = function(x.copy())
+    np.testing.assert_allclose(ct.jit(function)(x), expected)
+    np.testing.assert_allclose(ct.vmap(function)(np.stack([x, 2 * x]))[0], expected)
+    slope = ct.grad(lambda x: cnp.sum(function(x)))(x)
+    shifted = [np.sum(function(x + sign * np.float32([0, 0.125, 0]))) for sign in (1, -1)]
+    assert abs(slope[1] - (shifted[0] - shifted[1]) / 0.25) < 1e-3
+    np.testing.assert_array_equal(x, np.array([-1.0, 2.25, 3.5], np.float32))

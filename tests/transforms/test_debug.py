@@ -32,7 +32,7 @@ def test_formats(capsys):
     ct.jit(lambda x: ct.debug.print("{} {} {:d} {}", x, x.astype("bfloat16"), x.astype(int), x > 0))(1.5)
     assert printed(capsys) == [
         "1 0.10 [1. 2. 3.] 'text'",
-        "0.1 {'b': " + repr(np.float32(0.2)) + "}",
+        "0.1 {'b': 0.2}",
         "plain {}",
         "1.5 1.5 1 True",
     ]
@@ -55,6 +55,22 @@ def test_the_text_of_a_traced_value_is_warned_of(capsys):
     assert warned[0].filename == __file__
     ct.debug.print(f"x={cnp.array(X)}")
     assert printed(capsys) == ["x=Traced<float32[3]>", "x=[1. 2. 3.]"]
+
+
+def test_numbers_in_containers_are_printed_as_python_prints_them(capsys):
+    @ct.jit
+    def f(x):
+        ct.debug.print("{} {}", x.shape, x.ndim)
+        ct.debug.print("{p} {p[w]:.10f}", p={"w": np.float32(0.1), "n": 3, "on": x[0] > 0, "z": 1j})
+        ct.debug.print("{}", [x[0].astype("bfloat16"), None, "text", np.float64(0.1), x])
+        return x
+
+    f(np.ones(2, np.float32))
+    assert printed(capsys) == [
+        "(2,) 1",
+        "{'n': 3, 'on': True, 'w': 0.1, 'z': 1j} 0.1000000015",
+        "[1.0, None, 'text', 0.1, array([1., 1.], dtype=float32)]",
+    ]
 
 
 def test_wrong_formats():

@@ -11,6 +11,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import SourceOfFunction
+from cotangent.export._callbacks import callbacks_named
 from cotangent.export._header import comment, parameter_text, workspace_name
 from cotangent.export._layout import ArrayType, Row, Structure, Type, identifier, unique
 from cotangent.export._signature import Parameter, Place, Signature
@@ -313,7 +314,8 @@ def c_source(
                 outs,
             )
         )
-    programs, sources = _core.library_source(functions, target, portable)
+    with callbacks_named(signature.function.graph for signature in signatures):
+        programs, sources = _core.library_source(functions, target, portable)
     statuses = "\n".join(
         f"    case {macro}:\n      return {_string(text)};" for _, macro, text in _core.library_statuses()
     )

@@ -152,8 +152,12 @@ def function(
         names = [*(names[i] for i in positions), *sorted(keyword_specs)]
         specs = kept
     leaves, in_tree = flatten_arguments((specs, keyword_specs), name)
-    with _core.KeepLengths():  # what is loaded may be masked
-        captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called, STATIC)
+    try:
+        with _core.KeepLengths():  # what is loaded may be masked
+            captured = capture_sized(lambda each: capture(each, leaves, in_tree, "jit", name=name), called, STATIC)
+    except Exception as error:
+        _explain_shapes(error, dict(zip(names, (*specs, *keyword_specs.values()), strict=False)))
+        raise
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(
             f"export of {name}: it closes over traced arrays\n  export outside of jit and other transforms"
@@ -212,8 +216,34 @@ def _argument_names(fun: Callable[..., Any], count: int, keywords: Mapping[str, 
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     taken = {*declared, *keywords}
-    others = [unique(f"arg{index}", taken) for index in range(len(declared), count)]
+    names = [f"arg{index}" for index in range(len(declared), count)]
+    if example := _example_names(fun):
+        names = [*example[: len(names)], *names[len(example) :]]
+    others = [unique(name, taken) for name in names]
     return [*declared, *others, *sorted(keywords)]
+
+
+def _explain_shapes(error: Exception, specs: Mapping[str, Any]) -> None:
+    """Says of a function that could not be captured which of its examples are shapes: a tuple of numbers is an example of numbers."""
+    for name, spec in specs.items():
+        is_shape = type(spec) in (tuple, list) and spec and all(type(size) is int for size in spec)
+        if is_shape and len(error.args) == 1 and isinstance(error.args[0], str):
+            numbers = f"{len(spec)} number{'s' * (len(spec) != 1)}"
+            array = f"ct.ShapeDtypeStruct({tuple(spec)}, 'float32')"
+            error.args = (
+                f"{error.args[0]}\n  the example of {name} is a {type(spec).__name__} of {numbers}; of an array of this shape write {array}",
+            )
+
+
+def _example_names(fun: Callable[..., Any]) -> list[str]:
+    """What a user's function calls the arrays of an example, behind the parameters, of a function of `per_example` that takes a batch of them."""
+    of = getattr(inspect.unwrap(fun, stop=lambda each: hasattr(each, "__example_of__")), "__example_of__", None)
+    try:
+        parameters = [] if of is None else list(inspect.signature(of).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters[1:] if parameter.kind in kinds]
 
 
 def _order(fun: Callable[..., Any], names: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent.export._callbacks import callbacks_named
 from cotangent.export._function import Function
 from cotangent.export._layout import identifier, key_text
 from cotangent.export._write import write_files
@@ -44,7 +45,10 @@ class ExportedForGpu:
         made = self.function
         inputs = [_word(part.name + path) for part in made.arguments for path in part.tree.paths()]
         outputs = [_word(part.name + path) for part in made.results for path in part.tree.paths()]
-        return _core.gpu_library(made.graph, self.name, inputs, outputs, made.constants, self.target, self._cublaslt)
+        with callbacks_named([made.graph]):
+            return _core.gpu_library(
+                made.graph, self.name, inputs, outputs, made.constants, self.target, self._cublaslt
+            )
 
     def header(self) -> str:
         """Returns the text of ``NAME.h``.

@@ -11,6 +11,7 @@ from typing import NoReturn
 from cotangent import _core
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent.export._c_source import c_source
+from cotangent.export._callbacks import callbacks_named
 from cotangent.export._cmake import cmake_text, cmake_version_text, pkg_config_text
 from cotangent.export._cpp import cpp_header
 from cotangent.export._ctypes import python_module
@@ -147,16 +148,17 @@ class Exported:
     def _compile(self, target: str) -> list[_core.CompiledFunction]:
         if target not in self._compiled:
             self._check_size(target)
-            self._compiled[target] = [
-                _core.compile_function(
-                    s.function.graph,
-                    **s.for_core(),
-                    constants=s.function.constants,
-                    target=target,
-                    portable=self.numerics == "portable",
-                )
-                for s in self._signatures
-            ]
+            with callbacks_named(s.function.graph for s in self._signatures):
+                self._compiled[target] = [
+                    _core.compile_function(
+                        s.function.graph,
+                        **s.for_core(),
+                        constants=s.function.constants,
+                        target=target,
+                        portable=self.numerics == "portable",
+                    )
+                    for s in self._signatures
+                ]
         return self._compiled[target]
 
     def _check_size(self, target: str) -> None:

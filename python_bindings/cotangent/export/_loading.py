@@ -218,6 +218,7 @@ class SavedFunction:
         given = self.bound(args, kwargs)
         leaves, tree = flatten_arguments(given, self.name)
         if tree != self.in_tree:
+            self._refuse_lists(given)
             same = ": the static data of a class among them differ" if str(tree) == str(self.in_tree) else ""
             raise TypeError(
                 f"{self.name} was exported for arguments {self.in_tree}, called with {tree}{same}\n"
@@ -232,7 +233,7 @@ class SavedFunction:
                     + (
                         f"  convert it with .astype({_core.dtype_name(dtype)!r})"
                         if tuple(given_shape) == tuple(shape)
-                        else f"  pass an array of shape {tuple(shape)}, or export the function for {tuple(given_shape)}, too"
+                        else f"  pass an array of shape {tuple(shape)}{self._by_rows(leaves)}, or export the function for {tuple(given_shape)}, too"
                     )
                 )
             # A number without a dtype of its own takes the array's, unless it would be cut off.
@@ -246,6 +247,36 @@ class SavedFunction:
         for index, bound in self.bounds:
             check_bounded(operands[index], bound, functools.partial(self.check_length, index=index, bound=bound))
         return operands
+
+    def _refuse_lists(self, given: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+        """Raises TypeError where an argument is a list, and was an array when the function was exported."""
+        children = [child for half in self.in_tree.children() for child in half.children()]
+        for (name, _), tree, value in zip(self.arguments, children, [*given[0], *given[1].values()], strict=True):
+            if isinstance(value, (list, tuple)) and tree.num_leaves == 1 and not tree.children():
+                index = next(at for at in range(self.in_tree.num_leaves) if self.path(at) == name)
+                shape, dtype, _ = self.graph.in_avals[index]
+                kind = f"a {type(value).__name__} of {len(value)} item{'s' * (len(value) != 1)}"
+                raise TypeError(
+                    f"{self.name}: {name} is {dtype}{list(shape)}, called with {kind}\n"
+                    f"  make an array of it: ct.numpy.array({name}, {_core.dtype_name(dtype)!r})"
+                )
+
+    def _by_rows(self, leaves: Sequence[Any]) -> str:
+        """How to call the function for each row of a batch, where some arguments have one axis more than when it was exported."""
+        avals = [
+            (tuple(aval_of(leaf)[0]), tuple(shape))
+            for leaf, (shape, _, _) in zip(leaves, self.graph.in_avals, strict=False)
+        ]
+        axes, first = {}, 0
+        for name, count in self.arguments:
+            pairs = avals[first : first + count]
+            rows = [len(given) > 0 and given[1:] == shape for given, shape in pairs]
+            if not all(rows) and any(given != shape for given, shape in pairs):
+                return ""
+            axes[name] = 0 if pairs and all(rows) else None
+            first += count
+        in_axes = tuple(axes[name] for name in self.order)
+        return f"; for each row of a batch: ct.vmap({self.name}, in_axes={in_axes})({', '.join(self.order)})"
 
     def check_length(self, length: Array, index: int, bound: int) -> None:
         """Raises ShapeError unless a length, whose value is known, is one that the program can have."""
