@@ -216,10 +216,7 @@ def _argument_names(fun: Callable[..., Any], count: int, keywords: Mapping[str, 
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     taken = {*declared, *keywords}
-    names = [f"arg{index}" for index in range(len(declared), count)]
-    if example := _example_names(fun):
-        names = [*example[: len(names)], *names[len(example) :]]
-    others = [unique(name, taken) for name in names]
+    others = [unique(f"arg{index}", taken) for index in range(len(declared), count)]
     return [*declared, *others, *sorted(keywords)]
 
 
@@ -233,17 +230,6 @@ def _explain_shapes(error: Exception, specs: Mapping[str, Any]) -> None:
             error.args = (
                 f"{error.args[0]}\n  the example of {name} is a {type(spec).__name__} of {numbers}; of an array of this shape write {array}",
             )
-
-
-def _example_names(fun: Callable[..., Any]) -> list[str]:
-    """What a user's function calls the arrays of an example, behind the parameters, of a function of `per_example` that takes a batch of them."""
-    of = getattr(inspect.unwrap(fun, stop=lambda each: hasattr(each, "__example_of__")), "__example_of__", None)
-    try:
-        parameters = [] if of is None else list(inspect.signature(of).parameters.values())
-    except (TypeError, ValueError):
-        return []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [parameter.name for parameter in parameters[1:] if parameter.kind in kinds]
 
 
 def _order(fun: Callable[..., Any], names: Sequence[str]) -> tuple[str, ...]:

@@ -131,7 +131,6 @@ class Caller:
 
         return loss
 
-<<<<<<< HEAD
     def named(self, function: Any) -> Function:
         """What this package's function returns, under a name that Python's errors about its arguments begin with."""
         function.__name__ = function.__qualname__ = self.text
@@ -140,17 +139,6 @@ class Caller:
         self.before = tuple(x.name for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD))
         if "batch" in signature.parameters:
             function.__signature__ = self._with_names_of_batch(signature)
-=======
-    def named(self, function: Function, *, takes_batch: bool = True) -> Function:
-        """What this package's function returns, under a name that Python's errors about its arguments begin with.
-
-        Exports call the arrays of a batch, which the function takes behind its parameters, as the user's function calls what an example
-        has of them.
-        """
-        function.__name__ = function.__qualname__ = self.text
-        if takes_batch:
-            function.__dict__["__example_of__"] = self.function
->>>>>>> w-mend2
         return functools.wraps(function)(leaving(function))
 
     def _with_names_of_batch(self, signature: inspect.Signature) -> inspect.Signature:

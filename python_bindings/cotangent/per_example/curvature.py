@@ -182,7 +182,7 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
         return reduced(caller, of_batch, means, params, (inputs, *targets), {}, directions=(vector,))
 
-    return caller.named(gauss_newton_vector_product_fun, takes_batch=False)
+    return caller.named(gauss_newton_vector_product_fun)
 
 
 def _check_outputs(outputs: Tree, caller: Caller) -> None:
