@@ -154,10 +154,15 @@ def test_ragged_values() -> None:
 
 
 @pytest.mark.parametrize("function", [np.sum, np.exp, np.add.reduce, np.linalg.norm, scipy.special.expit])
-def test_outside_of_masks_ragged_values_are_none_of_numpys(function: Any) -> None:
-    x = ct.Ragged(cnp.zeros(3), {0: 2})
-    with pytest.raises(TypeError, match=r"of a Ragged: its length is known inside ct\.mask only"):
-        function(x)
+def test_outside_of_masks_ragged_values_are_numpys_where_they_are_known(function: Any) -> None:
+    x = ct.Ragged(cnp.array([1.0, 2.0, np.nan]), {0: 2})
+    np.testing.assert_array_equal(function(x), function(np.float32([1.0, 2.0])))
+    with pytest.raises(
+        TypeError, match=r"of a Ragged: the program that is captured does not have its values\n.*\n  take x\.unpad\(\)"
+    ):
+        ct.jit(lambda x: function(x))(x)
+    with pytest.raises(TypeError, match=r"of a Ragged: it holds a batch(.|\n)*x\[0\]\.unpad\(\)"):
+        function(ct.ragged([[1.0, 2.0], [3.0]]))
 
 
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.floordiv, operator.mod]
