@@ -282,7 +282,9 @@ class DiskCache : public ::testing::Test {
   }
   std::filesystem::path only_file() const {
     std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) files.push_back(entry.path());
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
+      if (entry.is_regular_file()) files.push_back(entry.path());
+    }
     EXPECT_EQ(files.size(), 1u);
     return files.at(0);
   }
@@ -304,8 +306,10 @@ TEST_F(DiskCache, IsPrivateAndUsedAgain) {
   struct stat status;
   ASSERT_EQ(stat(only_file().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
-  ASSERT_EQ(stat(directory_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  for (const auto& folder : {directory_, only_file().parent_path()}) {
+    ASSERT_EQ(stat(folder.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0700u);
+  }
   compile_and_run();
   EXPECT_EQ(cache_statistics().disk_hits, 1);
   EXPECT_EQ(cache_statistics().misses, 0);

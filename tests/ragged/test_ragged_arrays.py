@@ -15,6 +15,7 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent._transforms import ragged_interface
+from needs import needed
 
 BOUND = 4
 RANDOM = np.random.default_rng(0)
@@ -355,7 +356,7 @@ def test_names_of_rows_are_those_of_axes_of_one_row() -> None:
     made = ct.ragged(matrices, names={0: "n", -1: "m"})
     assert made.names == {1: "n", 2: "m"} and made[0].names == {0: "n", 1: "m"}
     assert ct.Ragged.from_offsets([1.0, 2.0], [0, 2], names={0: "n"}).names == {1: "n"}
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = needed("pyarrow")
     nested = ct.Ragged.from_arrow(pyarrow.array([[[1.0, 2.0]], [[3.0], [4.0]]]), names={0: "n", -1: "m"})
     assert nested.names == {1: "n", 2: "m"}
     empty = ct.Ragged.from_arrow(pyarrow.array([], pyarrow.list_(pyarrow.list_(pyarrow.float32()))), names={-1: "m"})
