@@ -351,7 +351,8 @@ Value merge_lengths(Value a, Value b, std::string_view op, int axis, const Meeti
   throw Error(ErrorKind::kShape,
               concat("axis ", axis, " has two different ragged lengths: ", left, " and ", right, shapes))
       .op(op)
-      .hint(computed ? "they must be equal for every length that there may be: cut the longer one, y[:x.shape[axis]]"
+      .hint(computed ? "they must be equal for every length that there may be: cut both to the smaller one, "
+                       "n = ct.numpy.minimum(x.shape[axis], y.shape[axis]): x[:n] and y[:n]"
                      : "the operands must agree on the length: give both axes the same name in ct.Ragged(..., "
                        "names=...), or the same length value")
       .see("lengths-that-differ");

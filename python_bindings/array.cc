@@ -199,7 +199,8 @@ py::list ragged_axes(PyObject* self) {
 Py_ssize_t length(PyObject* self) {
   const Aval aval = array_aval(self);
   if (aval.rank() == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of an array without axes\n  give it an axis first: x.reshape(1)");
+    PyErr_SetString(PyExc_TypeError,
+                    "len() of an array without axes\n  it is one number: use it as it is, or x.reshape(1)");
     return -1;
   }
   return guarded(Py_ssize_t{-1}, [&] {
@@ -207,6 +208,7 @@ Py_ssize_t length(PyObject* self) {
     if (ragged.size() > 0 && py::cast<int>(ragged[0]) == 0) {
       throw Error(ErrorKind::kConcretization,
                   concat("len() of an array whose axis 0 is ragged: it is anything from 0 to ", aval.dim(0)))
+          .at(user_location())
           .hint("use x.shape[0], which is a value, or ct.lax.scan and ct.lax.map over the axis");
     }
     return static_cast<Py_ssize_t>(aval.dim(0));

@@ -182,7 +182,7 @@ Error unequal_lengths(Capture& capture, const Traced& x, size_t x_axis, const Tr
   error.at(user_location())
       .hint(concat("they must be equal for every length that there may be: ",
                    computed ? "" : "give both axes the same name in ct.Ragged(..., names=...), or ",
-                   "cut the longer one, y[:x.shape[axis]]"))
+                   "cut both to the smaller one, n = ct.numpy.minimum(x.shape[axis], y.shape[axis]): x[:n] and y[:n]"))
       .see("lengths-that-differ");
   return error;
 }
