@@ -50,6 +50,8 @@ def _() -> None:
     assert cnp.clip(np.uint8([0, 1, 200]), -1, 300).tolist() == [0, 1, 200]
     counts, edges = cnp.histogram(np.zeros(3, F32), 3, range=(-2, 4))
     assert counts.tolist() == [0, 3, 0] and edges.tolist() == [-2, 0, 2, 4]
+    counts, _ = cnp.histogram(cnp.ones(5000, "float16"), 2, range=(0, 2))
+    assert counts.tolist() == [0, 5000] and counts.dtype == F32
 
 
 @row("Options that only permit or promise something")

@@ -225,7 +225,7 @@ def test_complex_functions_of_torch() -> None:
 
 
 def test_what_does_not_return_tensors() -> None:
-    with pytest.raises(TypeError, match="must return tensors; got a float"):
+    with pytest.raises(TypeError, match="must return tensors; got float"):
         interop.function(lambda x: float(x.sum()))(cnp.ones(2))
 
 

@@ -555,7 +555,7 @@ def test_statistics_of_narrow_numbers_are_computed_in_wider_ones(dtype):
     np.testing.assert_allclose(np.asarray(covariance).astype(float), expected, rtol=2e-2, atol=2)
     many = cnp.asarray(rng.uniform(size=20000)).astype(dtype)
     counts, edges = cnp.histogram(many, 4, (0.0, 1.0))
-    assert counts.dtype == dtype
+    assert counts.dtype == "float32"  # which holds more than 65504 of them
     wanted = np.histogram(np.asarray(many).astype(float), np.asarray(edges).astype(float))[0]
     np.testing.assert_allclose(np.asarray(counts).astype(float), wanted, rtol=8e-3)
     weighted = cnp.histogramdd(many[:, None], [4], [(0.0, 1.0)], weights=cnp.ones_like(many))[0]

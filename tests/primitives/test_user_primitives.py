@@ -101,7 +101,7 @@ def test_attributes_that_cannot_be_compared():
         __hash__ = None
 
     p = ct.primitive("test_odd", type=lambda x, k: x, reference=lambda x, k: x)
-    with pytest.raises(TypeError, match="must be values that can be compared; got a Odd"):
+    with pytest.raises(TypeError, match="must be values that can be compared; got Odd"):
         p(1.0, k=Odd())
 
 

@@ -161,7 +161,7 @@ def test_a_range_of_floats_between_two_sizes() -> None:
 def test_two_sizes_that_differ_are_named(f: Program, sizes: str) -> None:
     with pytest.raises(
         ct.errors.ShapeError,
-        match=rf"two different ragged lengths: {sizes}\n(?:.*\n)+  they must be equal for every length that there may be: cut the longer one",
+        match=rf"two different ragged lengths: {sizes}\n(?:.*\n)+  they must be equal for every length that there may be: cut both to the smaller one",
     ):
         ct.mask(f)(ragged())
 

@@ -293,8 +293,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
             f"  give one weight for each element: weights of shape {x.shape}"
         )
     # Counts would stop where 1 is less than the rounding: whole numbers are counted, and what is more than a narrow dtype's largest is none.
-    result_dtype = working_dtype(w.dtype)
-    w = _core.convert(w, "int32" if weights is None else result_dtype)
+    result_dtype = working_dtype(w.dtype) if weights is None else w.dtype
+    w = _core.convert(w, "int32" if weights is None else working_dtype(w.dtype))
     counts = _core.full((capacity(edges, 0) - 1,), 0, w.dtype)
     x, compared = _core.promote([x, edges[0]])[0], edges
     if bound_size(x):
@@ -304,8 +304,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         bins = ragged_length(edges, 0)
         counts = set_length(counts, primitives.max(bins - 1, literal(bins, 0)), 0)
     if density:
-        widths = convert(edges[1:] - edges[:-1], result_dtype)
-        counts = _core.convert(counts, result_dtype) / widths / _sum(_core.convert(counts, result_dtype))
+        widths = convert(edges[1:] - edges[:-1], working_dtype(result_dtype))
+        counts = (
+            convert(counts, working_dtype(result_dtype)) / widths / _sum(convert(counts, working_dtype(result_dtype)))
+        )
     return _core.convert(counts, result_dtype), edges
 
 
