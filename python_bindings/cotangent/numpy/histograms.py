@@ -292,7 +292,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
             f"histogram: {x.size} elements need as many weights; got {w.size}\n"
             f"  give one weight for each element: weights of shape {x.shape}"
         )
-    # Counts would stop where 1 is less than the rounding: whole numbers are counted, and what is more than a narrow dtype's largest is none.
+    # Counts would stop where 1 is less than the rounding: whole numbers are counted. Narrow floats would not hold many.
     result_dtype = working_dtype(w.dtype) if weights is None else w.dtype
     w = _core.convert(w, "int32" if weights is None else working_dtype(w.dtype))
     counts = _core.full((capacity(edges, 0) - 1,), 0, w.dtype)
@@ -304,10 +304,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         bins = ragged_length(edges, 0)
         counts = set_length(counts, primitives.max(bins - 1, literal(bins, 0)), 0)
     if density:
-        widths = convert(edges[1:] - edges[:-1], working_dtype(result_dtype))
-        counts = (
-            convert(counts, working_dtype(result_dtype)) / widths / _sum(convert(counts, working_dtype(result_dtype)))
-        )
+        counts, widths = (convert(x, working_dtype(result_dtype)) for x in (counts, edges[1:] - edges[:-1]))
+        counts = counts / widths / _sum(counts)
     return _core.convert(counts, result_dtype), edges
 
 
