@@ -302,7 +302,7 @@ def test_exported_libraries_refuse_it(tmp_path):
     def f(x):
         return sinh(x)
 
-    with pytest.raises(NotImplementedError, match="ct.pure_callback: runs in this process") as error:
+    with pytest.raises(NotImplementedError, match=r"ct\.pure_callback: runs in this process") as error:
         ct.export.compile(f, X).save(tmp_path)
     assert "test_callbacks.py" in str(error.value)
     with pytest.raises(NotImplementedError, match="exists only in this process"):
