@@ -1,6 +1,6 @@
 // Plans on disk, one file for each program, in CT_CACHE_DIR, else $XDG_CACHE_HOME/cotangent, else
-// ~/.cache/cotangent. CT_CACHE_DIR set to nothing turns it off. They take about CT_CACHE_MEGABYTES, which is 500 unless it
-// is set: those that were not used for the longest go.
+// ~/.cache/cotangent. CT_CACHE_DIR set to nothing turns it off. They take about CT_CACHE_MEGABYTES, which is 500 unless
+// it is set: those that were not used for the longest go.
 //
 // A file is executed later, so it is trusted only when it belongs to this user, nobody else can write it, it says in
 // full what it was made from (program, options, processor, build of this library), and what follows is a plan whose
