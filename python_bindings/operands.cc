@@ -339,6 +339,9 @@ Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* co
   });
 }
 
+namespace {
+
+// Python says of a list that is added to an array that only lists can be, and of a product that there is no such index.
 void refuse_lists(PyObject* left, PyObject* right) {
   for (PyObject* operand : {left, right}) {
     if (!PyList_CheckExact(operand) && !PyTuple_CheckExact(operand)) continue;
@@ -346,6 +349,8 @@ void refuse_lists(PyObject* left, PyObject* right) {
         .hint("make an array of it: ct.numpy.array([1, 2, 3])");
   }
 }
+
+}  // namespace
 
 PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* right, Promotion promotion) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {

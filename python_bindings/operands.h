@@ -46,9 +46,6 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
 Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* const> operands,
                           const AttrsPtr& attrs = Attrs::empty());
 
-// Python says of a list that is added to an array that only lists can be, and of a product that there is no such index.
-void refuse_lists(PyObject* left, PyObject* right);
-
 // A primitive of two operands, promoted: what an operator does. Null: an error; NotImplemented: not our operands.
 PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* right, Promotion promotion);
 

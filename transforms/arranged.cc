@@ -33,16 +33,18 @@ ArrangedResults::ArrangedResults(ScanAttrs scan)
   }
 }
 
+std::optional<Var> added_to(const Graph& body, Var variable, const Equation* sum) {
+  if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd)) return std::nullopt;
+  const absl::Span<const Var> terms = body.operands(*sum);
+  if ((terms[0] == variable) == (terms[1] == variable)) return std::nullopt;
+  return terms[terms[0] == variable ? 1 : 0];
+}
+
 // What is added to a carry that nothing else reads.
 std::optional<Var> ArrangedResults::added(size_t carry) const {
   const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
-  const Equation* sum = definition_[output];
-  if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != 1 || uses_[output] != 1) {
-    return std::nullopt;
-  }
-  const absl::Span<const Var> terms = body_.operands(*sum);
-  if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
-  return terms[terms[0] == input ? 1 : 0];
+  if (uses_[input] != 1 || uses_[output] != 1) return std::nullopt;
+  return added_to(body_, input, definition_[output]);
 }
 
 bool ArrangedResults::found() const {

@@ -15,6 +15,9 @@
 
 namespace ct {
 
+// What an equation (null: none) adds to a variable, if it adds something else to it.
+std::optional<Var> added_to(const Graph& body, Var variable, const Equation* sum);
+
 class ArrangedResults {
  public:
   explicit ArrangedResults(ScanAttrs scan);

@@ -326,11 +326,12 @@ class Hoister {
       return gate->inverse ? select(predicate, nothing, factor) : select(predicate, factor, nothing);
     };
     Values all(body_.outputs().size());
+    // Axes of what is stacked, of which the steps are the first.
+    const auto later = [](Ints axes) {
+      for (int64_t& axis : axes) ++axis;
+      return axes;
+    };
     for (const Accumulation& one : found_) {
-      auto later = [](Ints axes) {
-        for (int64_t& axis : axes) ++axis;
-        return axes;
-      };
       DotDimensions dimensions{later(one.dimensions.lhs_contract), later(one.dimensions.rhs_contract),
                                later(one.dimensions.lhs_batch), later(one.dimensions.rhs_batch)};
       dimensions.lhs_contract.insert(dimensions.lhs_contract.begin(), 0);
@@ -342,8 +343,8 @@ class Hoister {
       all[one.carry] = add(operands_[constants_ + one.carry], sum);
     }
     for (const Sum& one : sums_) {
-      Ints axes = {0};
-      for (const int64_t axis : one.axes) axes.push_back(axis + 1);
+      Ints axes = later(one.axes);
+      axes.insert(axes.begin(), 0);
       Value sum = reduce_sum(up_to_count(stacked(one.term)), axes);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
       all[one.carry] = add(operands_[constants_ + one.carry], sum);
@@ -465,14 +466,10 @@ class Hoister {
     const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
     const auto choice = choice_of(output, input);
     const Var changed = choice ? choice->changed : output;
-    const Equation* sum = definition_[changed];
-    if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != (choice ? 2 : 1) ||
-        uses_[output] != 1 || uses_[changed] != 1) {
-      return std::nullopt;
-    }
-    const absl::Span<const Var> terms = body_.operands(*sum);
-    if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
-    const Seen product = see_through(terms[0] == input ? terms[1] : terms[0]);
+    if (uses_[input] != (choice ? 2 : 1) || uses_[output] != 1 || uses_[changed] != 1) return std::nullopt;
+    const auto added = added_to(body_, input, definition_[changed]);
+    if (!added) return std::nullopt;
+    const Seen product = see_through(*added);
     const Equation* dot = product_of(product.var);
     if (dot == nullptr) return std::nullopt;
     const absl::Span<const Var> factors = body_.operands(*dot);
@@ -508,13 +505,10 @@ class Hoister {
 
   std::optional<Sum> sum(size_t carry) const {
     const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
-    const Equation* sum = definition_[output];
-    if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != 1 || uses_[output] != 1) {
-      return std::nullopt;
-    }
-    const absl::Span<const Var> terms = body_.operands(*sum);
-    if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
-    const Seen seen = see_through(terms[0] == input ? terms[1] : terms[0]);
+    if (uses_[input] != 1 || uses_[output] != 1) return std::nullopt;
+    const auto added = added_to(body_, input, definition_[output]);
+    if (!added) return std::nullopt;
+    const Seen seen = see_through(*added);
     const Equation* reduced = definition_[seen.var];
     const auto* fold = reduced == nullptr ? nullptr : reduced->primitive->structure_as<structures::Fold>();
     if (fold == nullptr || fold->combine != ScalarOp::kAdd || reduced->operand_count != 1) return std::nullopt;

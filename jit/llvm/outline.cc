@@ -332,7 +332,7 @@ class Outliner {
         }
       }
     }
-    if (!in_loop_) find_expansions(block, ends);
+    if (!in_loop_) find_expansions(block, last, ends);
     find_last_uses(block);
     for (const auto& [begin, end] : ends) {
       Form form = form_of_part(block, begin, end);
@@ -350,9 +350,9 @@ class Outliner {
 
   // Functions of numbers, a sine say, that are not in what was found already: a call takes longer than what is written
   // out, which counts in loops and not where everything runs once.
-  void find_expansions(BlockId block, absl::flat_hash_map<uint32_t, uint32_t>& ends) {
+  void find_expansions(BlockId block, const std::vector<uint32_t>& last,
+                       absl::flat_hash_map<uint32_t, uint32_t>& ends) {
     const std::vector<Statement>& statements = program_.blocks[block].statements;
-    const std::vector<uint32_t> last = last_of_expansions(statements);
     for (uint32_t i = 0; i < statements.size(); ++i) {
       if (const auto known = ends.find(i); known != ends.end()) {
         i = known->second - 1;

@@ -1,16 +1,15 @@
 #include "jit/schedule/split_rows.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "jit/cost/cost.h"
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
 #include "jit/schedule/nests.h"
+#include "jit/schedule/uses.h"
 #include "runtime/pool.h"
 
 namespace ct::jit {
@@ -46,38 +45,26 @@ class Rows {
       if (s.kind == StatementKind::kGemm) rows_ = program_.gemms[s.detail].m;
     }
     if (rows_ < 2) return 0;
-    for (const Statement& s : body) find_written(s);
+    for (const Statement& s : body) add_uses(program_, s, uses_);
     return std::ranges::all_of(body, [&](const Statement& s) { return is_by_rows(s); }) ? rows_ : 0;
   }
 
  private:
-  void find_written(const Statement& s) {
-    if (s.kind == StatementKind::kStore) written_.insert(s.buffer);
-    if (s.kind == StatementKind::kGemm) written_.insert(program_.gemms[s.detail].c.buffer);
-    if (s.kind == StatementKind::kCopy || s.kind == StatementKind::kFill) {
-      written_.insert(program_.ranges[s.detail].destination);
-    }
-    if (s.kind == StatementKind::kSwap) written_.insert({s.buffer, s.other});
-    loop::visit_blocks_of(program_, s, [&](BlockId block) {
-      for (const Statement& inner : program_.blocks[block].statements) find_written(inner);
-    });
-  }
-
   bool is_by_rows(const Statement& s) {
     switch (s.kind) {
       case StatementKind::kFor:
         return is_nest_of_rows(program_.fors[s.detail]);
       case StatementKind::kGemm: {
         const Gemm& gemm = program_.gemms[s.detail];
-        return gemm.m == rows_ && gemm.rows == Index(rows_) && !written_.contains(gemm.b.buffer) &&
-               holds_rows(gemm.c, gemm.n) && (!written_.contains(gemm.a.buffer) || holds_rows(gemm.a, gemm.k));
+        return gemm.m == rows_ && gemm.rows == Index(rows_) && !uses_.writes.contains(gemm.b.buffer) &&
+               holds_rows(gemm.c, gemm.n) && (!uses_.writes.contains(gemm.a.buffer) || holds_rows(gemm.a, gemm.k));
       }
       case StatementKind::kCopy: {
         const MemoryRange& range = program_.ranges[s.detail];
         if (!range.count.is_constant() || range.count.constant() % rows_ != 0) return false;
         const int64_t size = range.count.constant() / rows_;
         return holds(range.destination, range.destination_offset, size, {0, size - 1}) &&
-               (!written_.contains(range.source) || holds(range.source, range.source_offset, size, {0, size - 1}));
+               (!uses_.writes.contains(range.source) || holds(range.source, range.source_offset, size, {0, size - 1}));
       }
       case StatementKind::kSwap: {
         const int64_t elements = program_.buffer(s.buffer).elements;
@@ -86,7 +73,7 @@ class Rows {
                holds(s.buffer, 0, size, {0, size - 1}) && holds(s.other, 0, size, {0, size - 1});
       }
       case StatementKind::kLoad:
-        return !written_.contains(s.buffer);
+        return !uses_.writes.contains(s.buffer);
       default:
         return loop::is_instruction(s);
     }
@@ -100,7 +87,8 @@ class Rows {
   // Whether all that the rows of a step have of a buffer lies in rows of this size: `offset` is where the first one
   // begins, and `inside` what is added to it within a row.
   bool holds(BufferId buffer, const Index& offset, int64_t size, Range inside) {
-    if (size <= 0 || !inside.known() || dtype_is_complex(buffer)) return false;
+    // Of complex numbers loads and stores count parts, and ranges whole numbers.
+    if (size <= 0 || !inside.known() || is_complex(program_.buffer(buffer).dtype)) return false;
     int64_t& known = sizes_[buffer];
     if (known == 0) known = size;
     if (known != size) return false;
@@ -112,8 +100,6 @@ class Rows {
     const int64_t first = ((offset.constant() % step) + step) % step;
     return first + inside.low >= 0 && first + inside.high < size;
   }
-  // Indices of loads and stores count parts, those of ranges whole numbers.
-  bool dtype_is_complex(BufferId buffer) const { return is_complex(program_.buffer(buffer).dtype); }
 
   // A loop over rows, or over elements of all of them, and what is inside of it.
   bool is_nest_of_rows(const For& nest) {
@@ -122,7 +108,7 @@ class Rows {
     bool by_rows = true;
     loop::visit_statements(program_, nest.body, [&](const Statement& s) {
       if (s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore) {
-        by_rows = by_rows && (!written_.contains(s.buffer) || is_in_row(s, nest, extent / rows_));
+        by_rows = by_rows && (!uses_.writes.contains(s.buffer) || is_in_row(s, nest, extent / rows_));
       } else {
         by_rows = by_rows && (loop::is_instruction(s) || s.kind == StatementKind::kFor || s.kind == StatementKind::kIf);
       }
@@ -152,7 +138,7 @@ class Rows {
   const Program& program_;
   const For& steps_;
   int64_t rows_ = 0;
-  absl::flat_hash_set<BufferId> written_;
+  Uses uses_;                                     // of a step
   absl::flat_hash_map<BufferId, int64_t> sizes_;  // of a row, in elements
 };
 

@@ -24,11 +24,15 @@ namespace {
 // Far above any program's; a length beyond it is a sign of a broken file.
 constexpr uint64_t kLongest = uint64_t{1} << 31;
 
-bool make_directory(const std::string& path) {
+void make_directory(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     mkdir(path.substr(0, slash).c_str(), 0700);
   }
   mkdir(path.c_str(), 0700);
+}
+
+// Whether it belongs to this user, and nobody else may write into it.
+bool is_private_directory(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -158,9 +162,10 @@ std::optional<Plan> load_from_disk(std::string_view source) {
 
 void store_on_disk(std::string_view source, const Plan& plan) {
   const std::string directory = disk_cache_directory();
-  if (directory.empty() || !make_directory(directory)) return;
+  if (directory.empty()) return;
   const std::string name = file_name(source), folder = folder_of(directory, name);
-  if (!make_directory(folder)) return;
+  make_directory(folder);
+  if (!is_private_directory(directory) || !is_private_directory(folder)) return;
   const uint64_t size = source.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
   bytes += source;

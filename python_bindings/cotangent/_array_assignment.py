@@ -14,14 +14,14 @@ from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import IndexUpdateHelper, warn_of_lost_fractions
 
 
-def _fitting(value: Any, dtype: Any) -> Array:
-    """A value as an array; integers of Python's among integers must fit, as in NumPy: there is no other dtype that the result could have."""
+def _fitting(value: Any, dtype: Any) -> Any:
+    """A value; integers of Python's among integers as an array that they must fit, as in NumPy: there is no other dtype that the result could have."""
     if dtype.kind in "iu":
         if type(value) is int:
             return _core.full((), value, dtype)
         if isinstance(value, list) and all(type(each) is int for each in value):
             return creation.array(value, dtype)
-    return _core.array(value)
+    return value
 
 
 def assign(x: Array, index: Any, value: Any, held: bool) -> None:
@@ -59,10 +59,11 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
         )
     if _core.in_mask() and _core.called_by_user(1):
         require_places(x, index)
-    given = _fitting(value, x.dtype)
+    value = _fitting(value, x.dtype)
+    given = _core.array(value)
     if given.dtype.kind == "c" != x.dtype.kind:
         raise DTypeError(
             f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
     warn_of_lost_fractions(x, given, "x[i] = y")
-    write_through(x, index, IndexUpdateHelper(x)[index].set(given if given.dtype.kind in "iu" else value), bases)
+    write_through(x, index, IndexUpdateHelper(x)[index].set(value), bases)

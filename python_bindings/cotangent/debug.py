@@ -130,15 +130,8 @@ _FORMATTER = _Formatter()
 
 
 def _number(value: Any) -> Any:
-    """An argument whose scalars print, and take format specifications, like numbers.
-
-    Integers within a tuple, a shape say, are Python's: those of NumPy print as ``np.int32(3)`` there.
-    """
-    if isinstance(value, np.ndarray):
-        return value[()] if value.ndim == 0 else value
-    return map_every_leaf(
-        lambda x: x if not isinstance(x, np.ndarray) or x.ndim else x.item() if x.dtype.kind in "biu" else x[()], value
-    )
+    """An argument whose scalars print, and take format specifications, like numbers."""
+    return map_every_leaf(lambda x: x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x, value)
 
 
 @functools.lru_cache(maxsize=4096)

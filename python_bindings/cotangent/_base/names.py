@@ -40,7 +40,7 @@ _NO_SUCH_ELEMENTS = "elements are numbers of up to 64 bits, complex ones of up t
 
 # Names of other libraries, and what is written here: in any module, or in one that stands in front.
 _ELSEWHERE = {
-    **dict.fromkeys(("Tensor",), "arrays are made by ct.numpy.array(...); their type is ct.Array"),
+    "Tensor": "arrays are made by ct.numpy.array(...); their type is ct.Array",
     **dict.fromkeys(("tensor", "as_tensor", "from_numpy"), "write ct.numpy.array(...)"),
     **dict.fromkeys(("optim", "optimizers", "SGD", "Adam"), _OPTIMIZER),
     **dict.fromkeys(("Linear", "Module", "Sequential", "Dense", "linear", "dense"), _LAYER),
