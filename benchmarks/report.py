@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import OURS, Row, number
+from workloads import models
 
 COLUMNS = [OURS, "jax", "torch", "torch.func", "torch.compile", "numpy", "C"]
 
@@ -127,6 +128,13 @@ one length; JAX and torch pad and mask, `torch.nested` has nested tensors of the
 Costs over lengths: time of the masked program over that of the exact one, for 64 columns and lengths up to 1,024; the first column is the sum over the
 lengths, or that of a batch whose rows have 8 lengths from 16 to 1,024 over 8 calls of exact programs.""",
         ("ragged recurrent network", "ragged transformer", "ragged costs over lengths"),
+    ),
+    Page(
+        "benchmarks_models.md",
+        "Benchmarks of whole models and programs",
+        """Programs as their authors write them, at sizes at which somebody waits for them. Each is written once for cotangent and JAX, and again for torch
+where that has a way of its own (its layers, its loops); all results are compared.""",
+        tuple(models.AREAS),
     ),
 )
 

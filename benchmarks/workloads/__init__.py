@@ -7,6 +7,7 @@ from workloads import (
     derivatives,
     library,
     memory,
+    models,
     per_example,
     pointwise,
     products,
@@ -37,4 +38,5 @@ WORKLOADS = {
     "ragged recurrent network": ragged.RECURRENT,
     "ragged transformer": ragged.TRANSFORMER,
     "ragged costs over lengths": ragged_curves.WORKLOADS,
+    **models.AREAS,
 }

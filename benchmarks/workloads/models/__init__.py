@@ -1,0 +1,12 @@
+"""Whole models and programs, as their authors write them: a step of training, a simulation, a search. Each module has one area.
+
+Programs are written once for this library and JAX, in the names that both have (`library.xp`, `library.lax`, `library.module`), and again for torch where
+torch has a way of its own. None may be slower than the best peer.
+"""
+
+from workloads.models import images, inference
+
+AREAS = {
+    "models of images": images.WORKLOADS,
+    "inference": inference.WORKLOADS,
+}

@@ -1,0 +1,5 @@
+"""Inference: filters, samplers and evidence."""
+
+from judge import Workload
+
+WORKLOADS: list[Workload] = []
