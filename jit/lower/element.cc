@@ -1,10 +1,16 @@
 // One element of a variable as loop IR: loaded, remembered or computed; and what positions are.
 #include <algorithm>
+#include <cstdlib>
 
 #include "jit/lower/frame.h"
 #include "runtime/error.h"
 
 namespace ct::jit {
+namespace {
+
+int64_t floor_divide(int64_t a, int64_t positive) { return a / positive - (a % positive < 0 ? 1 : 0); }
+
+}  // namespace
 
 loop::Index linear(const Position& position, const Shape& shape) {
   const Shape strides = dense_strides(shape);
@@ -53,13 +59,30 @@ void Frame::request_cut(const loop::Index& index, int64_t stride) {
   }
 }
 
-// It is asked whether `index` is below `limit`, which depends on the iteration. Where that is one loop's variable and a
-// constant, the loop could be two.
+// It is asked whether `index` is below `limit`, which depends on the iteration. Where that is one kept loop's, and of
+// loops that fold if at all, it is so in all of these before one place of the kept loop, and in none behind another:
+// there the loop could be cut.
 void Frame::request_split(const loop::Index& index, int64_t limit) {
-  if (nest_shape_ == nullptr || index.terms().size() != 1 || index.terms()[0].coefficient != 1) return;
+  if (nest_shape_ == nullptr) return;
   for (const NestLoop& loop : nest_loops_) {
-    if (loop.variable == index.terms()[0].value && loop.first == loop.last) {
-      splits_.push_back({loop.first, limit - index.constant()});
+    const int64_t step = index.coefficient_of(loop.variable);
+    if (step == 0 || loop.first != loop.last) continue;
+    if (loop.reduced) {
+      decided_by_folds_ |= Axes{1} << loop.first;
+      continue;
+    }
+    const loop::Index rest = index - loop::Index::of(loop.variable, step);
+    const bool others_kept = std::any_of(nest_loops_.begin(), nest_loops_.end(), [&](const NestLoop& other) {
+      return !other.reduced && rest.coefficient_of(other.variable) != 0;
+    });
+    const loop::Range range = b_.range_of(rest);
+    if (others_kept || !range.known()) continue;
+    const int64_t size = (*nest_shape_)[loop.first];
+    if (range.high - range.low > size * std::abs(step) / 4) continue;
+    for (const int64_t least : {range.high, range.low}) {
+      // step * variable + least < limit, up to the place or from it on
+      const int64_t place = step > 0 ? -floor_divide(least - limit, step) : floor_divide(least - limit, -step) + 1;
+      splits_.push_back({loop.first, place});
     }
   }
 }

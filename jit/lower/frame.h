@@ -38,6 +38,7 @@ struct Source {
 
 // Pairs of adjacent axes that may not be in one group: bit i separates axis i from axis i + 1.
 using Cuts = uint64_t;
+using Axes = uint64_t;  // a set of them: bit i is axis i
 
 // A long fold in pieces that are folded by themselves: `count` chunks of `size` iterations and a rest. How many follows
 // from the sizes alone, so that the result is the same, to the bit, for any number of threads.
@@ -151,6 +152,7 @@ class Frame {
   struct NestLoop {
     loop::Value variable;
     int first, last;  // axes
+    bool reduced;
   };
 
   loop::Builder& b_;
@@ -171,6 +173,7 @@ class Frame {
   std::vector<NestLoop> nest_loops_;
   Cuts requested_ = 0;
   std::vector<Split> splits_;  // that were requested
+  Axes decided_by_folds_ = 0;  // that are folded, and by whose numbers something is decided
   Segments segments_;          // at most one an axis
   LoopLimits limits_;
   std::vector<bool> ready_;  // by variable: it is in memory or a register

@@ -100,10 +100,11 @@ const Segment* segment_of(const Segments& segments, int axis) {
 // into few is cut in chunks: a first nest folds each, a second one their results.
 class Frame::Nest {
  public:
-  Nest(Frame& frame, const Step& step, Cuts cuts)
+  Nest(Frame& frame, const Step& step, Cuts cuts, Axes unrolled)
       : frame_(frame),
         b_(frame.b_),
         step_(step),
+        unrolled_(unrolled),
         groups_(group_axes(step.shape, step.reduced, cuts)),
         chunks_(frame.options_.machine.chunks ? chunks_of(groups_, step.shape, step.reduced) : Chunks{}),
         kept_size_(num_elements(kept_shape(step.shape, step.reduced))) {
@@ -166,7 +167,7 @@ class Frame::Nest {
 
   void enter_loop(AxisGroup& group, const loop::Index& variable, const loop::Index& index,
                   const std::optional<Ending>& ending = std::nullopt) {
-    frame_.nest_loops_.push_back({*variable.as_value(), group.first, group.last});
+    frame_.nest_loops_.push_back({*variable.as_value(), group.first, group.last, is_reduced(group)});
     group.index = index;
     entered_.push_back(group);
     if (!ending) return;
@@ -257,20 +258,37 @@ class Frame::Nest {
   // fold to the one around it.
   loop::Scalars fold(const loop::Index& start, std::optional<int64_t> count) {
     Scope scope(frame_);  // lengths are found inside of the loops
-    int reduced_loops = 0;
+    return fold_from(0, start, count, true);
+  }
+
+  loop::Scalars fold_from(size_t number, const loop::Index& start, std::optional<int64_t> count, bool first) {
+    while (number < groups_.size() && !is_reduced(groups_[number])) ++number;
+    if (number == groups_.size()) return contributions();
+    AxisGroup& group = groups_[number];
+    if ((unrolled_ >> group.first & 1) != 0 && !(first && count)) return unrolled(number, group, start);
     const size_t entered = entered_.size(), limits = frame_.limits().depth();
-    for (AxisGroup& group : groups_) {
-      if (!is_reduced(group)) continue;
-      const bool first = reduced_loops++ == 0;
-      const int64_t size = first && count ? *count : extent(group, step_.shape);
-      const std::optional<Ending> ending = ending_of(group);
-      const loop::Index here = before_end(ending, first ? start : loop::Index(0), size);
-      const loop::Index variable = b_.begin_for(here, kFolding, identities_).variable;
-      enter_loop(group, variable, first ? start + variable : variable, ending);
-    }
-    loop::Scalars results = contributions();
-    for (; reduced_loops > 0; --reduced_loops) results = b_.end_for(results);
+    const int64_t size = first && count ? *count : extent(group, step_.shape);
+    const std::optional<Ending> ending = ending_of(group);
+    const loop::Index here = before_end(ending, first ? start : loop::Index(0), size);
+    const loop::Index variable = b_.begin_for(here, kFolding, identities_).variable;
+    enter_loop(group, variable, first ? start + variable : variable, ending);
+    const loop::Scalars results = b_.end_for(fold_from(number + 1, start, count, false));
     leave_loops(entered, limits);
+    return results;
+  }
+
+  // The few iterations one after the other, so that what each decides by its number is decided here.
+  loop::Scalars unrolled(size_t number, AxisGroup& group, const loop::Index& start) {
+    loop::Scalars results;
+    for (const loop::Builder::CarrySpec& each : identities_) results.push_back(each.init);
+    for (int64_t i = 0; i < extent(group, step_.shape); ++i) {
+      Scope scope(frame_);
+      group.index = i;
+      entered_.push_back(group);
+      const loop::Scalars terms = fold_from(number + 1, start, std::nullopt, false);
+      entered_.pop_back();
+      for (size_t k = 0; k < results.size(); ++k) results[k] = combine(k, results[k], terms[k]);
+    }
     return results;
   }
 
@@ -389,6 +407,7 @@ class Frame::Nest {
   Frame& frame_;
   loop::Builder& b_;
   const Step& step_;
+  const Axes unrolled_;
   std::vector<AxisGroup> groups_;
   const Chunks chunks_;
   const int64_t kept_size_;
@@ -456,33 +475,60 @@ class Frame::SegmentedNest {
     for (const Side& side : frame_.limits().sides()) {
       if (side.limit.axis > 0) cuts |= Cuts{1} << (side.limit.axis - 1);
     }
+    Axes unrolled = 0;
     for (;;) {
       const loop::Builder::Mark mark = b_.mark();
       frame_.requested_ = 0;
       frame_.splits_.clear();
-      const loop::Scalars results = Nest(frame_, step_, cuts).emit();
-      if ((frame_.requested_ & ~cuts) == 0) {
+      frame_.decided_by_folds_ = 0;
+      const loop::Scalars results = Nest(frame_, step_, cuts, unrolled).emit();
+      const Axes more = (frame_.requested_ & ~cuts) == 0 ? worth_unrolling() & ~unrolled : 0;
+      if ((frame_.requested_ & ~cuts) == 0 && more == 0) {
         for (size_t i = 0; i < results.size(); ++i) frame_.set_result(step_.reductions[i], results[i]);
         break;
       }
       b_.rollback(mark);
       cuts |= frame_.requested_;
+      unrolled |= more;
     }
   }
 
-  // Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
-  // outside of the axes that are in segments already, where these are few and most of the elements lie in long runs.
-  std::optional<Segments> choose_segments() const {
-    constexpr int64_t kLeastElements = 4096, kLongRun = 128;
-    constexpr size_t kMostSegments = 5;
-    if (!frame_.options_.machine.chunks || !step_.reductions.empty() || num_elements(step_.shape) < kLeastElements)
-      return {};
-    int axis = -1;
-    for (const Split& split : frame_.splits_) {
-      if (frame_.limits().side_of(split.axis) != nullptr) continue;
-      if (frame_.segments_.empty() || split.axis < frame_.segments_.front().axis) axis = std::max(axis, split.axis);
+  // The axes of few elements that are folded, and by whose numbers the body decides something: those of windows, which
+  // see what is outside of an array. Innermost first.
+  Axes worth_unrolling() const {
+    constexpr int64_t kLeastElements = 1 << 15;  // with fewer compiling would take longer than running saves
+    constexpr int64_t kMostCopies = 9;
+    const bool plain = absl::c_none_of(step_.reductions, [&](Var var) { return is_half(frame_.aval(var).dtype()); });
+    if (!frame_.options_.machine.chunks || !plain || num_elements(step_.shape) < kLeastElements) return 0;
+    Axes result = 0;
+    int64_t copies = 1;
+    for (int axis = static_cast<int>(step_.shape.size()) - 1; axis >= 0; --axis) {
+      if ((frame_.decided_by_folds_ >> axis & 1) == 0 || copies * step_.shape[axis] > kMostCopies) continue;
+      copies *= step_.shape[axis];
+      result |= Axes{1} << axis;
     }
-    if (axis < 0) return {};
+    return result;
+  }
+
+  // Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
+  // outside of the axes that are in segments already for which that pays.
+  std::optional<Segments> choose_segments() const {
+    constexpr int64_t kLeastElements = 4096;
+    if (!frame_.options_.machine.chunks || num_elements(step_.shape) < kLeastElements) return {};
+    // Folds of few rows are cut in chunks, which other loops are around.
+    if (!step_.reductions.empty() && num_elements(kept_shape(step_.shape, step_.reduced)) < kManyRows) return {};
+    const int outside = frame_.segments_.empty() ? static_cast<int>(step_.shape.size()) : frame_.segments_.front().axis;
+    for (int axis = outside - 1; axis >= 0; --axis) {
+      if (auto segments = segments_along(axis)) return segments;
+    }
+    return {};
+  }
+
+  // Where they are few and most of the elements lie in long runs.
+  std::optional<Segments> segments_along(int axis) const {
+    constexpr int64_t kLongRun = 128;
+    constexpr size_t kMostSegments = 5;
+    if (frame_.limits().side_of(axis) != nullptr) return {};
     const int64_t size = step_.shape[axis];
     std::vector<int64_t> limits = {0, size};
     for (const Split& split : frame_.splits_) {

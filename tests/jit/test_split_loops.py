@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -13,10 +15,10 @@ def draw(*shape, dtype=np.float32, seed=0):
     return (x + 1j * x[::-1]).astype(dtype) if np.dtype(dtype).kind == "c" else x.astype(dtype)
 
 
-def check(function, *arguments):
+def check(function, *arguments, atol=1e-4):
     expected = ct.jit(function, backend="interpreter")(*arguments)
     for ours, theirs in zip(ct.tree.leaves(ct.jit(function)(*arguments)), ct.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-5, atol=1e-4)
+        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-5, atol=atol)
 
 
 def loops_of(function, *arguments):
@@ -111,3 +113,56 @@ def test_few_nests_for_many_segments():
     x = draw(200, 300)
     both_sides = loops_of(lambda x: cnp.pad(x, 150), x)
     assert both_sides.count("for ") <= 6
+
+
+def filtered(x, filters, padding, stride=1, spacing=1):
+    """Each feature by a filter of its own."""
+    pads = [(padding, padding)] * 2
+    return ct.lax.conv_general_dilated(
+        x, filters, (stride, stride), pads, rhs_dilation=(spacing, spacing), feature_group_count=x.shape[1]
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32, np.complex64])
+@pytest.mark.parametrize(("size", "window", "padding", "stride", "spacing"), [
+    (16, 3, 1, 1, 1), (40, 3, 1, 1, 1), (150, 3, 1, 1, 1), (24, 2, 1, 1, 1), (24, 5, 2, 1, 1), (24, 3, 2, 1, 2),
+    (33, 3, 1, 2, 1), (32, 3, 0, 1, 1), (20, 7, 3, 1, 1), (9, 3, 8, 1, 1), (30, 1, 4, 3, 1),
+])  # fmt: skip
+def test_windows_that_see_what_is_outside(dtype, size, window, padding, stride, spacing):
+    x, filters = draw(2, 5, size, size + 3, dtype=dtype), draw(5, 1, window, window, dtype=dtype, seed=1)
+    if dtype == np.float16:
+        x, filters = x / 16, filters / 16
+    function = partial(filtered, padding=padding, stride=stride, spacing=spacing)
+    check(function, x, filters, atol=4e-3 if dtype == np.float16 else 1e-4)
+    if np.dtype(dtype).kind == "f" and dtype != np.float16:
+        check(ct.grad(lambda x, filters: (function(x, filters) ** 2).sum() / 64, (0, 1)), x, filters)
+
+
+def test_windows_inside_are_computed_without_branches():
+    x, filters = draw(1, 2, 160, 200), draw(2, 1, 3, 3, seed=1)
+    loops = loops_of(partial(filtered, padding=1), x, filters).split("  for ")
+    straight = [loop for loop in loops if " < 198 " in loop]
+    assert straight and not any(" if " in loop for loop in straight)
+    # Within the rows of a small picture a branch decides about the ends of rows alone, not about rows.
+    small = loops_of(partial(filtered, padding=1), draw(4, 32, 16, 16), draw(32, 1, 3, 3, seed=1))
+    inner = small[small.index(" < 14 ") :].split("store")[0]
+    assert inner.count(" if ") == 2
+
+
+def test_what_is_outside_of_a_window_stays_zero_whatever_the_filter():
+    filters = np.ones((4, 1, 3, 3), np.float32)
+    filters[:, :, 0] = np.inf
+    gradient = ct.jit(ct.grad(lambda x: filtered(x, filters, 1).sum()))(np.ones((2, 4, 40, 40), np.float32))
+    # The last row is seen by two rows of the filter, which are finite.
+    expected = np.full((2, 4, 40, 40), np.inf, np.float32)
+    expected[:, :, -1] = 6.0
+    expected[:, :, -1, [0, -1]] = 4.0
+    np.testing.assert_array_equal(gradient, expected)
+
+
+def test_a_shape_that_gains_or_loses_axes_of_one_element_is_read_without_divisions():
+    x, row = draw(40, 30, 50), draw(30)
+    function = lambda x, row: (x.reshape(40, 1, 30, 50) * row[:, None]).reshape(40, 30, 1, 50)[:, ::-1] + 1.0  # noqa: E731
+    check(function, x, row)
+    loops = loops_of(function, x, row)
+    assert " div " not in loops and " rem " not in loops
