@@ -190,8 +190,12 @@ Value simplify_reshape(const SimplifyInput& m) {
   const Value x = m.operands[0];
   if (m.is_full(x)) return m.full_of(x, m.output.shape());
   if (x.shape() == m.output.shape()) return x;
-  const Equation* inner = m.made_by(x, kReshape);
-  return inner == nullptr ? Value{} : reshape(m.operand(*inner, 0), m.output.shape());
+  if (const Equation* inner = m.made_by(x, kReshape)) return reshape(m.operand(*inner, 0), m.output.shape());
+  // Broadcasts that only add axes of one element are reshapes.
+  const Equation* inner = m.made_by(x, kBroadcast);
+  if (inner == nullptr) return {};
+  const Value repeated = m.operand(*inner, 0);
+  return repeated.aval().size() == x.aval().size() ? reshape(repeated, m.output.shape()) : Value{};
 }
 
 // Axes that are merged are longer lists of indices; an axis that is split may split an index, and with it factors.

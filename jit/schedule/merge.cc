@@ -352,7 +352,8 @@ void Merger::keep_rows(BlockId block, size_t position) {
   const For loop = program_.fors[number];
   const Accesses& accesses = facts_of(number).accesses;
   std::map<BufferId, Window> rows;
-  int64_t widest = 0;
+  int64_t widest = 0;  // bytes
+  bool any_row = false;
   for (const Accesses::Array& array : accesses.arrays()) {
     const absl::Span<const Statement* const> all = accesses.statements_of(array);
     const loop::Buffer& whole = program_.buffers[array.buffer];
@@ -363,8 +364,11 @@ void Merger::keep_rows(BlockId block, size_t position) {
     const auto window = window_of(program_, loop, all);
     if (!window || !window->own()) continue;
     rows.insert({array.buffer, *window});
+    any_row = any_row || window->high > window->low;
     widest = std::max(widest, (window->high - window->low + 1) * dtype_size(whole.dtype));
   }
+  // Chunks have no vectors of iterations, which elements are better for.
+  if (!any_row) return;
   const int64_t count = loop.extent.constant();
   int64_t chunks = 0;
   for (int64_t some = std::min<int64_t>(kMostChunks, kMostKept / std::max<int64_t>(widest, 1)); some > 1; --some) {
@@ -373,7 +377,7 @@ void Merger::keep_rows(BlockId block, size_t position) {
       break;
     }
   }
-  if (rows.empty() || chunks < kLeastChunks) return;
+  if (chunks < kLeastChunks) return;
 
   const BlockId home = loop::new_block(program_);
   const NewLoop chunk = loop::append_for(program_, home, chunks, {.parallel = true});

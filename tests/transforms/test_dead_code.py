@@ -103,3 +103,16 @@ def test_values_and_derivatives_do_not_change(used: int) -> None:
     assert float(lean.evaluate([W, XS])[0]) == float(whole.evaluate([W, XS])[0]) == pytest.approx(float(f(W, XS)))
     if used != 2:  # has a while loop
         ct.test_util.check_grads(f, (W, XS), order=2)
+
+
+def test_derivatives_that_are_numbers_are_not_kept_for_the_reverse_pass() -> None:
+    rows = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+
+    def total(rows: ct.Array) -> ct.Array:
+        return ct.lax.scan(lambda sum, row: (sum + ct.nn.logsumexp(row), None), 0.0, rows)[0]
+
+    gradient = ct.jit(ct.grad(total))
+    forward = gradient.lower(rows).as_text().split(" = scan ")[0].splitlines()[-1]
+    # What leaves the forward scan: the sum, the exponentials, and what they add up to; no array of ones.
+    assert forward.count("float32[4,6]") == 1, forward
+    np.testing.assert_allclose(gradient(rows), ct.nn.softmax(rows, axis=1), rtol=1e-6)

@@ -10,9 +10,13 @@
 // A complex program must be holomorphic: its derivative is one complex number. Expands to the program lifted to the
 // operands' shape, one axis after the other.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "ir/combinators.h"
+#include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "runtime/error.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
@@ -99,6 +103,17 @@ GraphPtr forward_partial(const GraphPtr& graph, size_t operand) {
   });
 }
 
+// The number that a graph returns whatever it is given.
+std::optional<double> constant_result(const Graph& graph) {
+  const Var result = graph.outputs()[0];
+  for (const Equation& equation : graph.equations()) {
+    if (equation.first_output != result || equation.primitive->arrangement != Arrangement::kUniform) continue;
+    if (!is_float(graph.aval(result).dtype())) return std::nullopt;
+    return graph.attrs(equation).real("value");
+  }
+  return std::nullopt;
+}
+
 JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                           const AttrsPtr& attrs) {
   const Value result = builder.bind1(kElementwise, primals, attrs);
@@ -113,10 +128,20 @@ JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, abs
     if (!tangents[i]) continue;
     const GraphPtr partial =
         attrs->has("partials") ? attrs->graphs("partials")[position] : forward_partial(attrs->graph("graph"), i);
+    const Value step = convert(with_lengths_of(tangents[i], primals[i]), result.dtype());
+    // Where the derivative is a number nothing of it is kept for a reverse pass.
+    const std::optional<double> number = constant_result(*partial);
+    if (number && std::isfinite(*number)) {
+      Value part = step;
+      if (*number == -1) part = builder.bind1(kNeg, {step});
+      if (std::abs(*number) != 1) part = step * full_like(step, *number);
+      tangent = tangent ? tangent + part : part;
+      continue;
+    }
     const Value slope =
         builder.bind1(kElementwise, given,
                       Attrs::make({{"name", concat("d", inexact, "_", attrs->text("name"))}, {"graph", partial}}));
-    const Value part = mul_no_nan(convert(tangents[i], slope.dtype()), slope);  // slopes may be infinite
+    const Value part = mul_no_nan(step, slope);  // slopes may be infinite
     tangent = tangent ? tangent + part : part;
   }
   return {{result}, {tangent}};
