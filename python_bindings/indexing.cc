@@ -152,19 +152,22 @@ void copy_small(void* to, const void* from, int64_t bytes) {
 
 // x[i] of a concrete array and a Python int, outside of captures: loops over the elements of an array should not pay
 // for what other indices need. Null without an error: not for here.
-PyObject* element_of(const Tensor& tensor, PyObject* index) {
-  const Aval aval = tensor.aval();
+PyObject* element_of(PyObject* self, PyObject* index) {
+  if (!PyLong_CheckExact(index) || innermost_capture() != nullptr) return nullptr;
+  const auto* tensor = std::get_if<Tensor>(&array_datum(self));
+  if (tensor == nullptr || tensor->place() != kHostPlace) return nullptr;
+  const Aval aval = tensor->aval();
   if (aval.rank() == 0) return nullptr;
   const int64_t size = aval.dim(0);
   int64_t position = PyNumber_AsSsize_t(index, nullptr);
   if (position < 0) position += size;
   if (position < 0 || position >= size) return nullptr;
   const Aval element = aval.element();
-  if (size == 1) return make_array(tensor.reinterpret(element));
+  if (size == 1) return make_array(tensor->reinterpret(element));
   void* data = nullptr;
   PyObject* result = make_unwritten_array(element, data);
   const int64_t bytes = element.bytes();
-  if (result != nullptr) copy_small(data, tensor.as<std::byte>() + position * bytes, bytes);
+  if (result != nullptr) copy_small(data, tensor->as<std::byte>() + position * bytes, bytes);
   return result;
 }
 
@@ -183,11 +186,6 @@ PyObject* take(PyObject* self, PyObject* index) {
     const Capture* capture = innermost_capture();
     if (capture == nullptr || !capture->masks()) {
       const Datum& datum = array_datum(self);
-      if (capture == nullptr && PyLong_CheckExact(index)) {
-        const auto* tensor = std::get_if<Tensor>(&datum);
-        PyObject* element = tensor == nullptr || tensor->place() != kHostPlace ? nullptr : element_of(*tensor, index);
-        if (element != nullptr || PyErr_Occurred()) return element;
-      }
       const Aval aval = datum_aval(datum);
       const bool several = PyTuple_CheckExact(index);
       PyObject* const* items = several ? &PyTuple_GET_ITEM(index, 0) : &index;
@@ -226,7 +224,11 @@ int set_item(PyObject* self, PyObject* index, PyObject* value) {
 }
 
 PyObject* get_item(PyObject* self, PyObject* index) {
-  PyObject* result = take(self, index);
+  PyObject* result = element_of(self, index);
+  // Of a vector it is a number, which is no view.
+  if (result != nullptr && array_aval(result).rank() == 0) return result;
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (result == nullptr) result = take(self, index);
   if (result == nullptr || !is_array(result) || !makes_view(index, array_aval(result))) return result;
   if (result != self) link_view(result, self, index);
   return result;
