@@ -270,6 +270,10 @@ def test_dtype_queries():
     assert cnp.finfo(np.float32).eps == np.finfo(np.float32).eps
     assert cnp.finfo("bfloat16").bits == 16 and cnp.iinfo("int8").max == 127
     assert cnp.isdtype(np.float32, "real floating") and cnp.can_cast("int8", "int16")
+    for array in (cnp.ones(2), np.ones(2, np.float32)):
+        assert cnp.can_cast(array, np.float64) and not cnp.can_cast(array, np.float16)
+        assert cnp.isdtype(array, "real floating") and not cnp.isdtype(array, ("bool", "integral"))
+        assert cnp.issubdtype(array, cnp.floating) and not cnp.issubdtype(array, cnp.integer)
     assert cnp.float32(3).dtype == cnp.float32 == np.float32 and np.dtype(cnp.float32) == np.float32
     with ct.config.enable_x64(True):
         assert np.dtype(cnp.int_) == np.int64 and cnp.ones(2).dtype == cnp.float64

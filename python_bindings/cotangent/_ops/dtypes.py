@@ -355,7 +355,7 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
 
     Parameters
     ----------
-    arg1 : dtype
+    arg1 : dtype or array
         What is asked about.
     arg2 : dtype or kind
         A dtype, or one of ``integer``, ``floating``, ``inexact``, ``number``, …; bfloat16 is floating.
@@ -369,6 +369,8 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
     >>> ct.numpy.issubdtype(ct.numpy.bfloat16, ct.numpy.floating)
     True
     """
+    if isinstance(arg1, (Array, np.ndarray)):
+        arg1 = arg1.dtype
     if arg2 in _KINDS:
         if arg1 in _KINDS and arg1 is not np.bool_:
             return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
@@ -381,7 +383,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 
     Parameters
     ----------
-    dtype : dtype
+    dtype : dtype or array
         What is asked about.
     kind : dtype, str or tuple of them
         ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``, ``"complex
@@ -403,6 +405,7 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, item) for item in kind)
+    dtype = _dtype_of(dtype)
     names = {
         "bool": ("bool",),
         "signed integer": ("signed",),
@@ -422,7 +425,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> builtins.bool:
 
     Parameters
     ----------
-    from_ : dtype
+    from_ : dtype or array
         What is converted.
     to : dtype
         To what.
@@ -438,7 +441,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> builtins.bool:
     >>> ct.numpy.can_cast("int16", "float32"), ct.numpy.can_cast("float32", "int16")
     (True, False)
     """
-    return builtins.bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]
+    return builtins.bool(np.can_cast(_core.canonical_dtype(_dtype_of(from_)), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]
 
 
 check_arguments(globals())

@@ -25,10 +25,15 @@ __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "stan
 Axis = Any
 
 
+def _largest(x: Array, axes: Axis, chosen: Any) -> Array:
+    """The largest element, the axes kept; -inf where there is none."""
+    never_empty = chosen is None and 0 not in x._bound_shape and not _core.ragged_axes(x)
+    return reductions.max(x, axes, keepdims=True, initial=None if never_empty else -math.inf, where=chosen)
+
+
 def _shifted(x: Array, axis: Axis, chosen: Any) -> Array:
     """``x`` less its largest element, which carries no derivative."""
-    largest = reductions.max(x, axis, keepdims=True, initial=-math.inf, where=chosen)
-    return primitives.sub(x, stretched(primitives.stop_gradient(largest), x))
+    return primitives.sub(x, stretched(primitives.stop_gradient(_largest(x, axis, chosen)), x))
 
 
 def _choice(x: Array, chosen: Any) -> Array | None:
@@ -157,10 +162,7 @@ def logsumexp(
         array = choose(primitives.eq(weights, literal(weights, 0.0)), -math.inf, array)
     axes = tuple(normalize_axes(axis, array.ndim, "logsumexp"))
     chosen = _choice(array, where)
-    if kind(array) == "complex":
-        largest = reductions.max(primitives.real(array), axes, keepdims=True, initial=-math.inf, where=chosen)
-    else:
-        largest = reductions.max(array, axes, keepdims=True, initial=-math.inf, where=chosen)
+    largest = _largest(primitives.real(array) if kind(array) == "complex" else array, axes, chosen)
     # Minus infinity stays what it is when nothing is subtracted.
     if kind(array) == "complex":
         is_subtracted = primitives.is_finite(largest)
@@ -174,17 +176,16 @@ def logsumexp(
     if weights is not None:
         exponentials = weights * exponentials
     total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)
-    sign = primitives.sign(total)
     if return_sign or (weights is not None and kind(array) != "complex"):
         magnitude = primitives.abs(total)
         if not return_sign:
             magnitude = choose(is_below(total, 0.0), math.nan, magnitude)
     else:
         magnitude = total
-    result = primitives.log(magnitude) + largest
+    results = [primitives.log(magnitude) + largest, *([primitives.sign(total)] if return_sign else [])]
     if not keepdims:
-        result, sign = drop_axes(result, axes), drop_axes(sign, axes)
-    return (result, sign) if return_sign else result
+        results = [drop_axes(result, axes) for result in results]
+    return tuple(results) if return_sign else results[0]
 
 
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
