@@ -73,17 +73,19 @@ JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<
     const Value imaginary = sub(p, convert(real(p), p.dtype()));
     turn_u = select(on_diagonal, mul(imaginary, to_dtype(inverse, p)), turn_u);
   }
-  // What of dA V leaves U's column space, which there is when A has more rows than columns; dually for V. The sizes are
-  // asked of the array: in a mask region they are not what the shapes say.
+  // What of dA V leaves U's column space, which there is when A has more rows than columns; dually for V. In a mask
+  // region the sizes are asked of the array, as they are not what the shapes say.
   const Value rows = size_of(a, rank - 2), columns = size_of(a, rank - 1);
+  const int64_t more_rows = keeps_lengths() ? 0 : a.shape()[rank - 2] - a.shape()[rank - 1];
   const auto outside = [&](Value basis, Value image, Value more) {
     const Value left = sub(image, multiply(basis, multiply(adjoint(basis), image)));
     const Value wide = as_rows(s, left);
     const Value inverse = select(broadcast_scalar(more, wide.shape()), div(full_like(wide, 1), wide), zeros_like(wide));
     return mul(left, to_dtype(inverse, left));
   };
-  const Value du = add(multiply(u, turn_u), outside(u, change_v, gt(rows, columns)));
-  const Value dv = add(multiply(v, turn_v), outside(v, multiply(adjoint(change), u), gt(columns, rows)));
+  Value du = multiply(u, turn_u), dv = multiply(v, turn_v);
+  if (keeps_lengths() || more_rows > 0) du = add(du, outside(u, change_v, gt(rows, columns)));
+  if (keeps_lengths() || more_rows < 0) dv = add(dv, outside(v, multiply(adjoint(change), u), gt(columns, rows)));
   return {outputs, {ds, du, adjoint(dv)}};
 }
 
