@@ -209,14 +209,19 @@ def bitwise_count(x: Any, /) -> Array:
         array = primitives.abs(array)
     width = 8 * array.dtype.itemsize
     bits = _core.convert(array, f"uint{width}")
-    # Neighbouring counts are added: of single bits, of pairs, of groups of four, ...
-    group = 1
-    while group < width:
-        ones = (1 << group) - 1
-        mask = literal(bits, sum(ones << shift for shift in range(0, width, 2 * group)))
-        bits = (bits & mask) + (primitives.shift_right_logical(bits, literal(bits, group)) & mask)
-        group *= 2
+    # Counts of pairs, of groups of four, of bytes; a product adds up those of all bytes in the highest.
+    mask = (1 << width) - 1
+    pairs, fours, bytes_, ones = (literal(bits, mask // divisor) for divisor in (3, 5, 17, 255))
+    bits = bits - (_shifted(bits, 1) & pairs)
+    bits = (bits & fours) + (_shifted(bits, 2) & fours)
+    bits = (bits + _shifted(bits, 4)) & bytes_
+    if width > 8:
+        bits = _shifted(bits * ones, width - 8)
     return _core.convert(bits, "uint8")
+
+
+def _shifted(bits: Array, count: int) -> Array:
+    return primitives.shift_right_logical(bits, literal(bits, count))
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:

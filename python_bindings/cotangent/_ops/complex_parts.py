@@ -10,12 +10,14 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import (
+    choose,
     constant,
     inexact,
     kind,
     literal,
     own,
 )
+from cotangent._ops.floating_parts import signbit
 from cotangent._ops.views import as_view, whole_view
 
 __all__ = ["angle", "conj", "conjugate", "imag", "real"]
@@ -113,7 +115,11 @@ def angle(z: Any, deg: bool = False) -> Array:
     Array([90., 45.], dtype=float32)
     """
     array = inexact(z)
-    result = primitives.atan2(imag(array), real(array))
+    if kind(array) == "complex":
+        result = primitives.atan2(imag(array), real(array))
+    else:  # which is the same numbers, and constant between its jumps
+        turned = signbit(array)
+        result = choose(primitives.ne(array, array), math.nan, choose(turned, math.pi, literal(array, 0.0)))
     return result * literal(result, 180.0 / math.pi) if deg else result
 
 
