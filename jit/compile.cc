@@ -24,6 +24,7 @@
 #include "jit/loop/passes/sums.h"
 #include "jit/lower/lower.h"
 #include "jit/schedule/buffers.h"
+#include "jit/schedule/gather_in_blocks.h"
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
 #include "jit/schedule/read_before_update.h"
@@ -184,6 +185,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     run_pass("order_loops", jit::order_loops, program);
     // What one loop leaves in the cache the next one uses.
     run_pass("merge_loops", jit::merge_loops, program);
+    // What windows see is made where it is multiplied.
+    run_pass("gather_in_blocks", jit::gather_in_blocks, program);
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
     // Rows that have nothing to do with each other take their steps by themselves, on all threads.

@@ -11,6 +11,7 @@
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
 #include "jit/schedule/read_before_update.h"
+#include "jit/schedule/gather_in_blocks.h"
 #include "jit/schedule/split_rows.h"
 #include "runtime/error.h"
 #include "tests/cpp/text_cases.h"
@@ -25,6 +26,7 @@ std::string run(const text_cases::Case& test) {
       {"read_before_update", jit::read_before_update},
       {"split_long_sums", jit::split_long_sums},
       {"split_rows", jit::split_rows},
+      {"gather_in_blocks", jit::gather_in_blocks},
       {"assign_buffers", [](Program& program) { jit::assign_buffers(program); }},
       {"assign_buffers_and_results",
        [](Program& program) {
