@@ -55,7 +55,7 @@ class ElementBuilder {
 
   Index index_offset(Index x, int64_t offset) { return offset == 0 ? x : index_add(x, index_constant(offset)); }
   // low <= x < high
-  Scalar in_range(Index x, int64_t low, int64_t high) {
+  virtual Scalar in_range(Index x, int64_t low, int64_t high) {
     const Scalar value = index_value(x, DType::kInt64);
     return binary(ScalarOp::kAnd, binary(ScalarOp::kGe, value, constant_integer(DType::kInt64, low)),
                   binary(ScalarOp::kLt, value, constant_integer(DType::kInt64, high)));

@@ -173,7 +173,22 @@ llvm::Value* Arithmetic::root_without_instruction(llvm::Value* a) {
   return roots;
 }
 
+// A comparison of what was extended with a number that fits: of what it was before. A number that is not negative has
+// the same order there whether signs count or not, as extending repeats the sign.
+static void narrow_comparison(llvm::Value*& a, llvm::Value*& b) {
+  auto* extended = llvm::dyn_cast<llvm::SExtInst>(a);
+  auto* number = llvm::dyn_cast<llvm::Constant>(b);
+  if (extended == nullptr || number == nullptr || !number->getType()->isVectorTy()) return;
+  auto* splat = llvm::dyn_cast_or_null<llvm::ConstantInt>(number->getSplatValue());
+  llvm::Type* type = extended->getOperand(0)->getType();
+  const unsigned bits = type->getScalarSizeInBits();
+  if (splat == nullptr || splat->isNegative() || !splat->getValue().isSignedIntN(bits)) return;
+  a = extended->getOperand(0);
+  b = llvm::ConstantInt::get(type, splat->getZExtValue());
+}
+
 llvm::Value* Arithmetic::apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
+  if (is_comparison(op)) narrow_comparison(a, b);
   llvm::Type* type = a->getType();
   auto number = [&](int64_t value) { return llvm::ConstantInt::getSigned(type, value); };
   unsigned bits = type->getScalarSizeInBits();

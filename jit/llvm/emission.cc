@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "jit/llvm/accesses.h"
 #include "runtime/error.h"
@@ -96,6 +97,15 @@ Address address_of(Emission& e, const Index& index) {
 llvm::Value* index_value(Emission& e, const Index& index) {
   Address a = address_of(e, index);
   if (a.is_uniform()) return a.uniform;
+  const loop::Range range = e.program.range_of(index);
+  if (a.varying == nullptr && std::abs(a.stride) < INT32_MAX && range.low >= INT32_MIN && range.high <= INT32_MAX) {
+    // Twice as many lanes fit a register; comparisons need no more (arithmetic.cc).
+    llvm::Type* word = e.b.getInt32Ty();
+    llvm::Value* lanes =
+        e.b.CreateMul(lane_numbers(word, e.lanes.width), widen(e, llvm::ConstantInt::getSigned(word, a.stride)));
+    llvm::Value* numbers = e.b.CreateAdd(widen(e, e.b.CreateTrunc(a.uniform, word)), lanes);
+    return e.b.CreateSExt(numbers, llvm::FixedVectorType::get(e.code.i64, e.lanes.width));
+  }
   llvm::Value* result = widen(e, a.uniform);
   if (a.stride != 0) {
     llvm::Value* lanes = lane_numbers(e.code.i64, e.lanes.width);

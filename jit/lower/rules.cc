@@ -114,6 +114,16 @@ class RuleBuilder final : public LoopBuilder {
     return make(b_.to_scalar(resolve(x), dtype));
   }
 
+  Scalar in_range(Index x, int64_t low, int64_t high) override {
+    const Scalar value_of_x = index_value(x, DType::kInt64);
+    const Scalar least = constant_integer(DType::kInt64, low), end = constant_integer(DType::kInt64, high);
+    const auto above = known(ScalarOp::kGe, value_of_x, least), below = known(ScalarOp::kLt, value_of_x, end);
+    if (above || below || high < low) return ElementBuilder::in_range(x, low, high);
+    // One comparison for both: what is below `low` is a large number without a sign.
+    const loop::Scalar distance = b_.bitcast(b_.to_scalar(resolve(x) - low), DType::kUInt64);
+    return make(b_.apply(ScalarOp::kLt, distance, b_.constant(DType::kUInt64, high - low)));
+  }
+
   Index wanted_end(int output, int axis, absl::Span<const Index> position) override {
     const Var var = equation_.first_output + static_cast<Var>(output);
     const Aval& aval = frame_.aval(var);
