@@ -80,6 +80,50 @@ llvm::Value* load_near(Emission& e, llvm::Value* pointer, llvm::FixedVectorType*
   return result;
 }
 
+// Where masks have registers of their own, elements `stride` apart are lanes of vectors that lie next to each other:
+// `use` gets the start of each such vector, which lanes of the elements are in it (-1: none), and the mask of these.
+template <typename Use>
+void over_near(Emission& e, unsigned width, int64_t stride, Use&& use) {
+  llvm::Value* none = llvm::Constant::getNullValue(llvm::FixedVectorType::get(e.b.getInt1Ty(), width));
+  llvm::Value* wanted = e.lanes.mask == nullptr ? llvm::Constant::getAllOnesValue(none->getType()) : e.lanes.mask;
+  for (int64_t part = 0; part < stride; ++part) {
+    llvm::SmallVector<int, 64> elements, chosen;
+    for (int64_t lane = 0; lane < width; ++lane) {
+      const int64_t at = part * width + lane;
+      const bool is_one = at % stride == 0 && at / stride < width;
+      elements.push_back(is_one ? static_cast<int>(at / stride) : -1);
+      chosen.push_back(static_cast<int>(is_one ? at / stride : width));
+    }
+    use(part * width, elements, e.b.CreateShuffleVector(wanted, none, chosen));
+  }
+}
+
+void store_near(Emission& e, llvm::Value* stored, llvm::Value* pointer, int64_t stride, llvm::Align align) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(stored->getType());
+  over_near(e, type->getNumElements(), stride, [&](int64_t start, absl::Span<const int> elements, llvm::Value* mask) {
+    llvm::Value* place = e.b.CreateConstInBoundsGEP1_64(type->getElementType(), pointer, start);
+    e.b.CreateMaskedStore(e.b.CreateShuffleVector(stored, llvm::ArrayRef<int>(elements.data(), elements.size())), place,
+                          align, mask);
+  });
+}
+
+llvm::Value* load_near_masked(Emission& e, llvm::Value* pointer, llvm::FixedVectorType* type, int64_t stride,
+                              llvm::Align align) {
+  const unsigned width = type->getNumElements();
+  llvm::Value* result = llvm::Constant::getNullValue(type);
+  over_near(e, width, stride, [&](int64_t start, absl::Span<const int> elements, llvm::Value* mask) {
+    llvm::Value* place = e.b.CreateConstInBoundsGEP1_64(type->getElementType(), pointer, start);
+    llvm::Value* loaded = e.b.CreateMaskedLoad(type, place, align, mask, llvm::Constant::getNullValue(type));
+    llvm::SmallVector<int, 64> lanes(width);
+    for (unsigned lane = 0; lane < width; ++lane) lanes[lane] = static_cast<int>(lane);
+    for (unsigned lane = 0; lane < width; ++lane) {
+      if (elements[lane] >= 0) lanes[elements[lane]] = static_cast<int>(width + lane);
+    }
+    result = e.b.CreateShuffleVector(result, loaded, lanes);
+  });
+  return result;
+}
+
 }  // namespace
 
 llvm::Value* emit_load(Emission& e, BufferId buffer, const Index& index, bool any_lane_may) {
@@ -122,6 +166,8 @@ llvm::Value* emit_load(Emission& e, BufferId buffer, const Index& index, bool an
     stored = e.b.CreateShuffleVector(both, picked);
   } else if (a.varying == nullptr && e.lanes.mask == nullptr && is_near(e.code.facts, width, a.stride)) {
     stored = load_near(e, e.addresses.element_pointer(buffer, a.uniform), vector, a.stride, align);
+  } else if (a.varying == nullptr && e.code.facts.masks_any_size && is_near(e.code.facts, width, a.stride)) {
+    stored = load_near_masked(e, e.addresses.element_pointer(buffer, a.uniform), vector, a.stride, align);
   } else {
     llvm::Value* pointers = e.addresses.element_pointer(buffer, index_value(e, index));
     stored = e.b.CreateMaskedGather(vector, pointers, align, any_lane_may ? nullptr : e.lanes.mask,
@@ -152,6 +198,8 @@ void emit_store(Emission& e, BufferId buffer, const Index& index, llvm::Value* v
   } else if (a.varying == nullptr && a.stride == -1 && e.lanes.mask == nullptr) {
     llvm::Value* first = e.b.CreateSub(a.uniform, e.b.getInt64(e.lanes.width - 1));
     e.b.CreateAlignedStore(e.b.CreateVectorReverse(stored), e.addresses.element_pointer(buffer, first), align);
+  } else if (a.varying == nullptr && e.code.facts.masks_any_size && is_near(e.code.facts, e.lanes.width, a.stride)) {
+    store_near(e, stored, e.addresses.element_pointer(buffer, a.uniform), a.stride, align);
   } else {
     e.b.CreateMaskedScatter(stored, e.addresses.element_pointer(buffer, index_value(e, index)), align, e.lanes.mask);
   }

@@ -1,6 +1,7 @@
 // One element of a variable as loop IR: loaded, remembered or computed; and what positions are.
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include "jit/lower/frame.h"
 #include "runtime/error.h"
@@ -98,6 +99,20 @@ void append(absl::InlinedVector<int64_t, 16>& key, const loop::Index& index) {
 }
 
 }  // namespace
+
+// What is done depends on the remainder of `index` by `divisor`: loops could be one for each.
+void Frame::request_phases(const loop::Index& index, int64_t divisor) {
+  if (nest_shape_ == nullptr) return;
+  for (const NestLoop& loop : nest_loops_) {
+    const int64_t step = index.coefficient_of(loop.variable);
+    if (step % divisor == 0 || loop.first != loop.last) continue;
+    if (loop.reduced) {
+      decided_by_folds_ |= Axes{1} << loop.first;
+    } else {
+      phases_.push_back({loop.first, divisor / std::gcd(step, divisor)});
+    }
+  }
+}
 
 void Frame::remember(Var var, const Position& position, loop::Scalar value) {
   Key key{static_cast<int64_t>(var)};

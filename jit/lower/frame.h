@@ -22,6 +22,7 @@
 #include "jit/fuse/lowering.h"
 #include "jit/lower/limits.h"
 #include "jit/lower/lower.h"
+#include "jit/lower/segments.h"
 
 namespace ct::jit {
 
@@ -49,17 +50,6 @@ struct Chunks {
 };
 // Of a fold of so many iterations over `each` elements.
 Chunks chunks_of(int64_t iterations, int64_t each);
-
-// A place on an axis at which what the body of a nest does changes, and the part of an axis that a nest runs over.
-struct Split {
-  int axis;
-  int64_t at;
-};
-struct Segment {
-  int axis;
-  int64_t begin, end;
-};
-using Segments = std::vector<Segment>;
 
 inline bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }  // summed in a wider type
 
@@ -92,6 +82,7 @@ class Frame {
   loop::Scalar element(Var var, const Position& position);
   loop::Index axis_index(const Position& position, const Shape& shape, int axis);
   void request_split(const loop::Index& index, int64_t limit);
+  void request_phases(const loop::Index& index, int64_t divisor);
   struct Scope {  // of remembered elements: one for each open block
     explicit Scope(Frame& frame) : frame(frame) { frame.memory_.emplace_back(); }
     ~Scope() { frame.memory_.pop_back(); }
@@ -173,8 +164,9 @@ class Frame {
   std::vector<NestLoop> nest_loops_;
   Cuts requested_ = 0;
   std::vector<Split> splits_;  // that were requested
+  std::vector<Phases> phases_;
   Axes decided_by_folds_ = 0;  // that are folded, and by whose numbers something is decided
-  Segments segments_;          // at most one an axis
+  Segments segments_;
   LoopLimits limits_;
   std::vector<bool> ready_;  // by variable: it is in memory or a register
 };

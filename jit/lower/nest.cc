@@ -87,15 +87,6 @@ Limits folded_limits(const ElementLimits& limits, const Graph& graph, const Equa
   return result;
 }
 
-namespace {
-
-const Segment* segment_of(const Segments& segments, int axis) {
-  const auto at = absl::c_find_if(segments, [&](const Segment& each) { return each.axis == axis; });
-  return at == segments.end() ? nullptr : &*at;
-}
-
-}  // namespace
-
 // One attempt at a nest: kept loops run over the elements of the results, reduced loops fold. A fold over many elements
 // into few is cut in chunks: a first nest folds each, a second one their results.
 class Frame::Nest {
@@ -184,7 +175,7 @@ class Frame::Nest {
     for (AxisGroup& group : groups_) {
       if (is_reduced(group)) continue;
       const Segment* part = segment_of(frame_.segments_, group.first);
-      const int64_t size = part != nullptr ? part->end - part->begin : extent(group, step_.shape);
+      const int64_t size = part != nullptr ? part->size() : extent(group, step_.shape);
       const std::optional<Ending> ending = ending_of(group);
       CT_CHECK(ending || frame_.limits().side_of(group.first) == nullptr ||
                frame_.limits().side_of(group.first)->inside);
@@ -195,7 +186,7 @@ class Frame::Nest {
         count -= begin;
       }
       const loop::Index variable = b_.begin_for(count, kAlike).variable;
-      enter_loop(group, variable, variable + begin, ending);
+      enter_loop(group, variable, variable * (part != nullptr ? part->step : 1) + begin, ending);
       ++kept_loops_;
     }
   }
@@ -480,6 +471,7 @@ class Frame::SegmentedNest {
       const loop::Builder::Mark mark = b_.mark();
       frame_.requested_ = 0;
       frame_.splits_.clear();
+      frame_.phases_.clear();
       frame_.decided_by_folds_ = 0;
       const loop::Scalars results = Nest(frame_, step_, cuts, unrolled).emit();
       const Axes more = (frame_.requested_ & ~cuts) == 0 ? worth_unrolling() & ~unrolled : 0;
@@ -510,8 +502,8 @@ class Frame::SegmentedNest {
     return result;
   }
 
-  // Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
-  // outside of the axes that are in segments already for which that pays.
+  // Loops of their own for parts of an axis between which the body differs: the innermost of those outside of the axes
+  // that are in segments already for which that pays.
   std::optional<Segments> choose_segments() const {
     constexpr int64_t kLeastElements = 4096;
     if (!frame_.options_.machine.chunks || num_elements(step_.shape) < kLeastElements) return {};
@@ -519,35 +511,11 @@ class Frame::SegmentedNest {
     if (!step_.reductions.empty() && num_elements(kept_shape(step_.shape, step_.reduced)) < kManyRows) return {};
     const int outside = frame_.segments_.empty() ? static_cast<int>(step_.shape.size()) : frame_.segments_.front().axis;
     for (int axis = outside - 1; axis >= 0; --axis) {
-      if (auto segments = segments_along(axis)) return segments;
+      if (frame_.limits().side_of(axis) != nullptr) continue;
+      if (auto segments = parts_by_phase(frame_.phases_, step_.shape, axis)) return segments;
+      if (auto segments = parts_between(frame_.splits_, step_.shape, axis, frame_.segments_)) return segments;
     }
     return {};
-  }
-
-  // Where they are few and most of the elements lie in long runs.
-  std::optional<Segments> segments_along(int axis) const {
-    constexpr int64_t kLongRun = 128;
-    constexpr size_t kMostSegments = 5;
-    if (frame_.limits().side_of(axis) != nullptr) return {};
-    const int64_t size = step_.shape[axis];
-    std::vector<int64_t> limits = {0, size};
-    for (const Split& split : frame_.splits_) {
-      if (split.axis == axis && split.at > 0 && split.at < size) limits.push_back(split.at);
-    }
-    std::sort(limits.begin(), limits.end());
-    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
-    if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
-    int64_t inner = num_elements(absl::MakeConstSpan(step_.shape).subspan(axis + 1));
-    for (const Segment& each : frame_.segments_) inner = inner / step_.shape[each.axis] * (each.end - each.begin);
-    int64_t in_long_runs = 0;
-    Segments segments;
-    for (size_t i = 0; i + 1 < limits.size(); ++i) {
-      segments.push_back({axis, limits[i], limits[i + 1]});
-      const int64_t length = limits[i + 1] - limits[i];
-      if (length * inner >= kLongRun) in_long_runs += length;
-    }
-    if (in_long_runs * 4 < size * 3) return {};
-    return segments;
   }
 
   Frame& frame_;

@@ -104,7 +104,14 @@ class RuleBuilder final : public LoopBuilder {
   Index index_add(Index x, Index y) override { return push(resolve(x) + resolve(y)); }
   Index index_scale(Index x, int64_t factor) override { return push(resolve(x) * factor); }
   Index index_div(Index x, int64_t divisor) override { return push(b_.divide(resolve(x), divisor)); }
-  Index index_mod(Index x, int64_t divisor) override { return push(b_.modulo(resolve(x), divisor)); }
+  Index index_mod(Index x, int64_t divisor) override {
+    const loop::Index index = resolve(x), remainder = b_.modulo(index, divisor);
+    // Of spread arrays it says whether there is an element at all; elsewhere, where that is.
+    const Arrangement arrangement = equation_.primitive->arrangement;
+    const bool spreads = arrangement == Arrangement::kWindows || arrangement == Arrangement::kPad;
+    if (spreads && !remainder.is_constant()) frame_.request_phases(index, divisor);
+    return push(remainder);
+  }
   Index index_from(Scalar integer) override {
     const Number& number = numbers_[integer.id];
     return push(number.index ? *number.index : b_.to_index(value(integer)));
@@ -256,6 +263,8 @@ class RuleBuilder final : public LoopBuilder {
         return is_below(0);
       case ScalarOp::kLe:
         return is_below(1);
+      case ScalarOp::kEq:
+        return difference.low == difference.high ? std::optional<bool>(difference.low == 0) : std::nullopt;
       default:
         return std::nullopt;
     }

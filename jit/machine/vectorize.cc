@@ -44,7 +44,7 @@ class Vectorizability {
   int widest = 0;                   // bytes of the widest element, as it is computed with
   int narrowest_in_memory = 8;      // bytes
   int strided = 0;                  // accesses that are neither uniform nor contiguous
-  int far = 0;                      // those of them that are not loads of elements close together
+  int far = 0;                      // those of them that are not of elements close together
   bool branches_on_memory = false;  // vector accesses inside divergent branches: only with masks
   bool straight = true;             // no loops or branches inside
   int chain = 0;                    // loads one after the other, each of which says where the next one loads
@@ -80,7 +80,9 @@ class Vectorizability {
     narrowest_in_memory = std::min(narrowest_in_memory, size);
     if (!contiguous) {
       ++strided;
-      if (is_store || indirect || !is_near(facts_, facts_.vector_bits / 8 / std::max(size, 4), stride)) ++far;
+      if ((is_store && !facts_.masks_any_size) || indirect ||
+          !is_near(facts_, facts_.vector_bits / 8 / std::max(size, 4), stride))
+        ++far;
     }
     if (divergent && s.bits == 0) branches_on_memory = true;
     // Half floats are computed with as float32; gathers exist for words.

@@ -166,3 +166,34 @@ def test_a_shape_that_gains_or_loses_axes_of_one_element_is_read_without_divisio
     check(function, x, row)
     loops = loops_of(function, x, row)
     assert " div " not in loops and " rem " not in loops
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32, np.int8, np.complex64])
+@pytest.mark.parametrize(("stride", "start"), [(2, 0), (2, 1), (3, 1), (4, 3), (5, 0)])
+def test_spread_elements(dtype, stride, start):
+    x = draw(6, 7, 83, dtype=dtype)
+    config = [(0, 0, 0), (1, 2, 0), (start, 3, stride - 1)]
+    check(lambda x: ct.lax.pad(x, dtype(2), config), x)
+    check(lambda x: ct.lax.pad(x, dtype(0), [config[0], config[2], config[2]]), x)
+    if np.dtype(dtype).kind == "f" and dtype != np.float16:
+        check(ct.grad(lambda x: (x[..., start::stride] ** 2).sum() + (x[:, start::stride] ** 3).sum()), x)
+
+
+@pytest.mark.parametrize(
+    ("window", "stride", "padding"), [(2, 2, "VALID"), (3, 2, "SAME"), (3, 3, "SAME"), (5, 4, "SAME")]
+)
+def test_gradients_of_windows_with_strides(window, stride, padding):
+    x, filters = draw(3, 6, 45, 52), draw(4, 6, window, window, seed=1)
+    windows, strides = (1, 1, window, window), (1, 1, stride, stride)
+    for combine, start in ((ct.lax.add, 0.0), (ct.lax.max, -np.inf)):
+        pool = partial(ct.lax.reduce_window, init_value=start, computation=combine, window_dimensions=windows)
+        check(ct.grad(lambda x, pool=pool: (pool(x, window_strides=strides, padding=padding) ** 2).sum()), x)
+    apply = partial(ct.lax.conv_general_dilated, window_strides=(stride, stride), padding=padding)
+    check(ct.grad(lambda x, filters: (apply(x, filters) ** 2).sum() / 64, (0, 1)), x, filters, atol=1e-3)
+    spread = partial(ct.lax.conv_transpose, strides=(stride, stride), dimension_numbers=("NCHW", "HWIO", "NCHW"))
+    check(lambda x, filters: spread(x, filters.transpose(2, 3, 1, 0), padding=padding), x, filters)
+
+
+def test_spread_arrays_are_written_phase_by_phase_without_branches():
+    loops = loops_of(ct.grad(lambda x: (x[:, ::2] ** 2).sum()), draw(64, 256))
+    assert " if " not in loops and " rem " not in loops and loops.count("store out0[") == 2

@@ -1,0 +1,40 @@
+// Parts of an axis that a nest runs over one after the other, as what its body does differs between them: on both sides
+// of a place, where a padding or a piece of a concatenation ends; or by the phase of the index, where one of several
+// elements in turn is something else, as between the elements of a spread array.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "runtime/aval.h"
+
+namespace ct::jit {
+
+// A place on an axis at which what the body of a nest does changes.
+struct Split {
+  int axis;
+  int64_t at;
+};
+// What the body does depends on the remainder of the index by `count`.
+struct Phases {
+  int axis;
+  int64_t count;
+};
+// The part of an axis that a nest runs over: begin, begin + step, ... below end.
+struct Segment {
+  int axis;
+  int64_t begin, end;
+  int64_t step = 1;
+  int64_t size() const { return (end - begin + step - 1) / step; }
+};
+using Segments = std::vector<Segment>;  // at most one an axis, or all along one
+
+const Segment* segment_of(const Segments& segments, int axis);
+
+// The parts of an axis of a nest of the shape, where it runs over `others` along other axes already; nothing unless
+// they are few and most of the elements lie in long runs.
+std::optional<Segments> parts_between(const std::vector<Split>& splits, const Shape& shape, int axis,
+                                      const Segments& others);
+std::optional<Segments> parts_by_phase(const std::vector<Phases>& phases, const Shape& shape, int axis);
+
+}  // namespace ct::jit
