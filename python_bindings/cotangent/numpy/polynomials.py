@@ -23,7 +23,7 @@ from cotangent._ops.ranges import arange, vander
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.selection import trim_zeros
 from cotangent._ops.shapes import matrix_transpose
-from cotangent._ops.sizes import axis_size, bound_size, insert_axes, static_count
+from cotangent._ops.sizes import axis_size, bound_size, index_dtype, insert_axes, static_count
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.numpy.convolutions import convolve
@@ -252,7 +252,8 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 def _powers(x: Array) -> Array:
     """The powers of exact coefficients, but for the last."""
-    return convert(_core.array(np.arange(x.size - 1, 0, -1)), x.dtype)
+    places = primitives.iota(shape=[x.size - 1], dtype=index_dtype(x.size), axis=0)
+    return convert(literal(places, x.size - 1) - places, x.dtype)
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
