@@ -30,6 +30,7 @@
 #include "jit/schedule/read_before_update.h"
 #include "jit/schedule/read_early.h"
 #include "jit/schedule/split_rows.h"
+#include "jit/schedule/use_in_blocks.h"
 #include "jit/store/cache.h"
 #include "jit/store/disk_cache.h"
 #include "jit/store/ready_code.h"
@@ -187,6 +188,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     run_pass("merge_loops", jit::merge_loops, program);
     // What windows see is made where it is multiplied.
     run_pass("gather_in_blocks", jit::gather_in_blocks, program);
+    // And what they are added to, where products are made.
+    run_pass("use_in_blocks", jit::use_in_blocks, program);
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
     // Rows that have nothing to do with each other take their steps by themselves, on all threads.

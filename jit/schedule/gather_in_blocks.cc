@@ -27,10 +27,8 @@ using loop::Statement;
 using loop::StatementKind;
 using loop::Value;
 
-constexpr int64_t kLeastArray = int64_t{1} << 21;  // bytes: caches of one core hold less
-constexpr int64_t kMostBlock = int64_t{1} << 19;   // bytes of a block, which stays in the second cache
-constexpr int64_t kLeastPlaces = 32;               // of a block: products of fewer are slower
-constexpr int64_t kMostChunks = 32, kMostChunksOfPrime = 64;
+constexpr int64_t kLeastPlaces = 32;  // of a block: products of fewer are slower
+constexpr int64_t kMostChunksOfPrime = 64;
 constexpr int64_t kMostSums = int64_t{1} << 23;  // bytes of the sums that all chunks have
 constexpr size_t kMostReaders = 3, kMostStatements = 48;
 
@@ -109,7 +107,7 @@ class Gathers {
     gather.array = store->buffer;
     const loop::Buffer& array = program_.buffer(gather.array);
     if (array.kind != loop::BufferKind::kTemporary || !is_float(array.dtype)) return false;
-    if (loop::bytes_of(program_, gather.array) < kLeastArray || store->index.constant() != 0) return false;
+    if (loop::bytes_of(program_, gather.array) < kLeastGathered || store->index.constant() != 0) return false;
     if (store->index.terms().size() + absl::c_count_if(gather.axes, [](const Axis& a) { return a.extent == 1; }) <
         gather.axes.size()) {
       return false;
@@ -245,13 +243,13 @@ std::optional<Blocks> blocks_of(const Program& program, const Gather& gather, co
   const int64_t bytes = reader.elements.extent * dtype_size(program.buffer(gather.array).dtype);
   Blocks blocks;
   std::vector<Axis> axes = reader.places.axes;
-  while (!axes.empty() && blocks.places * axes.back().extent * bytes <= kMostBlock) {
+  while (!axes.empty() && blocks.places * axes.back().extent * bytes <= kMostGatheredBlock) {
     blocks.places *= axes.back().extent;
     blocks.inner.insert(blocks.inner.begin(), axes.back());
     axes.pop_back();
   }
   if (!axes.empty()) {
-    blocks.part = largest_divisor(axes.back().extent, kMostBlock / bytes / blocks.places);
+    blocks.part = largest_divisor(axes.back().extent, kMostGatheredBlock / bytes / blocks.places);
     if (blocks.part > 1) {
       blocks.cut = axes.back();
       blocks.places *= blocks.part;
@@ -282,7 +280,7 @@ class Blocked {
     if (blocks_.cut) levels.push_back({blocks_.cut->variable, blocks_.cut->extent / blocks_.part, blocks_.part});
     const auto first = absl::c_find_if(levels, [](const Level& level) { return level.extent > 1; });
     if (first == levels.end()) return std::nullopt;
-    int64_t most = kMostChunks;
+    int64_t most = kMostGatheredChunks;
     const int64_t sums = gemm_.m * gemm_.n * dtype_size(program_.buffer(gemm_.c.buffer).dtype);
     if (reader_.sums) {
       if (dtype_size(program_.buffer(gemm_.c.buffer).dtype) < 4) return std::nullopt;

@@ -15,6 +15,10 @@
 
 namespace ct::jit {
 
+inline constexpr int64_t kLeastGathered = int64_t{1} << 21;      // bytes of the array: caches of one core hold less
+inline constexpr int64_t kMostGatheredBlock = int64_t{1} << 19;  // bytes of a block, which stays in the second cache
+inline constexpr int64_t kMostGatheredChunks = 32;
+
 void gather_in_blocks(loop::Program& program);
 
 }  // namespace ct::jit

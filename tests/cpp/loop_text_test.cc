@@ -8,11 +8,12 @@
 #include "jit/loop/parse.h"
 #include "jit/loop/passes/sums.h"
 #include "jit/schedule/buffers.h"
+#include "jit/schedule/gather_in_blocks.h"
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
 #include "jit/schedule/read_before_update.h"
-#include "jit/schedule/gather_in_blocks.h"
 #include "jit/schedule/split_rows.h"
+#include "jit/schedule/use_in_blocks.h"
 #include "runtime/error.h"
 #include "tests/cpp/text_cases.h"
 
@@ -27,6 +28,7 @@ std::string run(const text_cases::Case& test) {
       {"split_long_sums", jit::split_long_sums},
       {"split_rows", jit::split_rows},
       {"gather_in_blocks", jit::gather_in_blocks},
+      {"use_in_blocks", jit::use_in_blocks},
       {"assign_buffers", [](Program& program) { jit::assign_buffers(program); }},
       {"assign_buffers_and_results",
        [](Program& program) {
