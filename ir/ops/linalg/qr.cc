@@ -70,7 +70,10 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
     rotation = select(is_diagonal(inner), imaginary, rotation);
   }
   const Value dq = add(multiply(q, sub(rotation, inner)), scaled_change);
-  const Value dr = add(multiply(adjoint(dq), a), multiply(adjoint(q), change));
+  // Of a square R, Q^H dA R^-1 is Q^H dQ + dR R^-1. In a mask region nobody knows whether it is one.
+  const bool square = m >= n && !keeps_lengths();
+  const Value dr =
+      square ? multiply(sub(inner, rotation), r) : add(multiply(adjoint(dq), a), multiply(adjoint(q), change));
   results[0] = dq;
   results[1] = upper_triangle(dr);
   return {outputs, results};
