@@ -63,13 +63,6 @@ struct Reader {
   Dimension places, elements;
 };
 
-int64_t largest_divisor(int64_t number, int64_t most) {
-  for (int64_t each = std::min(number, most); each > 1; --each) {
-    if (number % each == 0) return each;
-  }
-  return 1;
-}
-
 class Gathers {
  public:
   explicit Gathers(const Program& program) : program_(program) {}

@@ -16,7 +16,8 @@ struct ParallelLoop {
   int64_t extent;
 };
 
-int64_t constant_extent(const loop::For& loop);  // 0 where it is no constant
+int64_t constant_extent(const loop::For& loop);         // 0 where it is no constant
+int64_t largest_divisor(int64_t number, int64_t most);  // up to `most`; 1 where there is none
 
 // The statement of a block that is its only loop, with nothing but instructions before it; -1 if there is no such.
 int only_loop(const loop::Program& program, loop::BlockId block);

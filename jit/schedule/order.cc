@@ -29,6 +29,13 @@ int only_loop(const Program& program, BlockId block) {
   return found;
 }
 
+int64_t largest_divisor(int64_t number, int64_t most) {
+  for (int64_t each = std::min(number, most); each > 1; --each) {
+    if (number % each == 0) return each;
+  }
+  return 1;
+}
+
 void replace_statement(Program& program, BlockId block, size_t position, BlockId made) {
   std::vector<Statement> replacement = std::move(program.blocks[made].statements);
   program.blocks[made].statements.clear();

@@ -225,7 +225,7 @@ bool is_worth_splitting(const Program& program, const For& steps) {
   return weights <= kMostWeights;
 }
 
-int64_t parts_of(int64_t rows) {
+int64_t parts_of_rows(int64_t rows) {
   for (int64_t each = std::min(kMostRows, rows / 2); each >= 2; --each) {
     if (rows % each == 0) return rows / each;
   }
@@ -241,7 +241,7 @@ void split_rows(Program& program) {
     const For steps = program.fors[s.detail];
     if (!steps.carries.empty() || steps.options.parallel || steps.options.vectorize) continue;
     const int64_t rows = Rows(program, steps).find();
-    const int64_t parts = rows < 2 ? 1 : parts_of(rows);
+    const int64_t parts = rows < 2 ? 1 : parts_of_rows(rows);
     if (parts < 2 || !is_worth_splitting(program, steps)) continue;
     replace_statement(program, 0, i, PartOfRows(program, steps, rows, parts).emit());
   }

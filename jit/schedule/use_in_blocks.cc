@@ -124,13 +124,6 @@ class Pairs {
   std::vector<Uses> uses_;
 };
 
-int64_t largest_divisor(int64_t number, int64_t most) {
-  for (int64_t each = std::min(number, most); each > 1; --each) {
-    if (number % each == 0) return each;
-  }
-  return 1;
-}
-
 // Both loops as one, in a block of their own; nothing where a row is too large.
 std::optional<BlockId> fused(Program& program, const Pair& pair) {
   const For maker = program.fors[program.blocks[0].statements[pair.maker].detail];
