@@ -70,7 +70,9 @@ def record(thunk: Any, seconds: float) -> dict[str, Any]:
             again, elapsed = ct._core.record_loops(thunk, parts)
             if len(again) != len(loops):
                 raise RuntimeError(f"{len(again)} loops were recorded, {len(loops)} the first time")
-            times = [[min(a, b) for a, b in zip(old, new[6], strict=True)] for old, new in zip(times, again, strict=True)]
+            times = [
+                [min(a, b) for a, b in zip(old, new[6], strict=True)] for old, new in zip(times, again, strict=True)
+            ]
             least = min(least, elapsed - sum(loop[5] for loop in again))
             rounds += 1
         best[parts] = loops, times, least

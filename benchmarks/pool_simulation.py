@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 
 # As in runtime/pool.h: nanoseconds.
 LEAST_HOT, LEAST_COLD, LEAST_PIECE = 20_000, 100_000, 4_000
-LEAST_LATE = 3_000  # under which no loop is worth cutting finer
+THREAD_COST, MOST_WOKEN = 100, 16
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Policy:
 
 
 TODAY = Policy()
-NOW = Policy(limited=True, wakes=16)
-DESIGNED = Policy(limited=True, wakes=16, groups=True, placed=True)
+NOW = Policy(limited=True, wakes=MOST_WOKEN)
+DESIGNED = Policy(limited=True, wakes=MOST_WOKEN, groups=True, placed=True)
 FINER = replace(DESIGNED, finer=True)
 POLICIES = {"before": TODAY, "now": NOW, "groups": DESIGNED, "finer": FINER}
 
@@ -130,9 +130,7 @@ class Loop:
             return max(1.0, wanted / (machine.memory * sockets))
         # All lies at the first socket: the others' threads share the links to it.
         here = min(machine.memory, machine.cores / machine.sockets * self.traffic / self.whole)
-        there = min(machine.memory - here, machine.link * (sockets - 1)) if here < machine.memory else 0.0
-        shared = min(machine.memory, here + max(there, machine.link * 0.25))
-        return max(1.0, wanted / shared)
+        return max(1.0, wanted / min(machine.memory, here + machine.link * (sockets - 1)))
 
     def play(self, machine: Machine, policy: Policy, hot: bool) -> float:
         """How long it takes, in nanoseconds; `hot`: workers wait actively, else they sleep."""
@@ -144,10 +142,7 @@ class Loop:
 
 def paying(estimate: float, groups: bool = False) -> int:
     """How many threads a loop pays for, as `Pool` computes it: each costs all others the time to join and leave."""
-    return max(2, int(math.sqrt(estimate / (PER_THREAD / 4 if groups else PER_THREAD))))
-
-
-PER_THREAD = 100.0  # nanoseconds: Pool::kThreadCost
+    return max(2, int(math.sqrt(estimate / (THREAD_COST / 4 if groups else THREAD_COST))))
 
 
 @dataclass
@@ -166,9 +161,7 @@ class Play:
 
     def run(self) -> float:
         loop, machine, count = self.loop, self.machine, self.threads
-        most = loop.steps(self.policy)
-        step = -(-max(-(-loop.extent // loop.multiple), most) // most) if self.policy.finer else 0
-        units = max(-(-loop.extent // loop.multiple), most) if self.policy.finer else -(-loop.extent // loop.multiple)
+        most, units = loop.steps(self.policy), max(-(-loop.extent // loop.multiple), loop.steps(self.policy))
         step = -(-units // most)
         self.all_steps = -(-units // step)
         self.count_of_piece = max(self.all_steps // count // 8, 1)
@@ -227,7 +220,9 @@ class Play:
     def cost(self, thread: int, steps: int) -> float:
         """Of a piece; what equal pieces take differs, the same way each time."""
         share = self.loop.whole * steps / self.all_steps
-        uneven = 1 + self.loop.spread * math.sin(12.9898 * self.pieces + 78.233 * thread) * math.sqrt(2) / math.sqrt(steps)
+        uneven = 1 + self.loop.spread * math.sin(12.9898 * self.pieces + 78.233 * thread) * math.sqrt(2) / math.sqrt(
+            steps
+        )
         return share * max(0.2, uneven) * self.slow + self.loop.piece
 
     def order(self, thread: int) -> list[int]:
@@ -250,7 +245,8 @@ class Play:
             if other != thread:
                 # A group tells by one word whether it has anything left.
                 if self.policy.groups and self.group(other) != self.group(thread):
-                    members = range(other - other % machine.cores_of_cache, other - other % machine.cores_of_cache + machine.cores_of_cache)
+                    first = other - other % machine.cores_of_cache
+                    members = range(first, first + machine.cores_of_cache)
                     if all(self.left[i][0] == self.left[i][1] for i in members if i < self.threads):
                         if self.group(other) not in seen_groups:
                             seen_groups.add(self.group(other))
