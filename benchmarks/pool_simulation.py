@@ -217,13 +217,13 @@ class Play:
         for i in range(count):
             heapq.heappush(self.queue, (at[i], i, self.body(i, at[i])))
 
-    def cost(self, thread: int, steps: int) -> float:
-        """Of a piece; what equal pieces take differs, the same way each time."""
-        share = self.loop.whole * steps / self.all_steps
-        uneven = 1 + self.loop.spread * math.sin(12.9898 * self.pieces + 78.233 * thread) * math.sqrt(2) / math.sqrt(
-            steps
-        )
-        return share * max(0.2, uneven) * self.slow + self.loop.piece
+    def cost(self, begin: int, end: int) -> float:
+        """Of a piece. What equal shares take differs by where they are, in waves; all of them take the whole."""
+        waves, height = 3, min(self.loop.spread, 0.7) * math.sqrt(2)
+        angle = 2 * math.pi * waves / self.all_steps
+        share = (end - begin) / self.all_steps
+        share += height * (math.cos(angle * begin) - math.cos(angle * end)) / (2 * math.pi * waves)
+        return self.loop.whole * share * self.slow + self.loop.piece
 
     def order(self, thread: int) -> list[int]:
         """Whose ranges a thread looks at: its own, then the next ones'; of its own cache first."""
@@ -260,7 +260,8 @@ class Play:
                 self.left[other] = [first + count, last] if other == thread else [first, last - count]
                 at = self.ranges[other].change(at, thread)
                 self.pieces += 1
-                at += self.cost(thread, count)
+                begin = first if other == thread else last - count
+                at += self.cost(begin, begin + count)
                 self.done += count
                 self.by[thread] += count
                 yield at

@@ -30,6 +30,8 @@ struct Counts {
   std::set<std::thread::id> threads;
   std::map<int64_t, std::thread::id> begins;
   size_t meets = 1;  // threads that wait for each other, for a while: on a busy machine workers come late
+  const std::chrono::steady_clock::time_point end_of_patience =
+      std::chrono::steady_clock::now() + std::chrono::seconds(10);
 
   static void body(void* context, int64_t begin, int64_t end, void* scratch) {
     auto& self = *static_cast<Counts*>(context);
@@ -38,8 +40,7 @@ struct Counts {
     std::unique_lock lock(self.mutex);
     self.threads.insert(std::this_thread::get_id());
     self.begins[begin] = std::this_thread::get_id();
-    const auto end_of_patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (self.threads.size() < self.meets && std::chrono::steady_clock::now() < end_of_patience) {
+    while (self.threads.size() < self.meets && std::chrono::steady_clock::now() < self.end_of_patience) {
       lock.unlock();
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       lock.lock();

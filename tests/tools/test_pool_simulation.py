@@ -67,11 +67,7 @@ def test_every_step_is_done_once_and_no_thread_is_faster_than_alone(
         took = play.run()
         assert sum(play.by) == play.done == play.all_steps
         assert all(first == last for first, last in play.left)
-        assert (
-            took >= one.whole / threads * 0.6
-        )  # a thread whose pieces are long is helped, and none does them for nothing
-        if "spread" not in changes:
-            assert took > one.whole / threads
+        assert took > one.whole / threads
         # Each worker joined and left once.
         gates = sum(line.changes for line in play.gates)
         assert gates == 2 * (threads - 1)
