@@ -308,15 +308,18 @@ def read(path: Path = HERE / "pool_loops.json") -> list[Program]:
     programs = []
     for name, entry in json.loads(path.read_text()).items():
         whole = sum(loop[4] for loop in entry["loops"])
-        loops = tuple(
-            Loop(*loop[:4], whole=loop[4], piece=loop[5], spread=loop[6], traffic=entry["traffic"] * loop[4] / whole)
-            for loop in entry["loops"]
-        )
-        programs.append(Program(name, entry["serial"], loops))
+        # Loops that are alike take the same, on average.
+        kinds: dict[tuple[int, ...], list[list[float]]] = {}
+        for loop in entry["loops"]:
+            kinds.setdefault(tuple(loop[:4]), []).append(loop[4:])
+        means = {kind: [sum(column) / len(rows) for column in zip(*rows, strict=True)] for kind, rows in kinds.items()}
+        loops = [Loop(*loop[:4], *means[tuple(loop[:4])]) for loop in entry["loops"]]
+        loops = [replace(loop, traffic=entry["traffic"] * loop.whole / whole) for loop in loops]
+        programs.append(Program(name, entry["serial"], tuple(loops)))
     return programs
 
 
-SIZES = [(1, 2), (1, 8), (1, 16), (1, 32), (1, 64), (2, 32), (2, 64), (2, 128), (4, 64), (4, 128), (8, 128)]
+SIZES = [(1, 2), (1, 8), (1, 16), (1, 32), (1, 64), (2, 64), (2, 128), (4, 64), (4, 128)]
 
 
 def table(programs: list[Program], policies: dict[str, Policy], hot: bool) -> Iterator[str]:
