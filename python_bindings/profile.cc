@@ -5,6 +5,7 @@
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"
 #include "python_bindings/statuses.h"
+#include "runtime/recording.h"
 
 namespace ct::python {
 namespace {
@@ -61,12 +62,26 @@ py::dict describe_graph(const GraphHandle& handle) {
   return result;
 }
 
+// What the loops of a call take that threads could share: a list of tuples, and the nanoseconds of the whole call.
+py::tuple record_loops(const py::function& call, int parts) {
+  LoopRecording recording(parts);
+  call();
+  const int64_t elapsed = recording.elapsed();
+  py::list loops;
+  for (const RecordedLoop& loop : recording.loops()) {
+    loops.append(py::make_tuple(loop.extent, loop.multiple, loop.nanoseconds, loop.in_program, loop.began, loop.took,
+                                loop.parts));
+  }
+  return py::make_tuple(loops, elapsed);
+}
+
 }  // namespace
 
 void register_profile(py::module_& module) {
   module.def("profile_graph", profile_graph, py::arg("graph"), py::arg("backend"), py::arg("operands"),
              py::arg("runs"));
   module.def("describe_graph", describe_graph, py::arg("graph"));
+  module.def("record_loops", record_loops, py::arg("call"), py::arg("parts"));
 }
 
 }  // namespace ct::python

@@ -1,12 +1,16 @@
 #include "runtime/pool.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <thread>
@@ -15,6 +19,7 @@
 #include "runtime/cores.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
+#include "runtime/recording.h"
 
 namespace ct {
 namespace {
@@ -38,6 +43,14 @@ int64_t now() {
       .count();
 }
 
+// Those of std::atomic wake one or all.
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void wake(std::atomic<uint32_t>& word, int count) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
 void run_alone(const ParallelLoop& loop) { loop.body(loop.context, 0, loop.extent, loop.scratch); }
 
 }  // namespace
@@ -47,6 +60,7 @@ struct Pool::Job {
   int64_t step;   // iterations
   int64_t piece;  // steps, at most
   int ranges;
+  std::atomic<int> to_wake = 0;      // parked workers for whom there is a seat
   const std::atomic<bool>* stopped;  // of the caller's computation
   std::fenv_t arithmetic;            // rounding and flushing of the caller: results must not depend on the thread
 };
@@ -69,6 +83,10 @@ struct Caller {
 };
 
 }  // namespace
+
+int64_t Pool::threads_that_pay(int64_t nanoseconds) {
+  return std::max<int64_t>(2, static_cast<int64_t>(std::sqrt(nanoseconds / kThreadCost)));
+}
 
 bool Pool::worth_sharing(const ParallelLoop& loop) {
   if (loop.nanoseconds < kLeastHot) return false;
@@ -108,7 +126,8 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   // Cores that other callers are on are not free.
   const Caller caller(callers_);
   const int free_workers = most_workers_ - caller.others;
-  const int wanted = static_cast<int>(std::min<int64_t>({threads - 1, most_steps - 1, free_workers}));
+  const int wanted = static_cast<int>(
+      std::min<int64_t>({threads - 1, most_steps - 1, threads_that_pay(loop.nanoseconds) - 1, free_workers}));
   if (wanted < 1 || busy_.exchange(true, std::memory_order_acquire)) return run_alone(loop);
 
   start_workers(wanted);
@@ -117,6 +136,7 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   job.loop = loop;
   job.step = (units + most_steps - 1) / most_steps * loop.multiple;
   job.ranges = wanted + 1;
+  job.to_wake.store(0, std::memory_order_relaxed);
   const int64_t steps = (loop.extent + job.step - 1) / job.step;
   // Pieces, for those that come late or are slower.
   job.piece = std::max<int64_t>(steps / job.ranges / 8, 1);
@@ -130,14 +150,12 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
   // Sequentially consistent, as are the worker's steps into its sleep: either it sees the job or it is seen asleep.
   gate_.store(number | kOpen | static_cast<uint64_t>(wanted) * kSeat, std::memory_order_seq_cst);
-  if (const int parked = parked_.load(std::memory_order_seq_cst);
-      parked > 0 && started_.load(std::memory_order_relaxed) - parked < wanted) {
-    signal_.fetch_add(1, std::memory_order_seq_cst);
+  if (const int parked = parked_.load(std::memory_order_seq_cst); parked > 0) {
     const int awake = started_.load(std::memory_order_relaxed) - parked;
-    if (wanted - awake >= parked) {
-      signal_.notify_all();
-    } else {
-      for (int i = awake; i < wanted; ++i) signal_.notify_one();
+    if (awake < wanted) {
+      job.to_wake.store(std::min(wanted - awake, parked), std::memory_order_relaxed);
+      signal_.fetch_add(1, std::memory_order_seq_cst);
+      wake_workers();
     }
   }
   work(0, loop.scratch);
@@ -152,6 +170,16 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   }
   shared_.fetch_add(1, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_release);
+}
+
+// Some of those that are still to be woken; who is woken goes on with the others.
+void Pool::wake_workers() {
+  std::atomic<int>& to_wake = job_->to_wake;
+  int left = to_wake.load(std::memory_order_relaxed);
+  while (left > 0) {
+    const int mine = std::min(left, kMostWoken);
+    if (to_wake.compare_exchange_weak(left, left - mine, std::memory_order_relaxed)) return wake(signal_, mine);
+  }
 }
 
 void Pool::start_workers(int wanted) {
@@ -213,7 +241,7 @@ bool Pool::wait_for_job(uint64_t& seen) {
     parked_.fetch_add(1, std::memory_order_seq_cst);
     gate = gate_.load(std::memory_order_seq_cst);
     if ((gate & kOpen) == 0 || (gate & kSeatMask) == 0 || gate / kNumber == seen) {
-      signal_.wait(before, std::memory_order_seq_cst);
+      sleep_while(signal_, before);
     }
     parked_.fetch_sub(1, std::memory_order_seq_cst);
     return false;
@@ -224,6 +252,7 @@ void Pool::work_forever(int own_range) {
   uint64_t seen = 0;
   for (;;) {
     if (!wait_for_job(seen)) continue;
+    wake_workers();
     const Job& job = *job_;
     void* scratch = nullptr;
     bool can_help = true;
@@ -276,7 +305,10 @@ Pool& Pool::process() {
 
 void set_threads(int threads) { process_threads().store(clamp_threads(threads), std::memory_order_relaxed); }
 
-int threads() { return thread_limit > 0 ? thread_limit : process_threads().load(std::memory_order_relaxed); }
+int threads() {
+  if (const LoopRecording* recording = LoopRecording::current()) return recording->parts();
+  return thread_limit > 0 ? thread_limit : process_threads().load(std::memory_order_relaxed);
+}
 
 ThreadLimit::ThreadLimit(int threads) : enclosing_(thread_limit) {
   if (threads > 0) thread_limit = clamp_threads(threads);
@@ -284,6 +316,10 @@ ThreadLimit::ThreadLimit(int threads) : enclosing_(thread_limit) {
 ThreadLimit::~ThreadLimit() { thread_limit = enclosing_; }
 
 void run_parallel(const ParallelLoop* loop) noexcept {
+  if (LoopRecording* recording = LoopRecording::current()) {
+    if (loop->extent > 0) recording->run(*loop);
+    return;
+  }
   const int count = threads();
   if (count > 1) return Pool::process().run(*loop, count);
   if (loop->extent > 0) run_alone(*loop);

@@ -12,6 +12,10 @@
 // decides (`worth_sharing`): kLeastHot is enough while workers spin or when loops follow each other closely, else the
 // loop, or the program that it belongs to, must take kLeastCold.
 //
+// Sharing costs, too: each thread makes the others wait for it twice, when it joins and when it leaves, so a loop is
+// given no more threads than its time pays for (`threads_that_pay`). And no thread wakes more than kMostWoken others:
+// those wake the next. Machines of many cores: docs/design/049-pool-on-many-cores.md.
+//
 // What a loop computes never depends on who computes which piece: only on its body. Start at Pool::run.
 #pragma once
 
@@ -44,12 +48,17 @@ class Pool {
   static constexpr int64_t kLeastHot = 20'000, kLeastCold = 100'000;  // nanoseconds
   static constexpr int64_t kLeastPiece = 4'000;
   static constexpr int64_t kSpin = 100'000;
+  static constexpr int64_t kThreadCost = 100;  // of a loop, for each thread, that no other thread can use
+  static constexpr int kMostWoken = 16;        // by one thread: a call of the system, and 1.5 microseconds for each
   static constexpr int kMostWorkers = 1023;
 
   // Threads that are never waited for: a pool lives until the process ends. `most_workers` besides the caller.
   explicit Pool(int most_workers);
   // That of this process. After a fork the child has a new one.
   static Pool& process();
+
+  // More make a loop of this time longer: n threads take nanoseconds / n, and kThreadCost n.
+  static int64_t threads_that_pay(int64_t nanoseconds);
 
   // On at most `threads` threads, the caller's included. Returns when all iterations are done.
   void run(const ParallelLoop& loop, int threads) noexcept;
@@ -66,22 +75,25 @@ class Pool {
   };
   void work(int own_range, void* scratch);
   void start_workers(int wanted);
+  void wake_workers();
   void leave_core_to_caller();
   void work_forever(int own_range);
   bool wait_for_job(uint64_t& seen);
   bool worth_sharing(const ParallelLoop& loop);
 
+  // What all threads read lies apart from what some of them write: a line that another core has changed is a transfer.
   const int most_workers_;
-  std::atomic<bool> busy_ = false;
+  const std::unique_ptr<Range[]> ranges_;  // the caller's, then the workers'
+  Job* const job_;
   // The job on offer: its number << 32 | kOpen | seats that are left << 10 | workers inside.
   alignas(64) std::atomic<uint64_t> gate_ = 0;
-  const std::unique_ptr<Range[]> ranges_;         // the caller's, then the workers'
   alignas(64) std::atomic<uint32_t> signal_ = 0;  // what parked workers wait on
-  std::atomic<int> parked_ = 0, callers_ = 0;
+  std::atomic<int> parked_ = 0;
+  alignas(64) std::atomic<bool> busy_ = false;
+  std::atomic<int> callers_ = 0;
   std::atomic<int> started_ = 0;
   std::atomic<int64_t> shared_ = 0;
   std::atomic<int64_t> last_loop_ = 0;  // when the last one came that could be worth it
-  Job* job_;
   std::vector<pthread_t> workers_;
   int core_of_caller_ = -1;  // that workers keep away from
 };

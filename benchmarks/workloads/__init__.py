@@ -16,6 +16,7 @@ from workloads import (
     reductions,
     sequence,
     startup,
+    threads,
     training,
 )
 
@@ -32,6 +33,7 @@ WORKLOADS = {
     "derivatives": derivatives.WORKLOADS,
     "library functions": library.WORKLOADS,
     "memory and size": memory.WORKLOADS,
+    "more threads than cores": threads.WORKLOADS,
     "per-example gradients": per_example.WORKLOADS,
     "per-example gradients over the plain gradient": per_example.OVER_PLAIN,
     "temporaries of per-example gradients over the plain gradient's": per_example.TEMPORARIES,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/cores.h"
+#include "runtime/recording.h"
 
 namespace ct {
 namespace {
@@ -29,6 +30,8 @@ struct Counts {
   std::set<std::thread::id> threads;
   std::map<int64_t, std::thread::id> begins;
   size_t meets = 1;  // threads that wait for each other, for a while: on a busy machine workers come late
+  const std::chrono::steady_clock::time_point end_of_patience =
+      std::chrono::steady_clock::now() + std::chrono::seconds(60);
 
   static void body(void* context, int64_t begin, int64_t end, void* scratch) {
     auto& self = *static_cast<Counts*>(context);
@@ -37,8 +40,7 @@ struct Counts {
     std::unique_lock lock(self.mutex);
     self.threads.insert(std::this_thread::get_id());
     self.begins[begin] = std::this_thread::get_id();
-    const auto end_of_patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (self.threads.size() < self.meets && std::chrono::steady_clock::now() < end_of_patience) {
+    while (self.threads.size() < self.meets && std::chrono::steady_clock::now() < self.end_of_patience) {
       lock.unlock();
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       lock.lock();
@@ -160,6 +162,81 @@ TEST(Pool, LoopsThatFollowEachOtherWakeIt) {
   EXPECT_GT(pool.workers(), 0);
 }
 
+// n threads take W / n, and each of them costs c.
+TEST(Pool, AThreadMoreOrLessWouldNotPay) {
+  for (const int64_t nanoseconds : {Pool::kLeastHot, Pool::kLeastCold, int64_t{1'000'000}, int64_t{40'000'000}}) {
+    const auto takes = [&](int64_t threads) {
+      return static_cast<double>(nanoseconds) / static_cast<double>(threads) +
+             static_cast<double>(threads * Pool::kThreadCost);
+    };
+    const int64_t best = Pool::threads_that_pay(nanoseconds);
+    EXPECT_LE(takes(best), takes(best - 1)) << nanoseconds;
+    EXPECT_LE(takes(best), takes(best + 2)) << nanoseconds;
+  }
+  EXPECT_EQ(Pool::threads_that_pay(0), 2);
+  EXPECT_EQ(Pool::threads_that_pay(INT64_MAX), Pool::threads_that_pay(INT64_MAX - 1));
+}
+
+TEST(Pool, ALoopIsGivenAsManyThreadsAsPay) {
+  Pool& pool = pool_of(60);
+  Counts counts(1000);
+  pool.run(loop_of(counts, 1, 200'000), 61);
+  EXPECT_TRUE(counts.all_once());
+  EXPECT_EQ(pool.workers() + 1, Pool::threads_that_pay(200'000));
+}
+
+// More than one thread wakes: who was woken goes on.
+TEST(Pool, AllOfManyParkedWorkersWake) {
+  constexpr int kMany = 2 * Pool::kMostWoken + 8;
+  Pool& pool = pool_of(kMany);
+  for (int i = 0; i < 3; ++i) {
+    Counts counts(64 * kMany);
+    counts.meets = kMany + 1;
+    pool.run(loop_of(counts), kMany + 1);
+    EXPECT_TRUE(counts.all_once());
+    ASSERT_EQ(counts.threads.size(), static_cast<size_t>(kMany) + 1) << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // they park
+  }
+}
+
+// ---- more threads than cores ------------------------------------------------------------------------------------
+
+TEST(Oversubscribed, NothingIsLost) {
+  Pool& pool = pool_of(15);
+  int64_t shared = 0;
+  for (int i = 0; i < 400; ++i) {
+    Counts counts(1 + i * 7 % 513);
+    const int64_t before = pool.loops_shared();
+    pool.run(loop_of(counts, i % 3 == 0 ? 16 : 1, i % 2 == 0 ? Pool::kLeastHot : 10'000'000), 16);
+    EXPECT_TRUE(counts.all_once()) << i;
+    shared += pool.loops_shared() - before;
+  }
+  EXPECT_EQ(shared, pool.loops_shared());
+  EXPECT_LE(pool.workers(), 15);
+}
+
+// Everybody calls until each has made its calls: who were kept waiting by the others would keep them all.
+TEST(Oversubscribed, NoCallerIsKeptWaiting) {
+  constexpr int kCallers = 16, kLoops = 20;
+  Pool& pool = pool_of(15);
+  std::atomic<int> behind = kCallers, wrong = 0, loops = 0;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < kLoops || behind > 0; ++i) {
+        Counts counts(97);
+        pool.run(loop_of(counts), 16);
+        wrong += counts.all_once() ? 0 : 1;
+        ++loops;
+        if (i + 1 == kLoops) --behind;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GE(loops, kCallers * kLoops);
+}
+
 TEST(Pool, ScratchMemoryIsPrivate) {
   Pool& pool = pool_of(3);
   struct Check {
@@ -263,6 +340,37 @@ TEST(Pool, AChildOfAForkHasItsOwn) {
   EXPECT_TRUE(after.all_once());
 }
 #endif
+
+TEST(LoopRecording, HasTheLoopsOfItsThread) {
+  Counts first(100), second(3), inner(5), elsewhere(100);
+  struct Outer {
+    Counts& inner;
+    static void body(void* context, int64_t begin, int64_t, void*) {
+      const ParallelLoop loop = loop_of(static_cast<Outer*>(context)->inner);
+      if (begin == 0) run_parallel(&loop);
+    }
+  } outer{inner};
+  const ParallelLoop loops[] = {loop_of(first, 16), loop_of(second), {&Outer::body, &outer, 4, 1, 0, nullptr, 9, 9}};
+  LoopRecording recording(4);
+  EXPECT_EQ(threads(), 4);
+  for (const ParallelLoop& loop : loops) run_parallel(&loop);
+  std::thread([&] {
+    const ParallelLoop loop = loop_of(elsewhere);
+    run_parallel(&loop);
+  }).join();
+  EXPECT_TRUE(first.all_once() && second.all_once() && inner.all_once() && elsewhere.all_once());
+  EXPECT_EQ(first.threads, std::set<std::thread::id>{std::this_thread::get_id()});
+  ASSERT_EQ(recording.loops().size(), 3u);  // a loop inside a loop is part of it
+  EXPECT_EQ(recording.loops()[0].extent, 100);
+  EXPECT_EQ(recording.loops()[0].multiple, 16);
+  EXPECT_EQ(recording.loops()[0].parts.size(), 4u);
+  EXPECT_EQ(recording.loops()[1].parts.size(), 3u);
+  for (const auto& [begin, thread] : first.begins) EXPECT_EQ(begin % 16, 0);
+  for (const RecordedLoop& loop : recording.loops()) {
+    EXPECT_EQ(loop.took, std::accumulate(loop.parts.begin(), loop.parts.end(), int64_t{0}));
+  }
+  EXPECT_GE(recording.elapsed(), recording.loops()[2].began + recording.loops()[2].took);
+}
 
 TEST(Threads, AreLimited) {
   const int cores = usable_cores();
