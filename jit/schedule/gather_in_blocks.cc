@@ -30,7 +30,7 @@ using loop::Value;
 constexpr int64_t kLeastPlaces = 32;  // of a block: products of fewer are slower
 constexpr int64_t kMostChunksOfPrime = 64;
 constexpr int64_t kMostSums = int64_t{1} << 23;  // bytes of the sums that all chunks have
-constexpr size_t kMostReaders = 3, kMostStatements = 48;
+constexpr size_t kMostReaders = 3, kMostOfGather = 48;
 
 // A loop of the nest, and how far apart its elements lie in the array.
 struct Axis {
@@ -96,7 +96,7 @@ class Gathers {
     for (const Statement& s : program_.blocks[gather.body].statements) {
       if (s.kind == StatementKind::kStore) store = &s;
     }
-    if (!simple || store == nullptr || stores != 1 || statements > kMostStatements) return false;
+    if (!simple || store == nullptr || stores != 1 || statements > kMostOfGather) return false;
     gather.array = store->buffer;
     const loop::Buffer& array = program_.buffer(gather.array);
     if (array.kind != loop::BufferKind::kTemporary || !is_float(array.dtype)) return false;
