@@ -259,3 +259,10 @@ def test_positions_along_axes_that_int32_does_not_count(size, dtype):
 def test_least_common_multiples_wrap():
     x, y = np.int8([100, -100, -128, 64, 0, -6]), np.int8([63, 63, 3, -128, 5, 4])
     assert cnp.lcm(x, y).tolist() == np.lcm(x, y).tolist() == [-100, -100, -128, -128, 0, 12]
+
+
+@pytest.mark.parametrize("mode", ["wrap", "reflect", "symmetric", "edge"])
+@pytest.mark.parametrize("widths", [(1, 1), (1, 2), (2, 1)], ids=str)
+def test_padding_with_elements_takes_slices(mode, widths):
+    program = ct.make_ir(lambda x: cnp.pad(x, widths, mode))(np.arange(6.0))
+    assert "gather" not in str(program)

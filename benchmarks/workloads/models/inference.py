@@ -75,7 +75,7 @@ def no_u_turn(library: Any) -> Any:
     if not hasattr(library, "lax"):
         return None
     xp, lax, random = library.xp, library.lax, library.module.random
-    deepest, size = 6, 0.1
+    deepest, size = 6, 0.03
 
     def sample(key: Any, x: Any, y: Any) -> Any:
         density = log_posterior(library, x, y)

@@ -199,7 +199,7 @@ def heat(library: Any) -> Any:
     def descend(source: Any, wanted: Any) -> Any:
         def step(source: Any) -> Any:
             value, g = slope(source, wanted)
-            return source - 20 * g, value
+            return source - 4 * g, value
 
         if not torch:
             return library.lax.scan(lambda source, _: step(source), source, None, length=10)
@@ -290,7 +290,7 @@ def boltzmann(library: Any) -> Any:
     roll = library.torch.roll if torch else xp.roll
     ways = np.array([(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)])
     shares = np.array([4 / 9, *[1 / 9] * 4, *[1 / 36] * 4], np.float32)
-    opposite = [0, 3, 4, 1, 2, 7, 8, 5, 6]
+    opposite = np.array([0, 3, 4, 1, 2, 7, 8, 5, 6])
     x, y = np.meshgrid(np.arange(128), np.arange(48), indexing="ij")
     solid = library.array((x - 30) ** 2 + (y - 24) ** 2 < 64)
     velocities, weights = library.array(ways.astype(np.float32)), library.array(shares)
