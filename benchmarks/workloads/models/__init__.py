@@ -4,7 +4,7 @@ Programs are written once for this library and JAX, in the names that both have 
 torch has a way of its own. None may be slower than the best peer.
 """
 
-from workloads.models import control, filters, fitting, images, inference, simulation
+from workloads.models import control, filters, fitting, images, inference, sciences, simulation
 
 AREAS = {
     "models of images": images.WORKLOADS,
@@ -13,4 +13,5 @@ AREAS = {
     "simulation": simulation.WORKLOADS,
     "control": control.WORKLOADS,
     "fitting": fitting.WORKLOADS,
+    "sciences": sciences.WORKLOADS,
 }

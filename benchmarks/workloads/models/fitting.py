@@ -449,7 +449,7 @@ def components(library: Any) -> Any:
 
 
 def phases(library: Any) -> Any:
-    """Phase retrieval: an image from the sizes of its Fourier transform, by 30 rounds of Fienup's method, then 10 gradient steps; in float64, as it is chaotic."""
+    """Phase retrieval: an image from the sizes of its Fourier transform, by 30 rounds of Fienup's method, then 10 gradients; float64: it is chaotic."""
     image = np.zeros((64, 64))
     image[16:48, 20:44] = np.abs(normal(32, 24, seed=1, dtype=np.float64)) + 0.2
     sizes = np.abs(np.fft.fft2(image))
