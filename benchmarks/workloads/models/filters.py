@@ -354,6 +354,7 @@ WORKLOADS = [
         kalman_likelihood,
         AHEAD,
         "ms",
+        tolerance=1e-4,
         compiled_peer=False,
     ),
     Workload(
