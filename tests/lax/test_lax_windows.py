@@ -31,6 +31,44 @@ CONVOLUTIONS = [
     ((2, 3, 9, 7), (4, 3, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "rhs_dilation": (2, 3)}),
     ((2, 4, 8, 7), (6, 2, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 2}),
     ((2, 4, 8, 7), (8, 1, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 4}),
+    (
+        (2, 3, 5, 4),
+        (6, 1, 3, 2),
+        {
+            "window_strides": (2, 1),
+            "padding": [(3, 1), (0, -2)],
+            "lhs_dilation": (5, 3),
+            "rhs_dilation": (2, 1),
+            "feature_group_count": 3,
+        },
+    ),
+    ((2, 3, 12, 11), (3, 1, 9, 8), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 3}),
+    (
+        (2, 8, 7, 3),
+        (3, 2, 1, 6),
+        {
+            "window_strides": (2, 1),
+            "padding": "SAME",
+            "dimension_numbers": ("NHWC", "HWIO", "NHWC"),
+            "feature_group_count": 3,
+        },
+    ),
+    (
+        (2, 12, 11, 3),
+        (9, 8, 1, 6),
+        {
+            "window_strides": (2, 1),
+            "padding": "SAME",
+            "dimension_numbers": ("NHWC", "HWIO", "NCHW"),
+            "feature_group_count": 3,
+        },
+    ),
+    ((2, 1, 8, 7), (1, 1, 3, 2), {"window_strides": (1, 1), "padding": "SAME"}),
+    (
+        (2, 8, 1, 7),
+        (3, 2, 1, 1),
+        {"window_strides": (1, 2), "padding": "VALID", "dimension_numbers": ("NHCW", "HWIO", "NCHW")},
+    ),
     ((4, 3, 8, 7), (6, 3, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "batch_group_count": 2}),
     ((2, 3, 9), (4, 3, 3), {"window_strides": (2,), "padding": "SAME", "window_reversal": (True,)}),
     ((2, 3, 4, 5, 6), (4, 3, 2, 3, 2), {"window_strides": (1, 1, 2), "padding": "VALID"}),
@@ -69,11 +107,22 @@ def test_convolution_and_its_gradients(lhs: Any, rhs: Any, options: Any) -> None
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
-def test_convolution_under_vmap_is_a_loop() -> None:
-    x, w = draw(3, 2, 3, 6, 5), draw(3, 4, 3, 3, 3)
-    f = lambda x, w: ct.lax.conv(x, w, (1, 1), "SAME")  # noqa: E731
+@pytest.mark.parametrize("groups", [1, 3])
+def test_convolution_under_vmap_is_a_loop(groups: int) -> None:
+    x, w = draw(3, 2, 3, 6, 5), draw(3, 6, 3 // groups, 3, 3)
+    f = lambda x, w: ct.lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=groups)  # noqa: E731
     expected = np.stack([np.asarray(f(a, b)) for a, b in zip(x, w, strict=True)])
     np.testing.assert_allclose(ct.jit(ct.vmap(f))(x, w), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_filters_of_single_features_are_summed_in_float32() -> None:
+    x, w = np.abs(draw(2, 3, 12, 11)), np.abs(draw(3, 1, 7, 7))
+    f = ct.jit(lambda x, w: ct.lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=3))
+    half = [ct.numpy.asarray(value, "bfloat16") for value in (x, w)]
+    found, exact = f(*half), f(*[value.astype("float32") for value in half])
+    assert found.dtype == "bfloat16"
+    # One rounding, of the sum: 8 bits.
+    np.testing.assert_allclose(np.asarray(found.astype("float32")), exact, rtol=2**-8)
 
 
 POOLINGS = [

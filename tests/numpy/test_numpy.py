@@ -259,3 +259,33 @@ def test_positions_along_axes_that_int32_does_not_count(size, dtype):
 def test_least_common_multiples_wrap():
     x, y = np.int8([100, -100, -128, 64, 0, -6]), np.int8([63, 63, 3, -128, 5, 4])
     assert cnp.lcm(x, y).tolist() == np.lcm(x, y).tolist() == [-100, -100, -128, -128, 0, 12]
+
+
+@pytest.mark.parametrize("mode", ["wrap", "reflect", "symmetric", "edge"])
+@pytest.mark.parametrize("widths", [(1, 1), (1, 2), (2, 1)], ids=str)
+def test_padding_with_elements_takes_slices(mode, widths):
+    program = ct.make_ir(lambda x: cnp.pad(x, widths, mode))(np.arange(6.0))
+    assert "gather" not in str(program)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint64"])
+def test_known_indices_are_positions_in_the_program(dtype):
+    x = np.arange(24.0).reshape(4, 3, 2)
+    rows, columns = np.array([[-1, 0, 7], [-9, 3, 2]]).astype(dtype), np.array([[2], [-3]]).astype(dtype)
+    programs = [
+        lambda x, i, j: x[i],
+        lambda x, i, j: x[i, j],
+        lambda x, i, j: x[i, :, j % 2],
+        lambda x, i, j: x.at[i, j].add(1.0),
+        lambda x, i, j: x.at[:, j].set(0.0),
+        lambda x, i, j: x.at[i, 1].multiply(2.0),
+    ]
+    for program in programs:
+        known = lambda x, program=program: program(x, rows, columns)  # noqa: E731
+        expected = ct.jit(program)(x, rows, columns)
+        np.testing.assert_array_equal(ct.jit(known)(x), expected)
+        np.testing.assert_array_equal(known(cnp.asarray(x)), expected)
+        found = ct.jit(ct.grad(lambda x, known=known: (known(x) ** 2).sum()))(x)
+        wanted = ct.jit(ct.grad(lambda x, i, j, program=program: (program(x, i, j) ** 2).sum()))(x, rows, columns)
+        np.testing.assert_array_equal(found, wanted)
+        assert not any(f" {word} " in str(ct.make_ir(known)(x)) for word in ("lt", "max", "select"))

@@ -4,9 +4,14 @@ Programs are written once for this library and JAX, in the names that both have 
 torch has a way of its own. None may be slower than the best peer.
 """
 
-from workloads.models import images, inference
+from workloads.models import control, filters, fitting, images, inference, sciences, simulation
 
 AREAS = {
     "models of images": images.WORKLOADS,
+    "filters": filters.WORKLOADS,
     "inference": inference.WORKLOADS,
+    "simulation": simulation.WORKLOADS,
+    "control": control.WORKLOADS,
+    "fitting": fitting.WORKLOADS,
+    "sciences": sciences.WORKLOADS,
 }

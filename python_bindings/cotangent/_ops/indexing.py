@@ -56,15 +56,12 @@ def signed(index: Array) -> Array:
 def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
     """``mode``: "clip", or "drop": positions outside become -1."""
     axes = [axis for axis, _ in plan.looked_up]
+    found = _known_positions(x, plan, axes, mode)
+    if found is not None:
+        return found
     arrays = [_core.array(index) for _, index in plan.looked_up]
     _core.check_sizes(arrays)
     shape = _core.broadcast_shapes([index._bound_shape for index in arrays])
-    at = axes[0] if plan.together else 0
-    rest = [axis for axis in range(x.ndim) if axis not in axes]
-    if plan.together:
-        permutation = [axis for axis in rest if axis < at] + axes + [axis for axis in rest if axis > at]
-    else:
-        permutation = axes + rest
     linear: Array | None = None
     outside: Array | None = None
     for axis, index in zip(axes, arrays, strict=True):
@@ -88,7 +85,43 @@ def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
     assert linear is not None
     if outside is not None:
         linear = primitives.select(outside, literal(linear, -1), linear)
-    return Lookup(permutation, [x._bound_shape[axis] for axis in permutation], at, len(axes), linear)
+    return _lookup_at(x, plan, axes, linear)
+
+
+def _lookup_at(x: Array, plan: Plan, axes: list[int], positions: Array) -> Lookup:
+    at = axes[0] if plan.together else 0
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    if plan.together:
+        permutation = [axis for axis in rest if axis < at] + axes + [axis for axis in rest if axis > at]
+    else:
+        permutation = axes + rest
+    return Lookup(permutation, [x._bound_shape[axis] for axis in permutation], at, len(axes), positions)
+
+
+def _known_positions(x: Array, plan: Plan, axes: list[int], mode: str) -> Lookup | None:
+    """The lookup at indices that are all NumPy's, computed here and now: a program that reads there again and again has nothing to do but read."""
+    known = [index for _, index in plan.looked_up if isinstance(index, np.ndarray)]
+    if (
+        len(known) < len(axes)
+        or any(not x._bound_shape[axis] or axis in _core.ragged_axes(x) for axis in axes)
+        or _core.get_flag("index_checks")
+    ):
+        return None
+    shape = _core.broadcast_shapes([index.shape for index in known])
+    positions: Any = np.zeros(shape, np.int64)
+    outside: Any = np.zeros(shape, bool)
+    for axis, index in zip(axes, known, strict=True):
+        size = x._bound_shape[axis]
+        if index.dtype == np.uint64:
+            index = np.minimum(index, np.uint64(np.iinfo(np.int64).max))
+        place = index.astype(np.int64)
+        place += np.where(place < 0, size, 0)
+        clipped = np.clip(place, 0, size - 1)
+        outside = outside | (clipped != place)
+        positions = positions * size + clipped
+    if mode == "drop":
+        positions = np.where(outside, -1, positions)
+    return _lookup_at(x, plan, axes, _core.array(positions.astype(np.int32)))
 
 
 # What an index out of bounds is reported to: `checkify` puts its function here before it asks for these checks.

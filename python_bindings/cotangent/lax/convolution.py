@@ -1,7 +1,7 @@
 """Convolutions: what windows see, multiplied with filters.
 
-Many channels are a matrix product of the windows with the filters; a filter for each channel alone is a product that the
-compiler fuses with its sum.
+Many channels are a matrix product of the windows with the filters; filters for each channel alone are sums of moved inputs
+(`tap_sums`), or of many places, a product that the compiler fuses with its sum.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_weak_as, listed, one_dtype
 from cotangent.lax.convolution_shapes import ConvDimensionNumbers, _transposed_pads, conv_dimension_numbers
 from cotangent.lax.ragged_filters import with_ragged_filters
+from cotangent.lax.tap_sums import has_few_taps, tap_sums
 from cotangent.lax.window_geometry import check_windows, dilated_size, fit, per_axis, resolve_pads, slid, sliding
 
 __all__ = [
@@ -171,15 +172,23 @@ def conv_general_dilated(
 
     # Where each place's features are next to each other they stay so: what windows see is copied in long runs.
     one_group = feature_group_count == batch_group_count == 1
-    features_last = one_group and numbers.lhs_spec[1] == rank + 1
+    alone = inputs == 1 and batch_group_count == 1 and (not one_group or outputs == 1)
+    features_last = (one_group or alone) and numbers.lhs_spec[1] == rank + 1
     x = _transposed(x, _features_last(numbers.lhs_spec) if features_last else numbers.lhs_spec)
     axes = list(range(1, 1 + rank) if features_last else range(2, 2 + rank))
     extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
     x, pads, counts, lengths = fit("conv_general_dilated", x, axes, extents, strides, dilation, padding)
     low = [low for low, _ in pads]
-    if one_group:
+    feature_axis = rank + 1 if features_last else 1
+    if alone and has_few_taps(x, windows, counts):
+        each = outputs // channels
+        filters = _transposed(filters, [*numbers.rhs_spec[2:], *numbers.rhs_spec[1::-1]])
+        filters = _reshaped(filters, [*windows, channels, each])
+        result = tap_sums(x, filters, feature_axis, counts, strides, spacing, dilation, pads)
+        out = _features_last(numbers.out_spec) if features_last else list(numbers.out_spec)
+        result = give_lengths(result, {axes[place]: length for place, length in lengths.items()})
+    elif one_group:
         outputs_of, inputs_of, *places = numbers.rhs_spec
-        feature_axis = rank + 1 if features_last else 1
         if _is_spread(x, axes, counts):
             filters = _transposed(filters, [inputs_of, *places, outputs_of])
             result = _spread_products(x, feature_axis, filters, counts, strides, spacing, dilation, low)
@@ -194,6 +203,8 @@ def conv_general_dilated(
         out = _features_last(numbers.out_spec)  # [batch, place..., output]
         result = give_lengths(result, {1 + place: length for place, length in lengths.items()})
     else:
+        if features_last:
+            x, axes = _transposed(x, [0, rank + 1, *axes]), list(range(2, 2 + rank))
         filters = _transposed(filters, numbers.rhs_spec)
         seen = sliding(x, axes, windows, counts, strides, spacing, dilation, low, at=2)
         result = _product(seen, filters, rank, feature_group_count, batch_group_count)

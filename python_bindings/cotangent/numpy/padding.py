@@ -189,11 +189,15 @@ def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
     begin = 0
     while begin < len(index) and len(runs) <= most_runs:
         step = int(index[begin + 1] - index[begin]) if begin + 1 < len(index) else 1
+        if step not in (-1, 0, 1):  # the next one begins another run, as behind the one element that is wrapped round
+            runs.append((int(index[begin]), 1, 1))
+            begin += 1
+            continue
         different = np.flatnonzero(np.diff(index[begin:]) != step)
         count = int(different[0]) + 1 if len(different) else len(index) - begin
         runs.append((int(index[begin]), step, count))
         begin += count
-    if len(runs) > most_runs or any(step not in (-1, 0, 1) for _, step, _ in runs):
+    if len(runs) > most_runs:
         return primitives.gather(x, _core.array(index), axis=axis, batch_dims=0)
     parts = []
     for first, step, count in runs:

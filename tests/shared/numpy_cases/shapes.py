@@ -115,6 +115,8 @@ for mode in [
 case("pad", draw(3, 4), 1, constant_values=2, dtypes=("float32", "int32", "bool", "float16"), ragged=0)
 case("pad", draw(3, 4), ((1, 0), (2, 1)), constant_values=((1, 2), (3, 4)))
 case("pad", draw(5), (7, 9), "wrap")
+case("pad", draw(3, 4), ((1, 1), (1, 0)), "wrap")
+case("pad", draw(3, 4), ((1, 1), (1, 0)), "wrap")
 case("pad", draw(5), (7, 9), "reflect")
 for mode in ["reflect", "symmetric"]:
     for widths in [(2, 3), (7, 0), (9, 11)]:
