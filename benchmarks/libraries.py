@@ -239,6 +239,7 @@ def torch_numpy(torch: Any) -> Any:
         "ones",
         "einsum",
         "cumsum",
+        "broadcast_to",
     ]
     return SimpleNamespace(
         **{name: getattr(torch, name) for name in names},

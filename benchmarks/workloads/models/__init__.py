@@ -4,9 +4,13 @@ Programs are written once for this library and JAX, in the names that both have 
 torch has a way of its own. None may be slower than the best peer.
 """
 
-from workloads.models import images, inference
+from workloads.models import generative, graphs, images, inference, recurrences, text
 
 AREAS = {
     "models of images": images.WORKLOADS,
+    "models of text": text.WORKLOADS,
+    "recurrences and alignments": recurrences.WORKLOADS,
+    "generative models": generative.WORKLOADS,
+    "models of graphs and sets": graphs.WORKLOADS,
     "inference": inference.WORKLOADS,
 }
