@@ -45,7 +45,13 @@ def citations() -> tuple[np.ndarray, ...]:
     source, target = (np.concatenate([a, b, loops]) for a, b in (ends, ends[::-1]))
     order = np.argsort(target, kind="stable")
     features = draw.normal(NODES, FEATURES)
-    return features, source[order], target[order], draw.integers(CLASSES, NODES), (draw.uniform(NODES) < 0.3).astype(np.float32)
+    return (
+        features,
+        source[order],
+        target[order],
+        draw.integers(CLASSES, NODES),
+        (draw.uniform(NODES) < 0.3).astype(np.float32),
+    )
 
 
 def loss_of_nodes(library: Any, logits: Any, classes: Any, counted: Any) -> Any:
@@ -155,7 +161,9 @@ def two_towers(library: Any) -> Any:
         x = linear(p[1], nn.relu(linear(p[0], x)))
         return x / xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) + 1e-6)
 
-    def loss(params: Any, user: Any, history: Any, lengths: Any, dense: Any, item: Any, category: Any, common: Any) -> Any:
+    def loss(
+        params: Any, user: Any, history: Any, lengths: Any, dense: Any, item: Any, category: Any, common: Any
+    ) -> Any:
         inside = xp.where(xp.arange(longest) < lengths[:, None], 1.0, 0.0)
         seen = xp.sum(params["items"][history] * inside[..., None], axis=1) / lengths[:, None]
         u = tower(params["user"], xp.concatenate([params["users"][user], seen, dense], axis=-1))
@@ -240,7 +248,12 @@ def forces(library: Any) -> Any:
         }
         for _ in range(3)
     ]  # fmt: skip
-    params = {"embed": draw.normal(5, WIDTH), "layers": layers, "head1": draw.linear(WIDTH, 16), "head2": draw.linear(16, 1)}
+    params = {
+        "embed": draw.normal(5, WIDTH),
+        "layers": layers,
+        "head1": draw.linear(WIDTH, 16),
+        "head2": draw.linear(16, 1),
+    }
     return library.thunk(adam_step(library, loss), params, moments_of(params), *molecules())
 
 

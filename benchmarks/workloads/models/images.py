@@ -11,7 +11,6 @@ from workloads.models.layers import (
     adam_step,
     adam_update,
     attention,
-    attention_parameters,
     batch_norm,
     block_parameters,
     convolve,
@@ -112,7 +111,9 @@ def rise(library: Any, x: Any, w: Any) -> Any:
     """A transposed convolution that doubles the size."""
     if is_torch(library):
         # Torch's kernel is the other way round.
-        y = library.torch.nn.functional.conv_transpose2d(x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1).flip(2, 3), stride=2)
+        y = library.torch.nn.functional.conv_transpose2d(
+            x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1).flip(2, 3), stride=2
+        )
         return y.permute(0, 2, 3, 1)
     return library.lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
@@ -145,7 +146,9 @@ def unet(library: Any) -> Any:
     params, draw = unet_parameters((16, 32), 64, 5), Draw(3)
     labels = draw.integers(5, 2, 64, 64)
     step = adam_step(library, loss)
-    return library.thunk(step, params, moments_of(params), draw.normal(2, 64, 64, 3), labels, np.eye(5, dtype=np.float32)[labels])
+    return library.thunk(
+        step, params, moments_of(params), draw.normal(2, 64, 64, 3), labels, np.eye(5, dtype=np.float32)[labels]
+    )
 
 
 # -------------------------------------------------------------------------------------------------------- MobileNet
@@ -166,7 +169,12 @@ def mobilenet_parameters() -> tuple[Any, Any]:
             "project": draw.kernel(1, width, out), "norm3": norm_parameters(out),
         })  # fmt: skip
         states.append({"norm1": running(width), "norm2": running(width), "norm3": running(out)})
-    params = {"stem": draw.kernel(3, 3, 16), "norm": norm_parameters(16), "blocks": blocks, "head": draw.linear(40, 100)}
+    params = {
+        "stem": draw.kernel(3, 3, 16),
+        "norm": norm_parameters(16),
+        "blocks": blocks,
+        "head": draw.linear(40, 100),
+    }
     return params, {"norm": running(16), "blocks": states}
 
 
@@ -245,7 +253,9 @@ def vit(library: Any) -> Any:
         "norm": norm_parameters(WIDTH), "head": draw.linear(WIDTH, 10),
     }  # fmt: skip
     step = adam_step(library, loss, decay=0.05)
-    return library.thunk(step, params, moments_of(params), key_of(library, 0), draw.normal(8, 32, 32, 3), draw.integers(10, 8))
+    return library.thunk(
+        step, params, moments_of(params), key_of(library, 0), draw.normal(8, 32, 32, 3), draw.integers(10, 8)
+    )
 
 
 def key_of(library: Any, seed: int) -> Any:

@@ -49,7 +49,11 @@ def causal_convolution(library: Any, x: Any, kernel: Any) -> Any:
     """Of each channel with its own window of the past."""
     if is_torch(library):
         x, kernel = x.transpose(1, 2), kernel.permute(2, 1, 0)
-        return functional(library).conv1d(functional(library).pad(x, (WINDOW - 1, 0)), kernel, groups=INNER).transpose(1, 2)
+        return (
+            functional(library)
+            .conv1d(functional(library).pad(x, (WINDOW - 1, 0)), kernel, groups=INNER)
+            .transpose(1, 2)
+        )
     names = ("NWC", "WIO", "NWC")
     return library.lax.conv_general_dilated(
         x, kernel, (1,), ((WINDOW - 1, 0),), dimension_numbers=names, feature_group_count=INNER
@@ -216,7 +220,9 @@ def ctc_losses(library: Any, log_p: Any, lengths: Any, labels: Any, label_length
     extended = xp.full((rows, 2 * count + 1), blank, labels.dtype).at[:, 1::2].set(labels)
     before = xp.pad(extended, ((0, 0), (2, 0)), constant_values=-1)[:, :-2]
     may_skip = (extended != blank) & (extended != before)
-    emitted = xp.take_along_axis(log_p, xp.broadcast_to(extended[:, None, :], (rows, log_p.shape[1], 2 * count + 1)), axis=2)
+    emitted = xp.take_along_axis(
+        log_p, xp.broadcast_to(extended[:, None, :], (rows, log_p.shape[1], 2 * count + 1)), axis=2
+    )
 
     def step(alpha: Any, now: Any) -> Any:
         emission, inside = now

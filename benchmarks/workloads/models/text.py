@@ -152,7 +152,9 @@ def beam_search(library: Any) -> Any:
                 texts = texts[parent]
                 texts[:, place] = token
                 ended = ended[parent] | (token == end)
-                scores, (keys, values) = decode(library, params, (keys[:, parent], values[:, parent]), token[:, None], place)
+                scores, (keys, values) = decode(
+                    library, params, (keys[:, parent], values[:, parent]), token[:, None], place
+                )
                 place += 1
         return texts, sums, torch.tensor(place)
 
@@ -166,13 +168,17 @@ EXPERTS, CHOICES, TOKENS, INNER = 8, 2, 512, 128
 CAPACITY = TOKENS * CHOICES // EXPERTS * 5 // 4
 
 
+def one_hot(library: Any, index: Any, count: int) -> Any:
+    return functional(library).one_hot(index, count).float() if is_torch(library) else library.nn.one_hot(index, count)
+
+
 def by_products(library: Any, params: Any, x: Any, share: Any, choice: Any) -> Any:
     """Each expert gets its tokens by products with 0 and 1."""
     xp, nn = library.xp, library.nn
-    chosen = nn.one_hot(choice.T.reshape(-1), EXPERTS, dtype=x.dtype)  # first choices come first
-    place = (xp.cumsum(chosen, axis=0) - 1) * chosen
-    place = xp.sum(place, axis=-1).astype(np.int32)
-    sent = chosen[:, :, None] * nn.one_hot(place, CAPACITY, dtype=x.dtype)[:, None, :]  # nothing beyond the capacity
+    chosen = one_hot(library, choice.T.reshape(-1), EXPERTS)  # first choices come first
+    place = xp.sum((xp.cumsum(chosen, axis=0) - 1) * chosen, axis=-1)
+    # Nothing is sent beyond the capacity.
+    sent = chosen[:, :, None] * (place[:, None] == xp.arange(CAPACITY))[:, None, :]
     sent = sent.reshape(CHOICES, TOKENS, EXPERTS, CAPACITY)
     inputs = xp.einsum("ktec,td->ecd", sent, x)
     found = xp.einsum("ech,ehd->ecd", nn.gelu(xp.einsum("ecd,edh->ech", inputs, params["up"])), params["down"])
@@ -181,6 +187,8 @@ def by_products(library: Any, params: Any, x: Any, share: Any, choice: Any) -> A
 
 def by_indices(library: Any, params: Any, x: Any, share: Any, choice: Any) -> Any:
     """Each expert gets its tokens by writes to the places that they have in its queue."""
+    if is_torch(library):
+        return by_torch_index(library, params, x, share, choice)
     xp, nn = library.xp, library.nn
     expert = choice.T.reshape(-1)
     chosen = nn.one_hot(expert, EXPERTS, dtype=np.int32)
@@ -197,7 +205,7 @@ def by_torch_index(library: Any, params: Any, x: Any, share: Any, choice: Any) -
     torch = library.torch
     out = torch.zeros_like(x)
     for expert in range(EXPERTS):
-        slot, token = torch.where(choice.T == expert)
+        slot, token = torch.where(choice.T.eq(expert))
         slot, token = slot[:CAPACITY], token[:CAPACITY]
         found = library.nn.gelu(x[token] @ params["up"][expert]) @ params["down"][expert]
         out = out.index_add(0, token, found * share[token, slot][:, None])
@@ -216,12 +224,11 @@ def experts(mix: Any) -> Any:
             likely = nn.softmax(x @ params["router"], axis=-1)
             if is_torch(library):
                 share, choice = library.torch.topk(likely, CHOICES)
-                used = functional(library).one_hot(choice[:, 0], EXPERTS).float()
             else:
                 share, choice = library.lax.top_k(likely, CHOICES)
-                used = nn.one_hot(choice[:, 0], EXPERTS)
             share = share / xp.sum(share, axis=-1, keepdims=True)
-            found = (by_torch_index if is_torch(library) else mix)(library, params, x, share, choice)
+            found = mix(library, params, x, share, choice)
+            used = one_hot(library, choice[:, 0], EXPERTS)
             balance = EXPERTS * xp.sum(xp.mean(used, axis=0) * xp.mean(likely, axis=0))
             return xp.mean((x + found - y) ** 2) + 0.01 * balance
 
@@ -243,7 +250,7 @@ def adapters(library: Any) -> Any:
     """Fine-tuning by matrices of low rank beside those of queries and values, which stay."""
     if not library.functional:
         return None
-    xp, width, heads, rank, rows, length = library.xp, 192, 6, 8, 4, 64
+    width, heads, rank, rows, length = 192, 6, 8, 4, 64
 
     def adapted(p: Any, adapter: Any, x: Any) -> Any:
         return linear(p, x) + x @ adapter["a"] @ adapter["b"] * 2.0
