@@ -240,6 +240,7 @@ def torch_numpy(torch: Any) -> Any:
         "einsum",
         "cumsum",
         "broadcast_to",
+        "argmin",
     ]
     return SimpleNamespace(
         **{name: getattr(torch, name) for name in names},

@@ -250,10 +250,145 @@ def adversaries(library: Any) -> Any:
     return library.thunk(step, generator, critic, moments_of(generator), moments_of(critic), *data)
 
 
+# ---------------------------------------------------------------------------------- autoencoder with a list of codes
+
+
+def codebook(library: Any) -> Any:
+    """VQ-VAE: each place takes the nearest code, and gradients pass it by; images are grown again by resizing."""
+    if not library.functional:
+        return None
+    xp, codes, width = library.xp, 64, 16
+
+    def stopped(x: Any) -> Any:
+        return x.detach() if is_torch(library) else library.lax.stop_gradient(x)
+
+    def grown(x: Any) -> Any:
+        rows, height, across, channels = x.shape
+        if is_torch(library):
+            y = functional(library).interpolate(x.permute(0, 3, 1, 2), scale_factor=2, mode="bilinear")
+            return y.permute(0, 2, 3, 1)
+        return library.module.image.resize(x, (rows, 2 * height, 2 * across, channels), "bilinear")
+
+    def loss(params: Any, images: Any) -> Any:
+        x = library.nn.relu(convolve(library, images, params["down1"], 2))
+        x = convolve(library, x, params["down2"], 2)
+        flat = x.reshape(-1, width)
+        distance = (
+            xp.sum(flat**2, axis=1, keepdims=True) - 2 * flat @ params["codes"].T + xp.sum(params["codes"] ** 2, axis=1)
+        )
+        code = params["codes"][xp.argmin(distance, axis=1)].reshape(x.shape)
+        y = x + stopped(code - x)
+        y = library.nn.relu(convolve(library, grown(y), params["up1"]))
+        found = convolve(library, grown(y), params["up2"])
+        near = xp.mean((code - stopped(x)) ** 2) + 0.25 * xp.mean((x - stopped(code)) ** 2)
+        return xp.mean((found - images) ** 2) + near
+
+    draw = Draw(25)
+    params = {
+        "down1": draw.kernel(3, 3, 32), "down2": draw.kernel(3, 32, width), "codes": draw.normal(codes, width),
+        "up1": draw.kernel(3, width, 32), "up2": draw.kernel(3, 32, 3),
+    }  # fmt: skip
+    return library.thunk(adam_step(library, loss), params, moments_of(params), draw.normal(8, 32, 32, 3))
+
+
+# ----------------------------------------------------------------------------------------------------- radiance fields
+
+
+def radiance(library: Any) -> Any:
+    """NeRF: colours along rays, by a network of places and directions, seen through what is before them."""
+    if not library.functional:
+        return None
+    xp, rays, samples, octaves = library.xp, 64, 32, 6
+
+    def encoded(x: Any) -> Any:
+        scaled = (x[..., None, :] * library.array(2.0 ** np.arange(octaves, dtype=np.float32))[:, None]).reshape(
+            *x.shape[:-1], -1
+        )
+        return xp.concatenate([x, xp.sin(scaled), xp.cos(scaled)], axis=-1)
+
+    def field(params: Any, x: Any, direction: Any) -> Any:
+        inputs = encoded(x)
+        h = inputs
+        for i, p in enumerate(params["layers"]):
+            h = library.nn.relu(linear(p, xp.concatenate([h, inputs], axis=-1) if i == 2 else h))
+        density = library.nn.relu(linear(params["density"], h))[..., 0]
+        seen = xp.broadcast_to(encoded(direction)[:, None, :], (*h.shape[:-1], 3 * (1 + 2 * octaves)))
+        return density, library.nn.sigmoid(linear(params["colour"], xp.concatenate([h, seen], axis=-1)))
+
+    def loss(params: Any, origin: Any, direction: Any, shift: Any, wanted: Any) -> Any:
+        depth = 2 + 4 * (xp.arange(samples) + shift) / samples
+        density, colour = field(params, origin[:, None] + depth[..., None] * direction[:, None], direction)
+        gap = xp.concatenate([depth[:, 1:] - depth[:, :-1], xp.ones((rays, 1), dtype=depth.dtype)], axis=1)
+        solid = 1 - xp.exp(-density * gap)
+        ones = xp.ones((rays, 1), dtype=depth.dtype)
+        clear = library.torch.cumprod if is_torch(library) else xp.cumprod
+        weight = solid * clear(xp.concatenate([ones, 1 - solid[:, :-1] + 1e-10], axis=1), axis=1)
+        return xp.mean((xp.sum(weight[..., None] * colour, axis=1) - wanted) ** 2)
+
+    draw = Draw(26)
+    size, hidden = 3 * (1 + 2 * octaves), 64
+    params = {
+        "layers": [draw.linear(into, hidden) for into in (size, hidden, hidden + size, hidden)],
+        "density": draw.linear(hidden, 1), "colour": draw.linear(hidden + size, 3),
+    }  # fmt: skip
+    data = draw.normal(rays, 3), draw.normal(rays, 3, scale=0.5), draw.uniform(rays, samples), draw.uniform(rays, 3)
+    return library.thunk(adam_step(library, loss), params, moments_of(params), *data)
+
+
+# ------------------------------------------------------------------------------------------------- Fourier operators
+
+
+def fourier_operator(library: Any) -> Any:
+    """A neural operator: products of a few frequencies of a field on a grid with complex weights."""
+    if not library.functional or library.name == "torch.compile":
+        return None
+    xp, grid, width, modes = library.xp, 32, 16, 8
+    fft = library.torch.fft if is_torch(library) else xp.fft
+
+    def spectral(p: Any, x: Any) -> Any:
+        """x: (rows, width, grid, grid)."""
+        weights = (
+            library.torch.complex(p["real"], p["imaginary"]) if is_torch(library) else p["real"] + 1j * p["imaginary"]
+        )
+        found = fft.rfft2(x)
+        low = xp.einsum("bixy,ioxy->boxy", found[:, :, :modes, :modes], weights[0])
+        high = xp.einsum("bixy,ioxy->boxy", found[:, :, -modes:, :modes], weights[1])
+        if is_torch(library):
+            out = library.torch.zeros_like(found)
+            out[:, :, :modes, :modes], out[:, :, -modes:, :modes] = low, high
+        else:
+            out = xp.zeros_like(found).at[:, :, :modes, :modes].set(low).at[:, :, -modes:, :modes].set(high)
+        return fft.irfft2(out, s=x.shape[-2:])
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        h = xp.einsum("bcxy,cd->bdxy", x, params["lift"])
+        for p in params["layers"]:
+            h = library.nn.gelu(spectral(p, h) + xp.einsum("bcxy,cd->bdxy", h, p["mix"]))
+        found = xp.einsum("bcxy,cd->bdxy", h, params["drop"])
+        # Relative to each field's own size.
+        sizes = xp.sqrt(xp.sum((y - found) ** 2, axis=(1, 2, 3))) / xp.sqrt(xp.sum(y**2, axis=(1, 2, 3)))
+        return xp.mean(sizes)
+
+    draw = Draw(27)
+    layers = [
+        {
+            "mix": draw.dense(width, width), "real": draw.normal(2, width, width, modes, modes, scale=1 / width),
+            "imaginary": draw.normal(2, width, width, modes, modes, scale=1 / width),
+        }
+        for _ in range(3)
+    ]  # fmt: skip
+    params = {"lift": draw.dense(3, width), "layers": layers, "drop": draw.dense(width, 1)}
+    step = adam_step(library, loss)
+    return library.thunk(step, params, moments_of(params), draw.normal(4, 3, grid, grid), draw.normal(4, 1, grid, grid))
+
+
 WORKLOADS = [
     model("diffusion model, 8 images 16×16, training step", diffusion_step, own_draws=True),
     model("diffusion model, 4 images drawn in 50 steps", diffusion_sample, own_draws=True),
     model("variational autoencoder, batch 64, training step", autoencoder, own_draws=True),
     model("normalizing flow of 8 couplings, batch 256, training step", flow),
     model("adversaries with gradient penalty, batch 64, training step", adversaries),
+    model("autoencoder with a list of codes, 8 images 32×32, training step", codebook),
+    model("radiance field, 64 rays of 32 places, training step", radiance),
+    model("Fourier neural operator, 4 fields 32×32, training step", fourier_operator),
 ]

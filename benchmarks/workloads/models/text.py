@@ -18,6 +18,7 @@ from workloads.models.layers import (
     model,
     moments_of,
     norm_parameters,
+    transformer_block,
 )
 
 # --------------------------------------------------------------------------------------------------------- decoding
@@ -412,6 +413,49 @@ def translation(library: Any) -> Any:
     return library.thunk(step, params, moments_of(params), source, lengths, target, target_lengths)
 
 
+# ----------------------------------------------------------------------------------------------- layers in one loop
+
+
+def layers_in_a_loop(library: Any) -> Any:
+    """A language model whose equal layers are one scan over stacked weights, with what is within them computed again backwards."""
+    if not library.functional or library.name in ("torch.func", "torch.compile"):
+        return None
+    width, depth, heads, rows, length, words = 64, 6, 4, 4, 64, 128
+
+    def layer(p: Any, x: Any) -> Any:
+        return transformer_block(library, p, x, heads, causal=True)
+
+    def loss(params: Any, tokens: Any) -> Any:
+        x = params["embed"][tokens[:, :-1]] + params["position"]
+        if is_torch(library):
+            from torch.utils.checkpoint import checkpoint
+
+            for i in range(depth):
+                x = checkpoint(
+                    layer, library.tree_map(lambda leaf, i=i: leaf[i], params["layers"]), x, use_reentrant=False
+                )
+        else:
+            again = library.module.checkpoint(lambda x, p: (layer(p, x), None))
+            x, _ = library.lax.scan(again, x, params["layers"])
+        return cross_entropy(library, layer_norm(library, params["norm"], x) @ params["embed"].T, tokens[:, 1:])
+
+    draw = Draw(37)
+    layers = [block_parameters(draw, width) for _ in range(depth)]
+    params = {
+        "embed": draw.normal(words, width, scale=width**-0.5), "position": draw.normal(length, width, scale=0.02),
+        "layers": stacked(layers), "norm": norm_parameters(width),
+    }  # fmt: skip
+    tokens = draw.integers(words, rows, length + 1)
+    return library.thunk(adam_step(library, loss, clip=1.0, decay=0.01), params, moments_of(params), tokens)
+
+
+def stacked(trees: list[Any]) -> Any:
+    """One tree of arrays with an axis more."""
+    if isinstance(trees[0], dict):
+        return {key: stacked([tree[key] for tree in trees]) for key in trees[0]}
+    return np.stack(trees)
+
+
 WORKLOADS = [
     model("greedy decoding with a cache, 4 texts of 64 tokens", greedy),
     model("beam search with a cache, 4 beams of 64 tokens", beam_search),
@@ -420,4 +464,5 @@ WORKLOADS = [
     model("adapters of low rank in a transformer, training step", adapters),
     model("word vectors by skip-grams, batch 512, training step", word_vectors),
     model("translation by recurrent networks with attention, training step", translation),
+    model("language model of 6 layers in one scan, computed again backwards, training step", layers_in_a_loop),
 ]
