@@ -10,6 +10,9 @@ from judge import TimesBest, Workload
 
 Tree = Any
 
+# A tolerance: an element next to the kink of relu may be on either side of it, and of two that are nearly equal either is largest.
+KINKS = 1e-2
+
 
 def is_torch(library: Any) -> bool:
     return bool(library.name.startswith("torch"))
