@@ -239,6 +239,8 @@ def torch_numpy(torch: Any) -> Any:
         "ones",
         "einsum",
         "cumsum",
+        "broadcast_to",
+        "argmin",
     ]
     return SimpleNamespace(
         **{name: getattr(torch, name) for name in names},

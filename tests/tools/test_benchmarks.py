@@ -213,6 +213,23 @@ def test_a_few_workloads_agree(tmp_path: Path) -> None:
     assert "numpy" in rows["product 8³"]["times"]
 
 
+def test_a_few_models_agree_to_what_float32_allows(judge: Any) -> None:
+    import libraries
+    from workloads.models import AREAS, layers
+
+    found, _ = libraries.load("jax")
+    models = {workload.name: workload for workloads in AREAS.values() for workload in workloads}
+    for word in ("word vectors", "graph convolutions", "adversaries", "mixture of experts by indices"):
+        (name,) = (name for name in models if word in name)
+        row = judge.run(models[name], found, None, 0.0, False)
+        assert row.wrong == [] and row.absent == {} and set(row.times) == {"cotangent", "jax"}, name
+        assert models[name].tolerance <= 1e-4, name
+    # What torch draws for itself has a time, and no say.
+    drawn = layers.model("w", lambda library: library, own_draws=True)
+    assert drawn.unlike == tuple(drawn.others) == ("torch.own draws",)
+    assert drawn.make(SimpleNamespace(name="torch")) is None and drawn.make(library := ours()) is library
+
+
 def ours() -> Any:
     import cotangent
     import libraries

@@ -4,10 +4,26 @@ Programs are written once for this library and JAX, in the names that both have 
 torch has a way of its own. None may be slower than the best peer.
 """
 
-from workloads.models import control, filters, fitting, images, inference, sciences, simulation
+from workloads.models import (
+    control,
+    filters,
+    fitting,
+    generative,
+    graphs,
+    images,
+    inference,
+    recurrences,
+    sciences,
+    simulation,
+    text,
+)
 
 AREAS = {
     "models of images": images.WORKLOADS,
+    "models of text": text.WORKLOADS,
+    "recurrences and alignments": recurrences.WORKLOADS,
+    "generative models": generative.WORKLOADS,
+    "models of graphs and sets": graphs.WORKLOADS,
     "filters": filters.WORKLOADS,
     "inference": inference.WORKLOADS,
     "simulation": simulation.WORKLOADS,
