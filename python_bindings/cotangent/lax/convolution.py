@@ -20,7 +20,12 @@ from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_weak_as, listed, one_dtype
-from cotangent.lax.convolution_shapes import ConvDimensionNumbers, _transposed_pads, conv_dimension_numbers
+from cotangent.lax.convolution_shapes import (
+    ConvDimensionNumbers,
+    _transposed_pads,
+    check_groups,
+    conv_dimension_numbers,
+)
 from cotangent.lax.ragged_filters import with_ragged_filters
 from cotangent.lax.tap_sums import has_few_taps, tap_sums
 from cotangent.lax.window_geometry import check_windows, dilated_size, fit, per_axis, resolve_pads, slid, sliding
@@ -42,42 +47,6 @@ def _transposed(x: Array, order: Sequence[int]) -> Array:
 
 def _reshaped(x: Array, shape: Sequence[int]) -> Array:
     return x if capacities(x) == tuple(shape) else primitives.reshape(x, shape=list(shape))
-
-
-def _fitting_filters(channels: int, inputs: int, groups: int) -> str:
-    """How filters are made to fit an input."""
-    if inputs and channels % inputs == 0:
-        return f"pass feature_group_count={channels // inputs}, or filters of {channels} features"
-    if channels % groups == 0:
-        return (
-            f"pass filters of {channels // groups} features; where the features are another axis, name the axes: "
-            "dimension_numbers=('NHWC', 'HWIO', 'NHWC')"
-        )
-    return "pass a feature_group_count that divides the features of the input"
-
-
-def _check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
-    if feature_groups < 1 or batch_groups < 1:
-        raise ValueError(
-            f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}\n"
-            "  leave out feature_group_count and batch_group_count for a convolution without groups"
-        )
-    if feature_groups > 1 and batch_groups > 1:
-        raise ValueError(
-            "conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1\n"
-            "  leave out one of them, and make a convolution for each of its groups"
-        )
-    if channels != inputs * feature_groups:
-        raise ShapeError(
-            f"conv_general_dilated: the input has {channels} features, the filters take {inputs} in each of "
-            f"{feature_groups} groups\n  {_fitting_filters(channels, inputs, feature_groups)}"
-        )
-    if outputs % feature_groups or outputs % batch_groups or batch % batch_groups:
-        raise ShapeError(
-            f"conv_general_dilated: {outputs} output features and a batch of {batch} do not divide into "
-            f"{max(feature_groups, batch_groups)} groups\n"
-            "  pass a group count that divides both, or leave it out"
-        )
 
 
 def conv_general_dilated(
@@ -155,7 +124,7 @@ def conv_general_dilated(
     rank = x.ndim - 2
     batch, channels = (capacity(x, axis) for axis in numbers.lhs_spec[:2])
     outputs, inputs, *windows = (capacity(filters, axis) for axis in numbers.rhs_spec)
-    _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
+    check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
     strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)

@@ -266,4 +266,41 @@ def conv_transpose_shape_tuple(
     return tuple(shape[out.index(axis)] for axis in range(len(shape)))
 
 
+def _fitting_filters(channels: int, inputs: int, groups: int) -> str:
+    """How filters are made to fit an input."""
+    if inputs and channels % inputs == 0:
+        return f"pass feature_group_count={channels // inputs}, or filters of {channels} features"
+    if channels % groups == 0:
+        return (
+            f"pass filters of {channels // groups} features; where the features are another axis, name the axes: "
+            "dimension_numbers=('NHWC', 'HWIO', 'NHWC')"
+        )
+    return "pass a feature_group_count that divides the features of the input"
+
+
+def check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
+    """An error where features and groups do not fit."""
+    if feature_groups < 1 or batch_groups < 1:
+        raise ValueError(
+            f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}\n"
+            "  leave out feature_group_count and batch_group_count for a convolution without groups"
+        )
+    if feature_groups > 1 and batch_groups > 1:
+        raise ValueError(
+            "conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1\n"
+            "  leave out one of them, and make a convolution for each of its groups"
+        )
+    if channels != inputs * feature_groups:
+        raise ShapeError(
+            f"conv_general_dilated: the input has {channels} features, the filters take {inputs} in each of "
+            f"{feature_groups} groups\n  {_fitting_filters(channels, inputs, feature_groups)}"
+        )
+    if outputs % feature_groups or outputs % batch_groups or batch % batch_groups:
+        raise ShapeError(
+            f"conv_general_dilated: {outputs} output features and a batch of {batch} do not divide into "
+            f"{max(feature_groups, batch_groups)} groups\n"
+            "  pass a group count that divides both, or leave it out"
+        )
+
+
 check_arguments(globals())

@@ -52,8 +52,8 @@ def tap_sums(
     """
     dtype = x.dtype
     if kind(x) == "float" and dtype.itemsize == 2:
-        wide = [_core.convert(operand, "float32") for operand in (x, filters)]
-        return _core.convert(tap_sums(*wide, feature_axis, counts, strides, spacing, dilation, pads), dtype)
+        x, filters = _core.convert(x, "float32"), _core.convert(filters, "float32")
+        return _core.convert(tap_sums(x, filters, feature_axis, counts, strides, spacing, dilation, pads), dtype)
     *windows, features, each = capacities(filters)
     spatial = [axis for axis in range(1, x.ndim) if axis != feature_axis]
     x = _padded(x, spatial, dilation, pads)
