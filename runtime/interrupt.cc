@@ -1,7 +1,6 @@
 #include "runtime/interrupt.h"
 
-#include <chrono>
-
+#include "runtime/clock.h"
 #include "runtime/process.h"
 #include "runtime/runtime.h"
 
@@ -15,11 +14,6 @@ thread_local Interruptible* current = nullptr;
 thread_local const std::atomic<bool>* helped = nullptr;
 thread_local int64_t spent = 0;
 
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 Interruptible::Interruptible() : enclosing_(current) { current = this; }
@@ -29,7 +23,7 @@ Interruptible::~Interruptible() {
 }
 
 bool Interruptible::look() {
-  const int64_t time = now();
+  const int64_t time = nanoseconds_now();
   if (time < next_look_) return true;
   const bool first = next_look_ == 0;
   next_look_ = time + kBetweenLooks;

@@ -9,13 +9,13 @@
 
 #include <algorithm>
 #include <cfenv>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <thread>
 
 #include "runtime/arena.h"
+#include "runtime/clock.h"
 #include "runtime/cores.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
@@ -36,11 +36,6 @@ void pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
-}
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 // Those of std::atomic wake one or all.
@@ -91,7 +86,7 @@ int64_t Pool::threads_that_pay(int64_t nanoseconds) {
 bool Pool::worth_sharing(const ParallelLoop& loop) {
   if (loop.nanoseconds < kLeastHot) return false;
   const bool hot = started_.load(std::memory_order_relaxed) > parked_.load(std::memory_order_relaxed);
-  const int64_t time = now();
+  const int64_t time = nanoseconds_now();
   const int64_t since_last = time - last_loop_.exchange(time, std::memory_order_relaxed);
   return hot || std::max(loop.nanoseconds, loop.in_program) >= kLeastCold || since_last < kSpin;
 }
@@ -231,7 +226,7 @@ bool Pool::wait_for_job(uint64_t& seen) {
     }
     pause();
     if (tries % 64 != 0) continue;
-    const int64_t time = now();
+    const int64_t time = nanoseconds_now();
     if (since == 0) since = time;
     if (time - since < kSpin) {
       sched_yield();

@@ -1,26 +1,24 @@
 #include "runtime/recording.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "runtime/clock.h"
 
 namespace ct {
 namespace {
 
 thread_local LoopRecording* current_recording = nullptr;
 
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
-LoopRecording::LoopRecording(int parts) : parts_(std::max(parts, 1)), start_(now()) { current_recording = this; }
+LoopRecording::LoopRecording(int parts) : parts_(std::max(parts, 1)), start_(nanoseconds_now()) {
+  current_recording = this;
+}
 LoopRecording::~LoopRecording() { current_recording = nullptr; }
 
 LoopRecording* LoopRecording::current() { return current_recording; }
 
-int64_t LoopRecording::elapsed() const { return now() - start_; }
+int64_t LoopRecording::elapsed() const { return nanoseconds_now() - start_; }
 
 void LoopRecording::run(const ParallelLoop& loop) noexcept {
   if (running_) return loop.body(loop.context, 0, loop.extent, loop.scratch);
