@@ -37,10 +37,6 @@ struct Source {
   std::optional<loop::Scalar> value;
 };
 
-// Pairs of adjacent axes that may not be in one group: bit i separates axis i from axis i + 1.
-using Cuts = uint64_t;
-using Axes = uint64_t;  // a set of them: bit i is axis i
-
 // A long fold in pieces that are folded by themselves: `count` chunks of `size` iterations and a rest. How many follows
 // from the sizes alone, so that the result is the same, to the bit, for any number of threads.
 struct Chunks {
@@ -81,8 +77,7 @@ class Frame {
   // The element of a variable: loaded, remembered or computed.
   loop::Scalar element(Var var, const Position& position);
   loop::Index axis_index(const Position& position, const Shape& shape, int axis);
-  void request_split(const loop::Index& index, int64_t limit);
-  void request_phases(const loop::Index& index, int64_t divisor);
+  OpenNest& nest() { return nest_; }
   struct Scope {  // of remembered elements: one for each open block
     explicit Scope(Frame& frame) : frame(frame) { frame.memory_.emplace_back(); }
     ~Scope() { frame.memory_.pop_back(); }
@@ -137,14 +132,7 @@ class Frame {
 
   // ---- lower/element.cc
   loop::Scalar compute(Var var, const Position& position);  // whether it is stored or not
-  void request_cut(const loop::Index& index, int64_t stride);
   void remember(Var var, const Position& position, loop::Scalar value);
-
-  struct NestLoop {
-    loop::Value variable;
-    int first, last;  // axes
-    bool reduced;
-  };
 
   loop::Builder& b_;
   const Graph& graph_;
@@ -160,12 +148,7 @@ class Frame {
   std::vector<uint32_t> computed_;  // equations of the step being emitted
 
   // Of the nest being emitted.
-  const Shape* nest_shape_ = nullptr;
-  std::vector<NestLoop> nest_loops_;
-  Cuts requested_ = 0;
-  std::vector<Split> splits_;  // that were requested
-  std::vector<Phases> phases_;
-  Axes decided_by_folds_ = 0;  // that are folded, and by whose numbers something is decided
+  OpenNest nest_;
   Segments segments_;
   LoopLimits limits_;
   std::vector<bool> ready_;  // by variable: it is in memory or a register

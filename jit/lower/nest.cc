@@ -104,7 +104,7 @@ class Frame::Nest {
       const DType dtype = frame.aval(var).dtype();
       identities_.push_back({saturated(b_, dtype, fold.identity(dtype)), fold.combine});
     }
-    frame.nest_loops_.clear();
+    frame.nest_.loops.clear();
     frame.limits().leave(0);
   }
 
@@ -158,7 +158,7 @@ class Frame::Nest {
 
   void enter_loop(AxisGroup& group, const loop::Index& variable, const loop::Index& index,
                   const std::optional<Ending>& ending = std::nullopt) {
-    frame_.nest_loops_.push_back({*variable.as_value(), group.first, group.last, is_reduced(group)});
+    frame_.nest_.loops.push_back({*variable.as_value(), group.first, group.last, is_reduced(group)});
     group.index = index;
     entered_.push_back(group);
     if (!ending) return;
@@ -414,7 +414,7 @@ class Frame::SegmentedNest {
   SegmentedNest(Frame& frame, const Step& step) : frame_(frame), b_(frame.b_), step_(step) {}
 
   void emit() {
-    frame_.nest_shape_ = &step_.shape;
+    frame_.nest_.shape = &step_.shape;
     const loop::Builder::Mark mark = b_.mark();
     std::vector<Segments> found;
     find_segments(1, found);
@@ -434,8 +434,8 @@ class Frame::SegmentedNest {
       }
       frame_.segments_.clear();
     }
-    frame_.nest_shape_ = nullptr;
-    frame_.nest_loops_.clear();
+    frame_.nest_.shape = nullptr;
+    frame_.nest_.loops.clear();
     frame_.limits().leave(0);
   }
 
@@ -469,18 +469,15 @@ class Frame::SegmentedNest {
     Axes unrolled = 0;
     for (;;) {
       const loop::Builder::Mark mark = b_.mark();
-      frame_.requested_ = 0;
-      frame_.splits_.clear();
-      frame_.phases_.clear();
-      frame_.decided_by_folds_ = 0;
+      frame_.nest_.forget_requests();
       const loop::Scalars results = Nest(frame_, step_, cuts, unrolled).emit();
-      const Axes more = (frame_.requested_ & ~cuts) == 0 ? worth_unrolling() & ~unrolled : 0;
-      if ((frame_.requested_ & ~cuts) == 0 && more == 0) {
+      const Axes more = (frame_.nest_.cuts & ~cuts) == 0 ? worth_unrolling() & ~unrolled : 0;
+      if ((frame_.nest_.cuts & ~cuts) == 0 && more == 0) {
         for (size_t i = 0; i < results.size(); ++i) frame_.set_result(step_.reductions[i], results[i]);
         break;
       }
       b_.rollback(mark);
-      cuts |= frame_.requested_;
+      cuts |= frame_.nest_.cuts;
       unrolled |= more;
     }
   }
@@ -495,7 +492,7 @@ class Frame::SegmentedNest {
     Axes result = 0;
     int64_t copies = 1;
     for (int axis = static_cast<int>(step_.shape.size()) - 1; axis >= 0; --axis) {
-      if ((frame_.decided_by_folds_ >> axis & 1) == 0 || copies * step_.shape[axis] > kMostCopies) continue;
+      if ((frame_.nest_.decided_by_folds >> axis & 1) == 0 || copies * step_.shape[axis] > kMostCopies) continue;
       copies *= step_.shape[axis];
       result |= Axes{1} << axis;
     }
@@ -512,8 +509,8 @@ class Frame::SegmentedNest {
     const int outside = frame_.segments_.empty() ? static_cast<int>(step_.shape.size()) : frame_.segments_.front().axis;
     for (int axis = outside - 1; axis >= 0; --axis) {
       if (frame_.limits().side_of(axis) != nullptr) continue;
-      if (auto segments = parts_by_phase(frame_.phases_, step_.shape, axis)) return segments;
-      if (auto segments = parts_between(frame_.splits_, step_.shape, axis, frame_.segments_)) return segments;
+      if (auto segments = parts_by_phase(frame_.nest_.phases, step_.shape, axis)) return segments;
+      if (auto segments = parts_between(frame_.nest_.splits, step_.shape, axis, frame_.segments_)) return segments;
     }
     return {};
   }

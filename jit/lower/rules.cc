@@ -109,7 +109,7 @@ class RuleBuilder final : public LoopBuilder {
     // Of spread arrays it says whether there is an element at all; elsewhere, where that is.
     const Arrangement arrangement = equation_.primitive->arrangement;
     const bool spreads = arrangement == Arrangement::kWindows || arrangement == Arrangement::kPad;
-    if (spreads && !remainder.is_constant()) frame_.request_phases(index, divisor);
+    if (spreads && !remainder.is_constant()) frame_.nest().request_phases(index, divisor);
     return push(remainder);
   }
   Index index_from(Scalar integer) override {
@@ -250,7 +250,7 @@ class RuleBuilder final : public LoopBuilder {
     const auto is_below = [&](int64_t limit) -> std::optional<bool> {
       if (difference.high < limit) return true;
       if (difference.low >= limit) return false;
-      frame_.request_split(index, limit);
+      frame_.nest().request_split(b_, index, limit);
       return std::nullopt;
     };
     const auto is_not = [](std::optional<bool> truth) { return truth ? std::optional<bool>(!*truth) : truth; };

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "jit/loop/loop.h"
 #include "runtime/aval.h"
 
 namespace ct::jit {
@@ -36,5 +38,29 @@ const Segment* segment_of(const Segments& segments, int axis);
 std::optional<Segments> parts_between(const std::vector<Split>& splits, const Shape& shape, int axis,
                                       const Segments& others);
 std::optional<Segments> parts_by_phase(const std::vector<Phases>& phases, const Shape& shape, int axis);
+
+// Pairs of adjacent axes that may not be in one group: bit i separates axis i from axis i + 1.
+using Cuts = uint64_t;
+using Axes = uint64_t;  // a set of them: bit i is axis i
+
+// The loops of the nest that is being emitted, and what its body asked for while it was: other loops, next time.
+struct OpenNest {
+  struct Loop {
+    loop::Value variable;
+    int first, last;  // axes
+    bool reduced;
+  };
+  const Shape* shape = nullptr;  // null: there is none
+  std::vector<Loop> loops;
+  Cuts cuts = 0;
+  std::vector<Split> splits;
+  std::vector<Phases> phases;
+  Axes decided_by_folds = 0;  // that are folded, and by whose numbers something is decided
+
+  void request_cut(const loop::Index& index, int64_t stride);
+  void request_split(const loop::Builder& builder, const loop::Index& index, int64_t limit);
+  void request_phases(const loop::Index& index, int64_t divisor);
+  void forget_requests() { *this = OpenNest{shape, std::move(loops), 0, {}, {}, 0}; }
+};
 
 }  // namespace ct::jit

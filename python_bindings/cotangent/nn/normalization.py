@@ -15,7 +15,7 @@ from cotangent._ops import means, reductions
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, constant, inexact, kind, literal
 from cotangent._ops.comparisons import truth
-from cotangent._ops.extents import drop_axes, index_along, stretched
+from cotangent._ops.extents import capacities, drop_axes, index_along, stretched
 from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, static_shape
 from cotangent._special.logistic import is_below
@@ -27,7 +27,7 @@ Axis = Any
 
 def _largest(x: Array, axes: Axis, chosen: Any) -> Array:
     """The largest element, the axes kept; -inf where there is none."""
-    never_empty = chosen is None and 0 not in x._bound_shape and not _core.ragged_axes(x)
+    never_empty = chosen is None and 0 not in capacities(x) and not _core.ragged_axes(x)
     return reductions.max(x, axes, keepdims=True, initial=None if never_empty else -math.inf, where=chosen)
 
 
