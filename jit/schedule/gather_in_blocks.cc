@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
 #include "jit/schedule/nests.h"
@@ -27,6 +28,7 @@ using loop::Statement;
 using loop::StatementKind;
 using loop::Value;
 
+constexpr int64_t kLeastGrowth = 2;   // the array's elements over those that it is made of
 constexpr int64_t kLeastPlaces = 32;  // of a block: products of fewer are slower
 constexpr int64_t kMostChunksOfPrime = 64;
 constexpr int64_t kMostSums = int64_t{1} << 23;  // bytes of the sums that all chunks have
@@ -88,8 +90,10 @@ class Gathers {
     const Statement* store = nullptr;
     size_t statements = 0, stores = 0;
     bool simple = true;
+    absl::flat_hash_set<BufferId> sources;
     loop::visit_statements(program_, gather.body, [&](const Statement& s) {
       ++statements;
+      if (s.kind == StatementKind::kLoad) sources.insert(s.buffer);
       if (s.kind == StatementKind::kStore) ++stores;
       simple = simple && (loop::is_instruction(s) || s.kind == StatementKind::kStore || s.kind == StatementKind::kIf);
     });
@@ -101,6 +105,10 @@ class Gathers {
     const loop::Buffer& array = program_.buffer(gather.array);
     if (array.kind != loop::BufferKind::kTemporary || !is_float(array.dtype)) return false;
     if (loop::bytes_of(program_, gather.array) < kLeastGathered || store->index.constant() != 0) return false;
+    // An array of the same size is as good in memory, where it may lie in what is not needed any more.
+    int64_t sources_size = 0;
+    for (const BufferId source : sources) sources_size += program_.buffer(source).elements;
+    if (array.elements < kLeastGrowth * sources_size) return false;
     if (store->index.terms().size() + absl::c_count_if(gather.axes, [](const Axis& a) { return a.extent == 1; }) <
         gather.axes.size()) {
       return false;

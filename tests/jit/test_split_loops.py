@@ -126,7 +126,8 @@ def filtered(x, filters, padding, stride=1, spacing=1):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32, np.complex64])
 @pytest.mark.parametrize(("size", "window", "padding", "stride", "spacing"), [
     (16, 3, 1, 1, 1), (40, 3, 1, 1, 1), (150, 3, 1, 1, 1), (24, 2, 1, 1, 1), (24, 5, 2, 1, 1), (24, 3, 2, 1, 2),
-    (33, 3, 1, 2, 1), (32, 3, 0, 1, 1), (20, 7, 3, 1, 1), (9, 3, 8, 1, 1), (30, 1, 4, 3, 1),
+    (33, 3, 1, 2, 1), (32, 3, 0, 1, 1), (20, 7, 3, 1, 1), (9, 3, 8, 1, 1), (30, 1, 4, 3, 1), (24, 9, 4, 1, 1),
+    (150, 9, 4, 1, 1), (40, 9, 8, 2, 2),
 ])  # fmt: skip
 def test_windows_that_see_what_is_outside(dtype, size, window, padding, stride, spacing):
     x, filters = draw(2, 5, size, size + 3, dtype=dtype), draw(5, 1, window, window, dtype=dtype, seed=1)
@@ -139,14 +140,11 @@ def test_windows_that_see_what_is_outside(dtype, size, window, padding, stride, 
 
 
 def test_windows_inside_are_computed_without_branches():
-    x, filters = draw(1, 2, 160, 200), draw(2, 1, 3, 3, seed=1)
-    loops = loops_of(partial(filtered, padding=1), x, filters).split("  for ")
-    straight = [loop for loop in loops if " < 198 " in loop]
+    # Filters of so many places are not written out as slices.
+    x, filters = draw(1, 2, 160, 200), draw(2, 1, 9, 9, seed=1)
+    loops = loops_of(partial(filtered, padding=4), x, filters).split("  for ")
+    straight = [loop for loop in loops if " < 192 " in loop]
     assert straight and not any(" if " in loop for loop in straight)
-    # Within the rows of a small picture a branch decides about the ends of rows alone, not about rows.
-    small = loops_of(partial(filtered, padding=1), draw(4, 32, 16, 16), draw(32, 1, 3, 3, seed=1))
-    inner = small[small.index(" < 14 ") :].split("store")[0]
-    assert inner.count(" if ") == 2
 
 
 def test_what_is_outside_of_a_window_stays_zero_whatever_the_filter():
