@@ -98,10 +98,30 @@ void over_near(Emission& e, unsigned width, int64_t stride, Use&& use) {
   }
 }
 
+// The one lane that a constant mask has, or -1.
+int only_lane(llvm::Value* mask, int width) {
+  const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
+  int found = -1;
+  for (int lane = 0; known != nullptr && lane < width; ++lane) {
+    const llvm::Constant* wanted = known->getAggregateElement(static_cast<unsigned>(lane));
+    if (wanted != nullptr && wanted->isNullValue()) continue;
+    if (found >= 0 || wanted == nullptr || !wanted->isOneValue()) return -1;
+    found = lane;
+  }
+  return found;
+}
+
 void store_near(Emission& e, llvm::Value* stored, llvm::Value* pointer, int64_t stride, llvm::Align align) {
   auto* type = llvm::cast<llvm::FixedVectorType>(stored->getType());
-  over_near(e, type->getNumElements(), stride, [&](int64_t start, absl::Span<const int> elements, llvm::Value* mask) {
+  const unsigned width = type->getNumElements();
+  over_near(e, width, stride, [&](int64_t start, absl::Span<const int> elements, llvm::Value* mask) {
     llvm::Value* place = e.b.CreateConstInBoundsGEP1_64(type->getElementType(), pointer, start);
+    // LLVM makes a scalar store of such a mask, and of a truncated vector stores elements that are not truncated.
+    if (const int lane = only_lane(mask, static_cast<int>(width)); lane >= 0) {
+      llvm::Value* one = e.b.CreateExtractElement(stored, static_cast<uint64_t>(elements[lane]));
+      e.b.CreateAlignedStore(one, e.b.CreateConstInBoundsGEP1_64(type->getElementType(), place, lane), align);
+      return;
+    }
     e.b.CreateMaskedStore(e.b.CreateShuffleVector(stored, llvm::ArrayRef<int>(elements.data(), elements.size())), place,
                           align, mask);
   });
@@ -198,7 +218,9 @@ void emit_store(Emission& e, BufferId buffer, const Index& index, llvm::Value* v
   } else if (a.varying == nullptr && a.stride == -1 && e.lanes.mask == nullptr) {
     llvm::Value* first = e.b.CreateSub(a.uniform, e.b.getInt64(e.lanes.width - 1));
     e.b.CreateAlignedStore(e.b.CreateVectorReverse(stored), e.addresses.element_pointer(buffer, first), align);
-  } else if (a.varying == nullptr && e.code.facts.masks_any_size && is_near(e.code.facts, e.lanes.width, a.stride)) {
+  } else if (a.varying == nullptr && e.code.facts.masks_any_size && is_near(e.code.facts, e.lanes.width, a.stride) &&
+             (e.lanes.mask == nullptr || llvm::isa<llvm::Constant>(e.lanes.mask) ||
+              !llvm::isa<llvm::TruncInst>(stored))) {
     store_near(e, stored, e.addresses.element_pointer(buffer, a.uniform), a.stride, align);
   } else {
     e.b.CreateMaskedScatter(stored, e.addresses.element_pointer(buffer, index_value(e, index)), align, e.lanes.mask);

@@ -30,7 +30,16 @@ std::optional<Segments> parts_between(const std::vector<Split>& splits, const Sh
   }
   std::sort(limits.begin(), limits.end());
   limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
-  if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
+  if (limits.size() > kMostSegments + 1) {
+    // The longest part, and what is on either side of it.
+    size_t longest = 0;
+    for (size_t i = 0; i + 1 < limits.size(); ++i) {
+      if (limits[i + 1] - limits[i] > limits[longest + 1] - limits[longest]) longest = i;
+    }
+    limits = {0, limits[longest], limits[longest + 1], size};
+    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+  }
+  if (limits.size() < 3) return {};
   int64_t inner = num_elements(absl::MakeConstSpan(shape).subspan(axis + 1));
   for (const Segment& each : others) inner = inner / shape[each.axis] * each.size();
   int64_t in_long_runs = 0;
