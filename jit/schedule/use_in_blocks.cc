@@ -41,16 +41,19 @@ int64_t stride_of_outer(const Gemm& gemm, bool columns) { return columns ? gemm.
 
 class Pairs {
  public:
-  explicit Pairs(const Program& program) : program_(program), statements_(program.blocks[0].statements) {
-    for (const Statement& s : statements_) add_uses(program, s, uses_.emplace_back());
-  }
+  explicit Pairs(const Program& program) : program_(program), statements_(program.blocks[0].statements) {}
 
-  std::optional<Pair> at(size_t position) const {
+  std::optional<Pair> at(size_t position) {
     if (statements_[position].kind != StatementKind::kFor) return std::nullopt;
     const For& maker = program_.fors[statements_[position].detail];
     if (!maker.options.parallel || !maker.carries.empty() || constant_extent(maker) < 2) return std::nullopt;
     Pair pair{.maker = position, .user = 0, .gemm = 0, .array = 0, .example = 0, .row = 0, .rows_are_columns = false};
-    if (!ends_with_product(maker, pair) || !finds_user(pair) || !has_rows(maker, pair)) return std::nullopt;
+    if (!ends_with_product(maker, pair)) return std::nullopt;
+    // Of long programs few loops come so far.
+    if (uses_.empty()) {
+      for (const Statement& s : statements_) add_uses(program_, s, uses_.emplace_back());
+    }
+    if (!finds_user(pair) || !has_rows(maker, pair)) return std::nullopt;
     return pair;
   }
 
@@ -196,8 +199,9 @@ std::optional<BlockId> fused(Program& program, const Pair& pair) {
 }  // namespace
 
 void use_in_blocks(Program& program) {
+  std::optional<Pairs> pairs(program);
   for (size_t i = 0; i < program.blocks[0].statements.size();) {
-    const std::optional<Pair> pair = Pairs(program).at(i);
+    const std::optional<Pair> pair = pairs->at(i);
     const std::optional<BlockId> made = pair ? fused(program, *pair) : std::nullopt;
     if (!made) {
       ++i;
@@ -206,6 +210,7 @@ void use_in_blocks(Program& program) {
     replace_statement(program, 0, pair->user, *made);
     auto& statements = program.blocks[0].statements;
     statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(pair->maker));
+    pairs.emplace(program);  // what is known of statements is known by their places
   }
 }
 
