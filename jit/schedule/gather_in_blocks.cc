@@ -230,13 +230,12 @@ class Readers {
   const Gather& gather_;
 };
 
-// How the places of a product are cut: axes that loops around the blocks run over, one that is cut perhaps, and axes
-// that lie in a block.
+// How the places of a product are cut: axes that loops around the blocks run over, and one that is cut perhaps. Other
+// axes lie in a block.
 struct Blocks {
   std::vector<Axis> outer;
   std::optional<Axis> cut;  // in `part` elements at a time
   int64_t part = 1;
-  std::vector<Axis> inner;
   int64_t places = 1;  // of a block
 };
 
@@ -246,7 +245,6 @@ std::optional<Blocks> blocks_of(const Program& program, const Gather& gather, co
   std::vector<Axis> axes = reader.places.axes;
   while (!axes.empty() && blocks.places * axes.back().extent * bytes <= kMostGatheredBlock) {
     blocks.places *= axes.back().extent;
-    blocks.inner.insert(blocks.inner.begin(), axes.back());
     axes.pop_back();
   }
   if (!axes.empty()) {
@@ -328,10 +326,10 @@ class Blocked {
     }
     return 0;
   }
-  bool is_outer(const Axis& axis) const {
-    // The loop of a batch has a variable of its own.
-    if (reader_.batch && axis.stride == reader_.batch->stride) return true;
-    return absl::c_any_of(blocks_.outer, [&](const Axis& each) { return each.variable == axis.variable; });
+  // The outer axis that an axis of the nest is, or null. Of a batch the product's loop has the variable.
+  const Axis* outer_of(const Axis& axis) const {
+    const auto at = absl::c_find_if(blocks_.outer, [&](const Axis& each) { return each.stride == axis.stride; });
+    return at == blocks_.outer.end() ? nullptr : &*at;
   }
 
   void append_gather(BlockId block) {
@@ -342,9 +340,8 @@ class Blocked {
         cloner.replace(axis.variable, 0);
         continue;
       }
-      if (is_outer(axis)) {
-        const bool is_batch = reader_.batch && axis.stride == reader_.batch->stride;
-        cloner.replace(axis.variable, begin_of(is_batch ? reader_.batch->variable : axis.variable));
+      if (const Axis* outer = outer_of(axis)) {
+        cloner.replace(axis.variable, begin_of(outer->variable));
         continue;
       }
       const bool is_cut = blocks_.cut && blocks_.cut->variable == axis.variable;
@@ -402,10 +399,7 @@ class Blocked {
       gemm.columns = gemm.n = blocks_.places;
       gemm.c.offset += first * gemm.c.column_stride;
     }
-    program_.gemms.push_back(std::move(gemm));
-    Statement s{.kind = StatementKind::kGemm};
-    s.detail = static_cast<uint32_t>(program_.gemms.size() - 1);
-    program_.blocks[block].statements.push_back(std::move(s));
+    append_gemm(program_, block, std::move(gemm));
   }
 
   // Sums lie as the result does.

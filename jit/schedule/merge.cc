@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
+#include "jit/schedule/nests.h"
 
 namespace ct::jit {
 namespace {
@@ -370,13 +371,8 @@ void Merger::keep_rows(BlockId block, size_t position) {
   // Chunks have no vectors of iterations, which elements are better for.
   if (!any_row) return;
   const int64_t count = loop.extent.constant();
-  int64_t chunks = 0;
-  for (int64_t some = std::min<int64_t>(kMostChunks, kMostKept / std::max<int64_t>(widest, 1)); some > 1; --some) {
-    if (count % some == 0) {
-      chunks = some;
-      break;
-    }
-  }
+  const int64_t chunks =
+      largest_divisor(count, std::min<int64_t>(kMostChunks, kMostKept / std::max<int64_t>(widest, 1)));
   if (chunks < kLeastChunks) return;
 
   const BlockId home = loop::new_block(program_);

@@ -22,6 +22,8 @@ int64_t largest_divisor(int64_t number, int64_t most);  // up to `most`; 1 where
 // The statement of a block that is its only loop, with nothing but instructions before it; -1 if there is no such.
 int only_loop(const loop::Program& program, loop::BlockId block);
 
+void append_gemm(loop::Program& program, loop::BlockId block, loop::Gemm gemm);
+
 // Replaces the statement by those of another block.
 void replace_statement(loop::Program& program, loop::BlockId block, size_t position, loop::BlockId made);
 

@@ -1,6 +1,7 @@
 #include "jit/schedule/order.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "jit/loop/visit.h"
 #include "jit/schedule/nests.h"
@@ -34,6 +35,13 @@ int64_t largest_divisor(int64_t number, int64_t most) {
     if (number % each == 0) return each;
   }
   return 1;
+}
+
+void append_gemm(Program& program, BlockId block, loop::Gemm gemm) {
+  program.gemms.push_back(std::move(gemm));
+  Statement s{.kind = StatementKind::kGemm};
+  s.detail = static_cast<uint32_t>(program.gemms.size() - 1);
+  program.blocks[block].statements.push_back(std::move(s));
 }
 
 void replace_statement(Program& program, BlockId block, size_t position, BlockId made) {

@@ -226,10 +226,8 @@ bool is_worth_splitting(const Program& program, const For& steps) {
 }
 
 int64_t parts_of_rows(int64_t rows) {
-  for (int64_t each = std::min(kMostRows, rows / 2); each >= 2; --each) {
-    if (rows % each == 0) return rows / each;
-  }
-  return 1;
+  const int64_t each = largest_divisor(rows, std::min(kMostRows, rows / 2));
+  return each == 1 ? 1 : rows / each;
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class Pairs {
     if (uses_.empty()) {
       for (const Statement& s : statements_) add_uses(program_, s, uses_.emplace_back());
     }
-    if (!finds_user(pair) || !has_rows(maker, pair)) return std::nullopt;
+    if (!finds_user(pair) || !has_rows(pair)) return std::nullopt;
     return pair;
   }
 
@@ -97,7 +97,7 @@ class Pairs {
   }
 
   // Each iteration of the user reads a row of its own.
-  bool has_rows(const For& maker, Pair& pair) const {
+  bool has_rows(Pair& pair) const {
     if (statements_[pair.user].kind != StatementKind::kFor) return false;
     const For& user = program_.fors[statements_[pair.user].detail];
     const int64_t count = constant_extent(user);
@@ -118,8 +118,7 @@ class Pairs {
             inside.high < pair.row;
     });
     const int64_t stride = stride_of_outer(program_.gemms[pair.gemm], pair.rows_are_columns);
-    return own && pair.example % pair.row == 0 && pair.row % stride == 0 &&
-           constant_extent(maker) * pair.example == elements;
+    return own && pair.example % pair.row == 0 && pair.row % stride == 0;
   }
 
   const Program& program_;
@@ -173,10 +172,7 @@ std::optional<BlockId> fused(Program& program, const Pair& pair) {
   }
   gemm.c.buffer = block;
   gemm.c.offset = place;
-  program.gemms.push_back(std::move(gemm));
-  Statement product{.kind = StatementKind::kGemm};
-  product.detail = static_cast<uint32_t>(program.gemms.size() - 1);
-  program.blocks[inside].statements.push_back(std::move(product));
+  append_gemm(program, inside, std::move(gemm));
 
   const NewLoop row = loop::append_for(program, inside, rows, user.options);
   const Index begin = example * in_example + first;

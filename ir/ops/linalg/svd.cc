@@ -76,7 +76,8 @@ JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<
   // What of dA V leaves U's column space, which there is when A has more rows than columns; dually for V. In a mask
   // region the sizes are asked of the array, as they are not what the shapes say.
   const Value rows = size_of(a, rank - 2), columns = size_of(a, rank - 1);
-  const int64_t more_rows = keeps_lengths() ? 0 : a.shape()[rank - 2] - a.shape()[rank - 1];
+  const bool may_be_tall = keeps_lengths() || a.shape()[rank - 2] > a.shape()[rank - 1];
+  const bool may_be_wide = keeps_lengths() || a.shape()[rank - 2] < a.shape()[rank - 1];
   const auto outside = [&](Value basis, Value image, Value more) {
     const Value left = sub(image, multiply(basis, multiply(adjoint(basis), image)));
     const Value wide = as_rows(s, left);
@@ -84,8 +85,8 @@ JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<
     return mul(left, to_dtype(inverse, left));
   };
   Value du = multiply(u, turn_u), dv = multiply(v, turn_v);
-  if (keeps_lengths() || more_rows > 0) du = add(du, outside(u, change_v, gt(rows, columns)));
-  if (keeps_lengths() || more_rows < 0) dv = add(dv, outside(v, multiply(adjoint(change), u), gt(columns, rows)));
+  if (may_be_tall) du = add(du, outside(u, change_v, gt(rows, columns)));
+  if (may_be_wide) dv = add(dv, outside(v, multiply(adjoint(change), u), gt(columns, rows)));
   return {outputs, {ds, du, adjoint(dv)}};
 }
 
