@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,14 +64,23 @@ def head() -> str:
 def summary(rows: list[Row]) -> str:
     verdicts = [row.verdict() for row in rows]
     judged = [v for v in verdicts if v]
-    ratios = [(row, best_ratio(row)) for row in rows if row.workload.measure is None]
-    slower = sorted(((ratio, row.workload.name) for row, ratio in ratios if ratio is not None and ratio < 1 / 1.2))
+    timed = [(row, best_ratio(row)) for row in rows if row.workload.measure is None]
+    ratios = [(ratio, row.workload.name) for row, ratio in timed if ratio is not None]
+    slower = sorted(pair for pair in ratios if pair[0] < 1 / 1.2)
     wrong = sum(1 for row in rows if row.wrong)
     lost = "; ".join(f"{name} ({1 / ratio:.1f}x slower)" for ratio, name in slower)
     return (
         f"{verdicts.count('met')} of {len(judged)} targets met; {wrong} workloads with a WRONG result; "
-        f"slower than the best peer by more than 1.2x in {len(slower)}{': ' + lost if lost else ''}"
+        f"slower than the best peer by more than 1.2x in {len(slower)}{': ' + lost if lost else ''}{mean_of(ratios)}"
     )
+
+
+def mean_of(ratios: list[tuple[float, str]]) -> str:
+    """The geometric mean of the best peers' times over ours."""
+    if not ratios:
+        return ""
+    mean = math.exp(sum(math.log(ratio) for ratio, _ in ratios) / len(ratios))
+    return f"; the best peer's time over ours, geometric mean of {len(ratios)}: {mean:.2f}"
 
 
 def to_json(tables: dict[str, list[Row]], scaling: Any, about: dict[str, Any]) -> str:
