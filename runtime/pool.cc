@@ -62,6 +62,7 @@ struct Pool::Job {
 
 Pool::Pool(int most_workers)
     : most_workers_(std::min(most_workers, kMostWorkers)),
+      trials_(std::make_unique<SharingTrials>()),
       ranges_(new Range[static_cast<size_t>(std::max(most_workers_, 0)) + 1]),
       job_(new Job) {
   workers_.reserve(static_cast<size_t>(std::max(most_workers_, 0)));  // what runs loops must not throw
@@ -114,16 +115,38 @@ void Pool::work(int own_range, void* scratch) {
 
 void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   if (loop.extent <= 0) return;
+  if (loop.program == nullptr || loop.nanoseconds < kLeastHot || loop.nanoseconds > SharingTrials::kLongestLoop ||
+      !trials_->try_enter()) {
+    if (!share(loop, threads)) run_alone(loop);
+    return;
+  }
+  const SharingWay way = trials_->way(loop.program);
+  const int64_t begin = nanoseconds_now();
+  bool as_said = true;
+  if (way == SharingWay::kAlone) {
+    run_alone(loop);
+  } else if (!share(loop, threads)) {
+    run_alone(loop);
+    as_said = false;
+  }
+  if (as_said)
+    trials_->tell(loop.program, reinterpret_cast<const void*>(loop.body), way, loop.nanoseconds, begin,
+                  nanoseconds_now());
+  trials_->leave();
+}
+
+// False, and nothing done, where threads are not to be had or not worth it.
+bool Pool::share(const ParallelLoop& loop, int threads) {
   const int64_t units = (loop.extent + loop.multiple - 1) / loop.multiple;
   // None so small that it is lost in the cost of taking it.
   const int64_t most_steps = std::min({units, loop.nanoseconds / kLeastPiece, kMostSteps});
-  if (std::min<int64_t>(threads, most_steps) < 2 || !worth_sharing(loop)) return run_alone(loop);
+  if (std::min<int64_t>(threads, most_steps) < 2 || !worth_sharing(loop)) return false;
   // Cores that other callers are on are not free.
   const Caller caller(callers_);
   const int free_workers = most_workers_ - caller.others;
   const int wanted = static_cast<int>(
       std::min<int64_t>({threads - 1, most_steps - 1, threads_that_pay(loop.nanoseconds) - 1, free_workers}));
-  if (wanted < 1 || busy_.exchange(true, std::memory_order_acquire)) return run_alone(loop);
+  if (wanted < 1 || busy_.exchange(true, std::memory_order_acquire)) return false;
 
   start_workers(wanted);
   leave_core_to_caller();
@@ -165,6 +188,7 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   }
   shared_.fetch_add(1, std::memory_order_relaxed);
   busy_.store(false, std::memory_order_release);
+  return true;
 }
 
 // Some of those that are still to be woken; who is woken goes on with the others.

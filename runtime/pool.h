@@ -14,7 +14,8 @@
 //
 // Sharing costs, too: each thread makes the others wait for it twice, when it joins and when it leaves, so a loop is
 // given no more threads than its time pays for (`threads_that_pay`). And no thread wakes more than kMostWoken others:
-// those wake the next. Machines of many cores: docs/design/049-pool-on-many-cores.md.
+// those wake the next. Machines of many cores: docs/design/049-pool-on-many-cores.md. Where all of that still makes a
+// program slower, it is measured and its loops run alone (runtime/sharing_trials.h).
 //
 // What a loop computes never depends on who computes which piece: only on its body. Start at Pool::run.
 #pragma once
@@ -26,6 +27,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/sharing_trials.h"
+
 namespace ct {
 
 // Iterations [begin, end) of a loop. `scratch` is private to the call and aligned to kArenaAlignment.
@@ -35,12 +38,13 @@ using RangeBody = void (*)(void* context, int64_t begin, int64_t end, void* scra
 struct ParallelLoop {
   RangeBody body;
   void* context;
-  int64_t extent;         // iterations; none if negative
-  int64_t multiple;       // pieces begin at multiples of this
-  int64_t scratch_bytes;  // what the body needs
-  void* scratch;          // the caller's own
-  int64_t nanoseconds;    // that one thread would take for all of it, about
-  int64_t in_program;     // the same for the whole program: waking pays for the loops that follow, too
+  int64_t extent;                 // iterations; none if negative
+  int64_t multiple;               // pieces begin at multiples of this
+  int64_t scratch_bytes;          // what the body needs
+  void* scratch;                  // the caller's own
+  int64_t nanoseconds;            // that one thread would take for all of it, about
+  int64_t in_program;             // the same for the whole program: waking pays for the loops that follow, too
+  const void* program = nullptr;  // an address in its code, the same for all of its loops; null: they are not measured
 };
 
 class Pool {
@@ -80,9 +84,11 @@ class Pool {
   void work_forever(int own_range);
   bool wait_for_job(uint64_t& seen);
   bool worth_sharing(const ParallelLoop& loop);
+  bool share(const ParallelLoop& loop, int threads);
 
   // What all threads read lies apart from what some of them write: a line that another core has changed is a transfer.
   const int most_workers_;
+  const std::unique_ptr<SharingTrials> trials_;
   const std::unique_ptr<Range[]> ranges_;  // the caller's, then the workers'
   Job* const job_;
   // The job on offer: its number << 32 | kOpen | seats that are left << 10 | workers inside.

@@ -100,6 +100,9 @@ void run_in_process(CpuEmission& e, const Range& range) {
   llvm::Value* most =
       e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, range.extent, e.b.getInt64(INT64_MAX / picoseconds));
   llvm::Value* total = e.b.CreateSDiv(e.b.CreateMul(most, e.b.getInt64(picoseconds)), e.b.getInt64(1000));
+  // The first function that is shared stands for all of the module.
+  llvm::Function*& program = e.sharing.program;
+  if (program == nullptr) program = range.function;
   llvm::Value* const values[] = {range.function,
                                  range.closure,
                                  range.extent,
@@ -107,7 +110,8 @@ void run_in_process(CpuEmission& e, const Range& range) {
                                  e.b.getInt64(e.sharing.scratch_bytes),
                                  scratch,
                                  total,
-                                 e.b.getInt64(in_program)};
+                                 e.b.getInt64(in_program),
+                                 program};
   static_assert(sizeof values / sizeof values[0] == sizeof(ParallelLoop) / 8);
   for (unsigned i = 0; llvm::Value* value : values) {
     e.b.CreateStore(value, e.b.CreateConstInBoundsGEP1_64(e.code.i64, loop, i++));

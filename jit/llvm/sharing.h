@@ -20,7 +20,8 @@ struct Sharing {
   };
   Threads threads = Threads::kNone;
   bool in_process() const { return threads == Threads::kProcess; }
-  bool shared_loops = false;  // there is one
+  bool shared_loops = false;          // there is one
+  llvm::Function* program = nullptr;  // by which the pool knows loops of one program: the first that it may share
   // In a function of a range: its own scratch memory, and how much it uses.
   bool in_range = false;
   llvm::Value* scratch = nullptr;
