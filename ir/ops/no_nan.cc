@@ -8,6 +8,7 @@
 
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/simplify.h"
 
 namespace ct {
@@ -16,18 +17,33 @@ namespace {
 Value is_zero(Value x) { return eq(x, zeros_like(x)); }
 Value is_not_zero(Value x) { return ne(x, zeros_like(x)); }
 
+// Null where zeros have to be looked for.
+Value product_with_constant(const SimplifyInput& m, Value constant, Value other) {
+  if (!m.is_full(constant)) return {};
+  if (m.is_full(constant, 0)) return zeros(m.builder, m.output);
+  if (m.is_full(constant, 1)) return other;
+  if (m.is_full(constant, -1) && !is_complex(m.output.dtype())) return neg(other);
+  if (is_float(m.output.dtype()) && m.is_finite_full(constant)) return mul(constant, other);
+  return {};
+}
+
 // Where the zero that matters is a constant, or one operand is known not to be zero.
 Value simplify_product(const SimplifyInput& m) {
   for (int side = 0; side < 2; ++side) {
-    const Value constant = m.operands[side];
-    const Value other = m.operands[1 - side];
-    if (!m.is_full(constant)) continue;
-    if (m.is_full(constant, 0)) return zeros(m.builder, m.output);
-    if (m.is_full(constant, 1)) return other;
-    if (m.is_full(constant, -1) && !is_complex(m.output.dtype())) return neg(other);
-    if (is_float(m.output.dtype()) && m.is_finite_full(constant)) return mul(constant, other);
+    if (const Value product = product_with_constant(m, m.operands[side], m.operands[1 - side])) return product;
   }
   return {};
+}
+
+// A factor that is one of some constants, as the slopes of max and min are: the product with each, of which one is
+// chosen. That is no product, mostly, and no zeros to look for. `most` are as many as are worth it.
+Value product_with_choice(const SimplifyInput& m, Value factor, Value other, int& most) {
+  const Equation* choice = m.made_by(factor, kSelect);
+  if (choice == nullptr) return most-- > 0 ? product_with_constant(m, factor, other) : Value();
+  const Value predicate = m.operand(*choice, 0), if_true = m.operand(*choice, 1), if_false = m.operand(*choice, 2);
+  const Value first = product_with_choice(m, if_true, other, most);
+  const Value second = first ? product_with_choice(m, if_false, other, most) : Value();
+  return second ? select(predicate, first, second) : Value();
 }
 
 Value simplify_quotient(const SimplifyInput& m) {
@@ -77,8 +93,13 @@ Primitive product_without_nan() {
   };
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
-  result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) {
+  result.expand = [self](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
     const Value x = operands[0], y = operands[1];
+    const SimplifyInput input{builder, *self, operands, attrs, x.aval()};
+    for (const bool first : {false, true}) {
+      int most = 4;
+      if (const Value product = product_with_choice(input, first ? x : y, first ? y : x, most)) return Values{product};
+    }
     // One mask narrows the other, and the product is made under both: an operation less than with two zeros joined.
     return Values{select(bit_and(is_not_zero(x), is_not_zero(y)), x * y, zeros_like(x))};
   };

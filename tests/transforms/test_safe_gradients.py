@@ -153,3 +153,17 @@ def test_under_vmap_and_in_a_loop():
 
     np.testing.assert_array_equal(np.asarray(ct.grad(total)(x)), [0, 0, 0.25])
     np.testing.assert_array_equal(np.asarray(ct.grad(lambda y: cnp.sum(ct.vmap(f)(y)))(x)), [0, 0, 0.25])
+
+
+def test_slopes_that_are_constants_need_no_look_for_zeros():
+    """The products with 0, 0.5 and 1 are chosen from: whatever arrives, where the slope is 0 it stays out, infinite or not."""
+    x = np.array([-2.0, -1, 0, 1, 2, 3, np.nan], np.float32)
+    f = ct.jit(lambda x, arriving: ct.vjp(lambda y: cnp.clip(y, -1, 2), x)[1](arriving)[0])
+    for arriving in (1.0, -0.0, INF, -INF, NAN):
+        expected = np.where((x > -1) & (x < 2), arriving, np.where((x == -1) | (x == 2), arriving * 0.5, 0))
+        expected[-1] = f(x, np.full(7, 1.0, np.float32))[-1]
+        found = np.asarray(f(x, np.full(7, arriving, np.float32)))
+        np.testing.assert_array_equal(found[:-1], expected[:-1])
+    loops = f.lower(x, x).compile().as_text()
+    assert " = ne " not in loops
+    assert " = and " not in loops
