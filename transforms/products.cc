@@ -7,6 +7,7 @@
 //   a product that reads an array with its axes in         the product of the array as it lies, transposed, where that
 //   another order than they lie                            is the smaller of the two
 //   a sum over a batch of products                         one product, which sums over the batch as well
+//   a product of a vector with a stack of few arrays       a sum of multiples of these, which is not stacked
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -261,6 +262,34 @@ Value small_gather_of_product(FoldContext& context, Value x, Value indices, cons
   return zero_outside(result, indices, length, axis);
 }
 
+// ---- products with stacks -------------------------------------------------------------------------------------------
+
+constexpr size_t kMostStacked = 16;
+
+// Null unless a vector is multiplied with arrays that were put together along the axis that is summed over, each of
+// which is one of its elements: the slopes of a Runge-Kutta step, say. Half floats would be rounded after each.
+Value sum_of_stacked(FoldContext& context, absl::Span<const Value> operands, const Attrs& attrs, const Aval& result) {
+  const auto dimensions = DotDimensions::from(attrs);
+  if (dimensions.lhs_contract.size() != 1 || !dimensions.lhs_batch.empty() || dtype_size(result.dtype()) < 4) return {};
+  const bool vector_first = operands[0].rank() == 1;
+  const Value vector = operands[vector_first ? 0 : 1], stack = operands[vector_first ? 1 : 0];
+  if (vector.rank() != 1 || stack.rank() < 2) return {};
+  const auto axis = static_cast<int>((vector_first ? dimensions.rhs_contract : dimensions.lhs_contract)[0]);
+  const auto stacked = made_by(stack, Arrangement::kConcatenate);
+  if (!stacked || context.builder().attrs(*stacked).integer("axis") != axis) return {};
+  if (stacked->operand_count > kMostStacked || int64_t{stacked->operand_count} != stack.shape()[axis]) return {};
+  Value sum;
+  for (size_t i = 0; i < stacked->operand_count; ++i) {
+    const Value piece = context.operand(*stacked, i);
+    if (piece.shape()[axis] != 1) return {};
+    const auto at = static_cast<int64_t>(i);
+    const Value factor = broadcast(reshape(slice_axis(vector, 0, at, at + 1), {}), result.shape(), {});
+    const Value multiple = mul(reshape(piece, result.shape()), factor);
+    sum = sum ? add(sum, multiple) : multiple;
+  }
+  return sum;
+}
+
 // ---- products of what was transposed --------------------------------------------------------------------------------
 
 // Null unless the free axes of an operand are in another order than in what it was transposed from, and the result is
@@ -309,7 +338,8 @@ Value product_of_untransposed(FoldContext& context, absl::Span<const Value> oper
 
 Value canonical_product(FoldContext& context, absl::Span<const Value> operands, const Attrs& attrs,
                         const Aval& result) {
-  const Value sum = sum_of_products(context, operands, attrs, result);
+  if (const Value sum = sum_of_products(context, operands, attrs, result)) return sum;
+  const Value sum = sum_of_stacked(context, operands, attrs, result);
   return sum ? sum : product_of_untransposed(context, operands, attrs);
 }
 

@@ -254,3 +254,37 @@ def test_gradients_of_complex_products() -> None:
     np.testing.assert_allclose(of_b, a.T @ weights, rtol=0, atol=1e-12)
     doubled = ct.jit(ct.jvp, static_argnums=0)(lambda a: a @ b, (a,), (a,))[1]
     np.testing.assert_allclose(doubled, a @ b, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.int32])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("count", [1, 2, 6, 16, 17])
+def test_products_with_stacks(dtype: type, axis: int, count: int) -> None:
+    """A vector times a stack, which is not stacked where its arrays are few: values, both derivatives, and batches of either."""
+    rng = np.random.default_rng(count)
+    x = (rng.integers(-4, 5, (3, 5)) / 2).astype(dtype)
+    v = rng.integers(-4, 5, count).astype(dtype)
+
+    def of(x, v, numpy=cnp):
+        return numpy.tensordot(numpy.stack([x * i for i in range(count)], axis), v, (axis, 0))
+
+    jitted = ct.jit(of)
+    np.testing.assert_array_equal(np.asarray(jitted(x, v)), of(x, v, np).astype(dtype))
+    assert jitted(x, v).dtype == dtype
+    swapped = ct.jit(lambda x, v: cnp.tensordot(v, cnp.stack([x * i for i in range(count)], axis), (0, axis)))
+    np.testing.assert_array_equal(np.asarray(swapped(x, v)), of(x, v, np).astype(dtype))
+    many, several = np.stack([x, x + dtype(1), x * dtype(2)]), np.stack([v, v, v * dtype(2)])
+    for arguments, axes in [((many, v), (0, None)), ((x, several), (None, 0)), ((many, several), (0, 0))]:
+        for i, row in enumerate(np.asarray(ct.jit(ct.vmap(of, axes))(*arguments))):
+            one = [argument if axis is None else argument[i] for argument, axis in zip(arguments, axes, strict=True)]
+            np.testing.assert_array_equal(row, of(*one, np).astype(dtype))
+    if np.issubdtype(dtype, np.floating):
+        by_x, by_v = ct.jit(ct.grad(lambda x, v: cnp.sum(of(x, v) * x), (0, 1)))(x, v)
+        tolerance = 1e-2 if dtype == np.float16 else 1e-6
+        stack = np.stack([x * i for i in range(count)])
+        np.testing.assert_allclose(np.asarray(by_v), np.einsum("kij,ij->k", stack.astype(float), x), rtol=tolerance)
+        np.testing.assert_allclose(
+            np.asarray(by_x),
+            2 * x * np.dot(np.arange(count), v.astype(float)),
+            rtol=tolerance,
+        )
