@@ -192,11 +192,15 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     run_pass("use_in_blocks", jit::use_in_blocks, program);
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
-    // Rows that have nothing to do with each other take their steps by themselves, on all threads.
-    if (machine.libraries == Machine::Libraries::kProcess) run_pass("split_rows", jit::split_rows, program);
   }
   // What loops carry and change in place is read before.
   run_pass("read_before_update", jit::read_before_update, program);
+  // Then it needs no second buffer.
+  run_pass("remove_swaps", jit::remove_swaps, program);
+  // Rows that have nothing to do with each other take their steps by themselves, on all threads.
+  if (machine.chunks && machine.libraries == Machine::Libraries::kProcess) {
+    run_pass("split_rows", jit::split_rows, program);
+  }
   // What is read for the last time makes room.
   run_pass("read_early", jit::read_early, program);
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.

@@ -471,7 +471,7 @@ class Frame::SegmentedNest {
       const loop::Builder::Mark mark = b_.mark();
       frame_.nest_.forget_requests();
       const loop::Scalars results = Nest(frame_, step_, cuts, unrolled).emit();
-      const Axes more = (frame_.nest_.cuts & ~cuts) == 0 ? worth_unrolling() & ~unrolled : 0;
+      const Axes more = (frame_.nest_.cuts & ~cuts) == 0 ? worth_unrolling(unrolled) : 0;
       if ((frame_.nest_.cuts & ~cuts) == 0 && more == 0) {
         for (size_t i = 0; i < results.size(); ++i) frame_.set_result(step_.reductions[i], results[i]);
         break;
@@ -483,16 +483,20 @@ class Frame::SegmentedNest {
   }
 
   // The axes of few elements that are folded, and by whose numbers the body decides something: those of windows, which
-  // see what is outside of an array. Innermost first.
-  Axes worth_unrolling() const {
+  // see what is outside of an array. Innermost first, besides those that are unrolled already.
+  Axes worth_unrolling(Axes unrolled) const {
     constexpr int64_t kLeastElements = 1 << 15;  // with fewer compiling would take longer than running saves
     constexpr int64_t kMostCopies = 9;
     const bool plain = absl::c_none_of(step_.reductions, [&](Var var) { return is_half(frame_.aval(var).dtype()); });
     if (!frame_.options_.machine.chunks || !plain || num_elements(step_.shape) < kLeastElements) return 0;
     Axes result = 0;
     int64_t copies = 1;
+    for (int axis = 0; axis < static_cast<int>(step_.shape.size()); ++axis) {
+      if ((unrolled >> axis & 1) != 0) copies *= step_.shape[axis];
+    }
+    const Axes asked = frame_.nest_.decided_by_folds & ~unrolled;
     for (int axis = static_cast<int>(step_.shape.size()) - 1; axis >= 0; --axis) {
-      if ((frame_.nest_.decided_by_folds >> axis & 1) == 0 || copies * step_.shape[axis] > kMostCopies) continue;
+      if ((asked >> axis & 1) == 0 || copies * step_.shape[axis] > kMostCopies) continue;
       copies *= step_.shape[axis];
       result |= Axes{1} << axis;
     }

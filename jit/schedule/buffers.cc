@@ -76,8 +76,25 @@ std::vector<bool> swapped_buffers(const Program& program) {
   return swapped;
 }
 
-// Exchanges at the end of a loop's body that the body makes unnecessary.
+// Blocks in whose place passes have put others say nothing about the program any more.
+void clear_old_blocks(Program& program) {
+  std::vector<bool> runs(program.blocks.size(), false);
+  const auto mark = [&](auto&& self, BlockId block) -> void {
+    runs[block] = true;
+    for (const Statement& s : program.blocks[block].statements) {
+      loop::visit_blocks_of(program, s, [&](BlockId inner) { self(self, inner); });
+    }
+  };
+  mark(mark, 0);
+  for (BlockId block = 0; block < program.blocks.size(); ++block) {
+    if (!runs[block]) program.blocks[block].statements.clear();
+  }
+}
+
+}  // namespace
+
 void remove_swaps(Program& program) {
+  clear_old_blocks(program);
   std::vector<int> swaps(program.buffers.size(), 0);
   for (const loop::Block& block : program.blocks) {
     for (const Statement& s : block.statements) {
@@ -96,6 +113,8 @@ void remove_swaps(Program& program) {
     }
   }
 }
+
+namespace {
 
 // Stores to temporaries that nothing reads: results of folds that only their own nest uses.
 void remove_dead_stores(Program& program) {
@@ -297,6 +316,7 @@ void make_loops_of_long_copies(Program& program) {
 }  // namespace
 
 void assign_buffers(Program& program, const Donated* donated) {
+  clear_old_blocks(program);
   remove_dead_stores(program);
   remove_swaps(program);
   remove_copies(program);

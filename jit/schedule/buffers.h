@@ -17,11 +17,13 @@ struct Donated {
   }
 };
 
+// Exchanges of two carried buffers at the end of a loop's body disappear where the body can update one of them in
+// place.
+void remove_swaps(loop::Program& program);
+
 // In this order:
 //   1. stores that nothing reads disappear; copies of a whole temporary into another buffer that could have been
-//   written at once disappear; so do exchanges of
-//      two carried buffers where the loop's body can update one of them in place, and copies that are changed and
-//      copied back;
+//      written at once disappear; so do exchanges (remove_swaps), and copies that are changed and copied back;
 //   2. every temporary gets an offset in the arena. Two share bytes when their lifetimes do not overlap, or when one
 //      is last read by the loop nest that writes the other at exactly the elements it has just read;
 //      What is dead before a result is written may lie in the memory of the result (results.h);

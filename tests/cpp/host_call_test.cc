@@ -326,8 +326,13 @@ TEST(HostCall, IsCheckedAndPrinted) {
               HasSubstr("host call 3 \"f\" (out0[2] count 8) = (in0[0] count 10)"));
   EXPECT_THAT(loop::check(program({0, "f", {{in, 1, 10}}, {}})), HasSubstr("input of a host call"));
   EXPECT_THAT(loop::check(program({0, "f", {}, {{out, 3, 8}}})), HasSubstr("output of a host call"));
-  EXPECT_THAT(loop::check(program({0, "f", {{out, 0, 2}}, {{out, 2, 2}}})),
+  EXPECT_THAT(loop::check(program({0, "f", {{out, 0, 3}}, {{out, 2, 2}}})),
               HasSubstr("writes to a buffer that it reads"));
+  EXPECT_THAT(loop::check(program({0, "f", {{out, 4, 2}}, {{out, 2, 3}}})),
+              HasSubstr("writes to a buffer that it reads"));
+  // Parts of a buffer that have no element in common.
+  EXPECT_EQ(loop::check(program({0, "f", {{out, 0, 2}}, {{out, 2, 2}}})), "");
+  EXPECT_EQ(loop::check(program({0, "f", {{out, 4, 2}}, {{out, 2, 2}}})), "");
 }
 
 }  // namespace

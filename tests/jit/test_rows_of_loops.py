@@ -117,3 +117,33 @@ def test_bits_do_not_depend_on_threads() -> None:
     finally:
         ct.config.update("threads", before)
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("carries", [1, 2])
+def test_what_a_carry_was_is_read_behind_what_it_becomes(carries: int) -> None:
+    rng = np.random.default_rng(3)
+    w, first, x = (rng.standard_normal(size) * 0.2 for size in [(32, 32), (48, 32), (50, 48, 32)])
+
+    def step(carry: Any, row: Any) -> Any:
+        new = cnp.tanh(carry[0] @ w + row)
+        return (new, *carry)[:carries], cnp.cumsum(carry[-1], 1)
+
+    function = lambda first, x: ct.lax.scan(step, (first,) * carries, x)  # noqa: E731
+    states = [first] * carries
+    for row in x:
+        states.append(np.tanh(states[-1] @ w + row))
+    found, sums = ct.jit(function)(first, x)
+    np.testing.assert_allclose(found[0], states[-1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(sums, np.cumsum(states[: len(x)], 2), rtol=1e-10, atol=1e-12)
+    assert is_split(function, first, x)
+
+
+def test_a_carry_that_is_read_first_is_updated_in_place() -> None:
+    w, first, x = np.ones((32, 32)), np.ones((48, 32)), np.ones((50, 48, 32))
+
+    def function(first: Any, x: Any) -> Any:
+        return ct.lax.scan(lambda h, row: (cnp.tanh(h @ w) * row, cnp.cumsum(h, 1)), first, x)
+
+    assert is_split(function, first, x)
+    text = ct.jit(function).lower(first, x).compile().as_text()
+    assert " always" not in text  # elements that change places at the end of a step

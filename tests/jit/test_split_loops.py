@@ -147,6 +147,14 @@ def test_windows_inside_are_computed_without_branches():
     assert straight and not any(" if " in loop for loop in straight)
 
 
+@pytest.mark.parametrize("window", [(8, 8, 8), (3, 3, 3), (2, 9, 2), (1, 3, 9)])
+def test_windows_are_written_out_for_a_few_places_whatever_their_rank(window):
+    x = draw(2, 1, 20, 22, 24)
+    function = lambda x: (ct.lax.conv_general_dilated_patches(x, window, (1, 1, 1), "SAME") ** 2).sum(1)  # noqa: E731
+    check(function, x, atol=1e-2)
+    assert loops_of(function, x).count("load") < 60
+
+
 def test_what_is_outside_of_a_window_stays_zero_whatever_the_filter():
     filters = np.ones((4, 1, 3, 3), np.float32)
     filters[:, :, 0] = np.inf
