@@ -166,3 +166,79 @@ def test_devices_formats_and_functions_beside_them() -> None:
         "out_specs_fn already specified",
         "3.0",
     ]
+
+
+def test_primitives_with_rules_as_methods() -> None:
+    """`VJPHiPrimitive`: what it computes, each kind of rule, cotangents that are None, under jit, vmap and itself."""
+    program = """
+        import jax, jax.numpy as jnp
+        from jax.experimental.hijax import VJPHiPrimitive
+
+        class Clipped(VJPHiPrimitive):
+            def __init__(self, x_aval, bound_aval, power):
+                self.in_avals = (x_aval, bound_aval)
+                self.out_aval = x_aval
+                self.params = {"power": power}
+                super().__init__()
+            def expand(self, x, bound):
+                return x**self.power
+            def vjp_fwd(self, nonzeros, x, bound):
+                return self(x, bound), (x, bound)
+            def vjp_bwd_retval(self, residuals, g):
+                x, bound = residuals
+                return jnp.clip(g * self.power * x, -bound, bound), None
+
+        f = lambda x, bound=5.0: Clipped(jax.typeof(x), jax.typeof(bound), 2)(x, bound)
+        print(f(3.0), jax.grad(f)(3.0), jax.jit(jax.grad(f))(1.5), jax.grad(f, 1)(3.0, 5.0))
+        print(jax.vmap(jax.grad(f))(jnp.array([1.0, 2.0, 3.0])), jax.vmap(f)(jnp.array([1.0, 2.0])))
+
+        class Doubled(VJPHiPrimitive):
+            def __init__(self, aval):
+                self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+                super().__init__()
+            def expand(self, x):
+                return 2 * x
+            def jvp(self, primals, tangents):
+                return self(*primals), 7 * tangents[0]
+
+        g = lambda x: Doubled(jax.typeof(x))(x)
+        print(g(1.0), jax.jvp(g, (1.0,), (1.0,)), jax.grad(g)(1.0))
+
+        class Unfinished(VJPHiPrimitive):
+            def __init__(self):
+                super().__init__()
+
+        try:
+            Unfinished()
+        except AttributeError as error:
+            print(str(error).splitlines()[0])
+    """
+    assert run(program).splitlines() == [
+        "9.0 5.0 3.0 0.0",
+        "[2. 4. 5.] [1. 4.]",
+        "2.0 (Array(2., dtype=float32, weak_type=True), Array(7., dtype=float32, weak_type=True)) 7.0",
+        "Unfinished has no in_avals, out_aval, params",
+    ]
+
+
+def test_stages_say_what_a_call_costs() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        traced = jax.jit(lambda x: x @ x + 1).trace(jax.ShapeDtypeStruct((8, 8), "float32"))
+        print([equation.primitive.name for equation in traced.jaxpr.eqns][0], traced.jaxpr.in_avals)
+        lowered = traced.lower()
+        compiled = lowered.compile()
+        print(lowered.cost_analysis() == compiled.cost_analysis(), compiled.cost_analysis()["flops"], compiled.cost_analysis()["bytes accessed"] >= 512)
+        used = compiled.memory_analysis()
+        print(used.argument_size_in_bytes, used.output_size_in_bytes, used["temp_size_in_bytes"] == used.temp_size_in_bytes)
+        try:
+            used.other
+        except AttributeError as error:
+            print(str(error).splitlines()[0])
+    """
+    assert run(program).splitlines() == [
+        "dot_general [ShapedArray(float32[8,8])]",
+        "True 1088.0 True",
+        "256 256 True",
+        "a memory analysis has no 'other'",
+    ]

@@ -29,6 +29,28 @@ def _check_dialect(dialect: str | None, method: str) -> None:
         )
 
 
+class MemoryAnalysis(dict[str, int]):
+    """Bytes by what they are for: as items, and as attributes of the same names.
+
+    Examples
+    --------
+    >>> used = ct.jit(lambda x: x * 2).lower(ct.ShapeDtypeStruct((10,), "float32")).compile().memory_analysis()
+    >>> used.output_size_in_bytes == used["output_size_in_bytes"] == 40
+    True
+    """
+
+    def __getattr__(self, name: str) -> int:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"a memory analysis has no {name!r}\n  it has {', '.join(self)}")
+
+
+def _costs(graph: Graph) -> dict[str, float]:
+    groups = _core.describe_graph(graph)["groups"]
+    accessed = sum(group["bytes_read"] + group["bytes_written"] for group in groups)
+    return {"flops": float(sum(group["operations"] for group in groups)), "bytes accessed": float(accessed)}
+
+
 def _bytes(avals: Iterable[Any]) -> int:
     return sum(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype, _ in avals)
 
@@ -219,6 +241,22 @@ class Lowered(_Stage):
         _check_dialect(dialect, "compiler_ir")
         return self._call.captured.graph
 
+    def cost_analysis(self) -> dict[str, float]:
+        """Returns what a call computes, and how much memory it reads and writes.
+
+        Returns
+        -------
+        dict
+            ``"flops"``: operations with elements of arrays, where a loop whose end is not known counts as one iteration; and
+            ``"bytes accessed"``, of arrays that have memory. `ct.explain` tells them apart.
+
+        Examples
+        --------
+        >>> ct.jit(lambda x: x + 1).lower(ct.ShapeDtypeStruct((8,), "float32")).cost_analysis()
+        {'flops': 8.0, 'bytes accessed': 64.0}
+        """
+        return _costs(self._call.captured.graph)
+
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compiles the program.
 
@@ -291,13 +329,30 @@ class Compiled(_Stage):
         """
         return self._executable.loop_text()
 
-    def memory_analysis(self) -> dict[str, int]:
+    def cost_analysis(self) -> dict[str, float]:
+        """Returns what a call computes, and how much memory it reads and writes, as `Lowered.cost_analysis` does.
+
+        Returns
+        -------
+        dict
+            ``"flops"``: operations with numbers, and ``"bytes accessed"``.
+
+        Examples
+        --------
+        >>> compiled = ct.jit(lambda x: x @ x).lower(ct.ShapeDtypeStruct((8, 8), "float32")).compile()
+        >>> compiled.cost_analysis()["flops"]
+        1024.0
+        """
+        return _costs(self._call.captured.graph)
+
+    def memory_analysis(self) -> MemoryAnalysis:
         """Returns how much memory a call needs.
 
         Returns
         -------
         dict
-            ``"argument_size_in_bytes"``, ``"output_size_in_bytes"`` and ``"temp_size_in_bytes"``, ints.
+            ``"argument_size_in_bytes"``, ``"output_size_in_bytes"`` and ``"temp_size_in_bytes"``, ints; attributes of these names
+            are the same.
 
         Examples
         --------
@@ -306,11 +361,11 @@ class Compiled(_Stage):
         40
         """
         graph = self._call.captured.graph
-        return {
-            "argument_size_in_bytes": _bytes(graph.in_avals),
-            "output_size_in_bytes": _bytes(graph.out_avals),
-            "temp_size_in_bytes": self._executable.arena_bytes,
-        }
+        return MemoryAnalysis(
+            argument_size_in_bytes=_bytes(graph.in_avals),
+            output_size_in_bytes=_bytes(graph.out_avals),
+            temp_size_in_bytes=self._executable.arena_bytes,
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program.

@@ -22,6 +22,7 @@ from cotangent._ops import index_plans
 from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
+from cotangent.jax.internals.jaxprs import traced_jaxpr
 from cotangent.jax.internals.processes import DEVICE_MEMBERS
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.internals.shown import SHOWN
@@ -133,6 +134,7 @@ _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attribute
 _device = _Attributes(Device)
 _custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
 _lowered, _convolution = _Attributes(stages.Lowered), _Attributes(convolution)
+_stage_of_trace = _Attributes(stages.Traced)
 
 
 def start() -> None:
@@ -153,6 +155,7 @@ def start() -> None:
     for name in CONVERSIONS:
         _traced.set(name, converting(name, getattr(Traced, name)))
     _lowered.wrap("compile", lambda own: _core.leaving(_compile(own)))
+    _stage_of_trace.set("jaxpr", property(traced_jaxpr))
     _convolution.set("conv_general_dilated", SHOWN["conv_general_dilated"])  # which the other convolutions call
     _array.wrap("astype", _astype)
     _core.set_assignment_hook(_refuse)
@@ -176,5 +179,15 @@ def stop() -> None:
     callbacks.raised_as = None
     callbacks.given_as = None
     staging.around_trace = None
-    for attributes in (_array, _traced, _sharding, _device, _custom, _structures, _lowered, _convolution):
+    for attributes in (
+        _array,
+        _traced,
+        _sharding,
+        _device,
+        _custom,
+        _structures,
+        _lowered,
+        _convolution,
+        _stage_of_trace,
+    ):
         attributes.restore()

@@ -440,6 +440,12 @@ def captured(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         return capture(fun, leaves, structure, "jit", name=name), leaves
 
 
+def traced_jaxpr(stage: Any) -> ClosedJaxpr:
+    """The program of ``jit(f).trace(*args)``."""
+    call = stage._call
+    return closed_jaxpr_of(call.captured.graph, call.captured.closure, call.in_tree.num_leaves)
+
+
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
