@@ -14,7 +14,7 @@ import pytest
 HOOK = "cotangent.jax"  # which a process that has imported JAX does not install
 # Why the examples of a namespace show what they do on no other device.
 OF_THE_PROCESSOR = {
-    docstrings.ARRAY: "they print where arrays are by default",
+    "cotangent.Array": "they print where arrays are by default",
     "cotangent.numpy.fft": "they print the signs of zeros",
     "cotangent.scipy.fft": "they print what rounding leaves of zeros",
 }
