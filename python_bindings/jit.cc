@@ -167,13 +167,19 @@ py::object execute_resident(const Entry& entry, Leaves& leaves) {
   std::vector<Tensor> inputs = std::move(leaves.tensors);
   for (const Datum& datum : entry.captured) inputs.push_back(std::get<Tensor>(datum));
   std::vector<Tensor> results;
-  {
+  const auto give_up_inputs = [&] {
+    inputs.clear();
+    if (!entry.donated.empty()) end_donated(entry, leaves);
+  };
+  try {
     const WithoutInterpreter released;
     results = (*entry.loaded)(inputs);
+  } catch (...) {
+    give_up_inputs();  // as where results would have been written over them
+    throw;
   }
   if (config().invalid().any()) check_results(*entry.graph, inputs, results);
-  inputs.clear();
-  if (!entry.donated.empty()) end_donated(entry, leaves);
+  give_up_inputs();
   absl::InlinedVector<py::object, 32> arrays;
   for (Tensor& result : results) arrays.push_back(array_object(std::move(result)));
   return rebuild(entry, absl::MakeSpan(arrays));

@@ -10,6 +10,7 @@
 #include <new>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "device/emulated/races.h"
@@ -52,11 +53,15 @@ class Fiber {
   void resume();
   // On the fiber's: the next one goes on, or the scheduler.
   void pause();
+  // On the fiber's: whether the computation is to go on. Whoever knows may need more stack than a fiber has.
+  bool ask();
 
   bool done = true;
 
  private:
   static void begin();
+  void enter();
+  void leave_for(Fiber* next);  // null: for the scheduler
 
   Block* const block_;
   std::byte* const stack_;
@@ -86,6 +91,8 @@ class Block : public EmulatedBlock {
   void* const* arguments = nullptr;
   Fiber* current = nullptr;
   Races* races = nullptr;
+  bool asks = false;     // the current fiber, whether to go on
+  bool goes_on = false;  // what it was told last
   Stopped scheduler;
   const void* scheduler_stack = nullptr;
   size_t scheduler_bytes = 0;
@@ -121,6 +128,15 @@ void Fiber::begin() {
 void Fiber::resume() {
   block_->current = this;
   done = false;
+  enter();
+  while (std::exchange(block_->asks, false)) {
+    block_->goes_on = block_->goes_on && go_on();
+    if (!block_->goes_on) block_->begun = block_->threads;  // the others need not begin
+    block_->current->enter();
+  }
+}
+
+void Fiber::enter() {
 #if CT_ANNOTATE_FIBERS
   void* scheduler_fake = nullptr;
   __sanitizer_start_switch_fiber(&scheduler_fake, stack_, stack_bytes_);
@@ -133,14 +149,24 @@ void Fiber::resume() {
 
 void Fiber::pause() {
   Fiber* next = block_->next();
-#if CT_ANNOTATE_FIBERS
-  __sanitizer_start_switch_fiber(&fake_stack_, next != nullptr ? next->stack_ : block_->scheduler_stack,
-                                 next != nullptr ? next->stack_bytes_ : block_->scheduler_bytes);
-#endif
   if (next != nullptr) {
     block_->current = next;
     next->done = false;
   }
+  leave_for(next);
+}
+
+bool Fiber::ask() {
+  block_->asks = true;
+  leave_for(nullptr);
+  return block_->goes_on;
+}
+
+void Fiber::leave_for(Fiber* next) {
+#if CT_ANNOTATE_FIBERS
+  __sanitizer_start_switch_fiber(&fake_stack_, next != nullptr ? next->stack_ : block_->scheduler_stack,
+                                 next != nullptr ? next->stack_bytes_ : block_->scheduler_bytes);
+#endif
   here_.leave_for(next != nullptr ? next->here_ : block_->scheduler);
 #if CT_ANNOTATE_FIBERS
   __sanitizer_finish_switch_fiber(fake_stack_, nullptr, nullptr);
@@ -190,7 +216,7 @@ bool Block::round() {
     fiber->resume();
     if (!fiber->done) waiting_.push_back(fiber);
   }
-  if (ended != 0 && ended != threads) {
+  if (goes_on && ended != 0 && ended != threads) {
     fibers_.clear();  // they are in the middle of something
     throw Error(ErrorKind::kInternal, "some threads of a block wait at a barrier that others never come to");
   }
@@ -216,6 +242,7 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
   } const scope(this);
   Races found;
   races = &found;
+  goes_on = true;
   for (; block < blocks; ++block) {
     found.begin_block(block, shared, shared_bytes);
     ended = begun = 0;
@@ -225,9 +252,10 @@ void Block::run(EmulatedKernel given_kernel, absl::Span<void* const> given_argum
       if (wanted == ThreadOrder::kRandom) std::ranges::shuffle(waiting_, random_);
       is_over = round();
       found.pass_barrier();
-      if (is_over || go_on()) continue;
-      fibers_.clear();  // the computation is to stop
-      return;
+      if (goes_on && go_on()) continue;
+      fibers_.clear();
+      throw_if_stopped();
+      return;  // whoever is helped throws
     }
   }
   if (!found.problem().empty()) report(found, given_arguments);
@@ -248,6 +276,7 @@ void Block::report(const Races& races, absl::Span<void* const> given_arguments) 
 // ---- what kernels call ----------------------------------------------------------------------------------------------
 
 void wait_at_barrier(EmulatedBlock* block) { static_cast<Block*>(block)->wait(); }
+bool ask_to_go_on() { return running->current->ask(); }
 void note_access(const void* address, uint64_t bytes, bool writes) {
   running->races->access(address, bytes, writes, running->thread);
 }
@@ -265,6 +294,7 @@ void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32
 const void* find_emulated(std::string_view name) {
   const auto known = [](auto* function) { return reinterpret_cast<const void*>(function); };
   if (name == kEmulatedBarrier) return known(&wait_at_barrier);
+  if (name == kEmulatedGoOn) return known(&ask_to_go_on);
   if (name == kEmulatedAccess) return known(&note_access);
   return nullptr;
 }

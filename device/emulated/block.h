@@ -31,7 +31,7 @@ struct EmulatedBlock {
 // middle of it, and another call goes on with the next.
 using EmulatedKernel = void (*)(void* const* arguments, EmulatedBlock* block);
 // One kernel: all its blocks, one after the other. Throws Error(kInternal) when threads of a block wait at a barrier
-// that others never come to.
+// that others never come to, and the reason when the computation is to stop (runtime/interrupt.h).
 void run_blocks(EmulatedKernel kernel, absl::Span<void* const> arguments, uint32_t blocks, uint32_t threads,
                 uint32_t shared_bytes);
 
@@ -40,6 +40,7 @@ const void* find_emulated(std::string_view name);
 
 inline constexpr const char* kEmulatedBarrier = "ct_emulated.barrier";  // an EmulatedBlock*
 inline constexpr const char* kEmulatedAccess = "ct_emulated.access";    // address, bytes, whether it writes
+inline constexpr const char* kEmulatedGoOn = "ct_emulated.go_on";       // whether the thread is to go on, else it ends
 inline constexpr const char* kKernelsSymbol = "ct_kernels";
 
 }  // namespace ct

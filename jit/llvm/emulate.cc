@@ -15,6 +15,7 @@
 #include "device/emulated/emulated.h"
 #include "jit/llvm/block_scope.h"
 #include "runtime/error.h"
+#include "runtime/interrupt.h"
 
 namespace ct::jit {
 
@@ -186,6 +187,7 @@ void hand_out(llvm::Module& module, const std::vector<llvm::Function*>& kernels)
 }  // namespace
 
 void emulate(llvm::Module& module) {
+  if (llvm::Function* ask = module.getFunction(kGoOnSymbol); ask != nullptr) ask->setName(kEmulatedGoOn);
   std::vector<llvm::Function*> kernels;
   for (llvm::Function& function : module) {
     if (function.getCallingConv() == llvm::CallingConv::PTX_Kernel) kernels.push_back(&function);

@@ -466,6 +466,8 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
   const Outline none;  // kernels are cut out another way
   try {
     CpuEmission emission(program, none, **target, *module, Sharing::Threads::kNone);
+    // Where threads meet, it is known whether they are to go on; between barriers they ask. Those of a GPU have nobody.
+    emission.stops.wanted = emulated && may_take_long(program);
     KernelEmitter(emission, machine, without_barrier).emit(plan);
   } catch (const Error& error) {
     return status_of(error);

@@ -50,7 +50,7 @@ llvm::Value* ask_caller(CpuEmission& e) {
 }
 
 llvm::Value* ask_to_go_on(CpuEmission& e) {
-  if (!e.sharing.in_process()) return ask_caller(e);
+  if (e.outline.asks_caller) return ask_caller(e);
   llvm::FunctionCallee ask = e.code.module.getOrInsertFunction(kGoOnSymbol, e.b.getInt1Ty());
   auto* declared = llvm::cast<llvm::Function>(ask.getCallee());
   declared->addRetAttr(llvm::Attribute::ZExt);

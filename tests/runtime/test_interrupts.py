@@ -29,6 +29,9 @@ import pytest
 
 X = np.linspace(0, 1, 64, dtype=np.float32)
 LARGE = np.ones((400, 400), np.float32)
+DEVICE = os.environ.get("CT_DEVICE", "cpu")
+# Of a loop that takes some tenths of a second. Each thread of a GPU's block takes all steps of one that has a scalar.
+STEPS = 300_000_000 // (256 if DEVICE == "cuda-emulated" else 1)
 
 
 SECONDS = 120  # that a test may take
@@ -183,7 +186,7 @@ PROGRAMS: list[Callable[[Any], Any]] = [
 
 
 # What is one kernel of a GPU, or kernels without steps of the host between them.
-IN_KERNELS = pytest.mark.processor("a kernel that runs cannot be interrupted")
+IN_KERNELS = pytest.mark.skipif(DEVICE.startswith("cuda") and DEVICE != "cuda-emulated", reason="a GPU's kernels go on")
 
 
 @pytest.mark.parametrize("threads", [1, 0])
@@ -208,13 +211,21 @@ def test_compiled(program: Callable[[Any], Any], threads: int) -> None:
     np.testing.assert_allclose(ct.jit(lambda v: cnp.sin(v) @ v)(x), np.sin(X) @ X, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "program",
+    # Steps of the host; threads that meet, those that never do, and kernels of many blocks.
+    [callback_inside, loops_in_threads, endless_while, endless_scalar_while, gradient_of_loop, large_products],
+    ids=lambda f: f.__name__,
+)
 @in_child
-def test_loops_with_steps_of_the_host_on_a_device() -> None:
-    f = ct.jit(callback_inside, backend="cuda-emulated")
+def test_on_an_emulated_gpu(program: Callable[[Any], Any]) -> None:
+    f = ct.jit(program, backend="cuda-emulated")
     f._lower(X)
     for seconds in (0.3, 0.02):
+        start = time.monotonic()
         with pytest.raises(KeyboardInterrupt), signal_after(seconds):
             f(X)
+        assert time.monotonic() - start < 30
     np.testing.assert_allclose(ct.jit(lambda v: v @ v, backend="cuda-emulated")(X), X @ X, rtol=1e-5)
 
 
@@ -289,8 +300,7 @@ def test_what_a_handler_of_the_program_raises() -> None:
 def test_a_handler_that_does_not_raise() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
-    steps = 300_000_000
-    f = ct.jit(lambda x: ct.lax.fori_loop(0, steps, lambda i, c: c * 0.5 + 1, x))
+    f = ct.jit(lambda x: ct.lax.fori_loop(0, STEPS, lambda i, c: c * 0.5 + 1, x))
     f._lower(1.0)
     try:
         with signal_after(0.05, signal.SIGUSR1):
@@ -303,8 +313,7 @@ def test_a_handler_that_does_not_raise() -> None:
 @in_child
 def test_an_ignored_interrupt() -> None:
     """The program's choice, or its shell's, who put it in the background: it goes on."""
-    steps = 300_000_000
-    f = ct.jit(lambda x: ct.lax.fori_loop(0, steps, lambda i, c: c * 0.5 + 1, x))
+    f = ct.jit(lambda x: ct.lax.fori_loop(0, STEPS, lambda i, c: c * 0.5 + 1, x))
     f._lower(1.0)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -350,8 +359,7 @@ def test_a_callback_that_sets_a_handler() -> None:
 @in_child
 def test_other_threads_are_left_alone() -> None:
     """Python interrupts the main thread; what others compute goes on."""
-    steps = 300_000_000
-    f = ct.jit(lambda x: ct.lax.fori_loop(0, steps, lambda i, c: c * 0.5 + 1, x))
+    f = ct.jit(lambda x: ct.lax.fori_loop(0, STEPS, lambda i, c: c * 0.5 + 1, x))
     results: list[float] = []
     f._lower(1.0)
     thread = threading.Thread(target=lambda: results.append(float(f(1.0))))
