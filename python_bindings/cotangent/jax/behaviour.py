@@ -22,6 +22,7 @@ from cotangent._ops import index_plans
 from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
+from cotangent.jax.internals.captures import counted
 from cotangent.jax.internals.processes import DEVICE_MEMBERS
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.internals.shown import SHOWN
@@ -144,7 +145,7 @@ def start() -> None:
     _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
     callbacks.given_as = _core.array
-    staging.around_trace = api_boundary
+    staging.around_trace = counted
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _custom.wrap("__call__", lambda own: api_boundary(unless_traced(own)))
