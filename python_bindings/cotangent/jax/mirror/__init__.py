@@ -67,6 +67,7 @@ from cotangent.jax.internals.transforms import (
 from cotangent.jax.internals.transforms import (
     jacrev as jacobian,
 )
+from cotangent.jax.internals.windows import ds
 from cotangent.jax.names import JAX_VERSION
 from cotangent.jax.settings import (
     config,
@@ -96,6 +97,7 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "ds",
     "empty_ref",
     "enable_checks",
     "enable_custom_prng",

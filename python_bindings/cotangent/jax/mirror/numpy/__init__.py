@@ -14,6 +14,7 @@ from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._ops.dtypes import ScalarType
+from cotangent.jax.internals.tiny_types import TINY, tiny_type
 from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "save",
     "shape",
     "uint64",
+    *TINY,
 ]
 
 
@@ -55,6 +57,7 @@ def _wide(name: str) -> ScalarType:
 
 float64 = double = _wide("float64")
 int64, uint64, complex128 = _wide("int64"), _wide("uint64"), _wide("complex128")
+globals().update({name: tiny_type(name) for name in TINY})
 
 
 _result_type = narrowed_function(cnp.result_type)
