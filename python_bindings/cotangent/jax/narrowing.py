@@ -146,7 +146,7 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
         except TracerMetError:
             return through_trace(run, args, kwargs)
         except Exception:
-            leave()
+            leave(run.__name__)
             raise
 
     for name in _METHODS:
@@ -183,6 +183,7 @@ _wrapped: dict[tuple[int, str], tuple[Any, Any]] = {}
 
 
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    function.__doc__ = f"Alias of `{function.__name__}`. {function.__doc__}"
     function.__name__ = function.__qualname__ = name
     return function
 

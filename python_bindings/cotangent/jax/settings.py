@@ -61,7 +61,7 @@ _UNUSED: dict[str, Any] = {
     "remat3": False,
     "remove_size_one_mesh_axis_from_type": False,
     "scan3": False,
-    "softmax_custom_jvp": True,
+    "softmax_custom_jvp": False,
     "thread_guard": False,
     "traceback_filtering": "auto",
     "transfer_guard": None,

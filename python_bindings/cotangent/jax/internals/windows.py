@@ -12,6 +12,7 @@ from cotangent import lax, tree_util
 from cotangent._core import Array
 from cotangent._ops import indexing
 from cotangent._ops.index_plans import items_with_axes
+from cotangent.jax.tracebacks import leave
 
 __all__ = ["Slice", "ds", "dslice", "get_item"]
 
@@ -100,4 +101,8 @@ def get_item(x: Array, index: Any) -> Array:
             if isinstance(item, Slice):
                 x, items[place] = _taken(x, item, axis), slice(None)
         return x[tuple(items)]
-    return indexing.get_item(x, index)
+    try:
+        return indexing.get_item(x, index)
+    except (IndexError, TypeError):
+        leave()
+        raise

@@ -11,6 +11,7 @@ import numpy as np
 import cotangent as ct
 from cotangent import tree_util
 from cotangent._base.small_floats import has_small_floats
+from cotangent.jax.internals import transforms
 from cotangent.jax.mirror.dtypes import canonicalize_dtype
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "check_close",
     "check_dtypes_match",
     "check_eq",
+    "check_grads",
     "check_jvp",
     "check_vjp",
     "default_gradient_tolerance",
@@ -223,3 +225,41 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Any, atol:
     pulled = tree_util.tree_map(np.conj, pull_back(tree_util.tree_map(np.conj, cotangents)))
     message = f"{err_msg} cotangent projection".strip()
     check_close(_inner(tangents, pulled), _inner(moved, cotangents), err_msg=message, **limits)
+
+
+def check_grads(f: Callable[..., Any], args: Any, order: int, modes: Any = ("fwd", "rev"), atol: Given = None, rtol: Given = None,
+                eps: float | None = None) -> None:  # fmt: skip
+    """Raises AssertionError where derivatives up to an order are not what differences are, in one random direction.
+
+    The tolerances are those of `check_jvp` and `check_vjp`. ``modes`` names "fwd", "rev" and "lin", the derivative that `linearize` gives.
+    """
+    limits: Any = {"atol": atol, "rtol": rtol, "eps": eps or _EPS}
+
+    def pulled(f: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            value, pull_back = transforms.vjp(f, *args)
+            return pull_back(value)
+
+        return run
+
+    def linear(f: Callable[..., Any]) -> Callable[..., Any]:
+        def run(primals: Any, tangents: Any) -> Any:
+            value, push = transforms.linearize(f, *primals)
+            return value, push(*tangents)
+
+        return run
+
+    def check(f: Callable[..., Any], args: Any, order: int, before: str) -> None:
+        for mode, name, forward in (("fwd", "JVP", functools.partial(transforms.jvp, f)), ("lin", "LIN", linear(f))):
+            if mode in modes:
+                message = f"{name} of {before}" if before else name
+                check_jvp(f, forward, args, err_msg=message, **limits)
+                if order > 1:
+                    check(forward, (args, args), order - 1, message)
+        if "rev" in modes:
+            message = f"VJP of {before}" if before else "VJP"
+            check_vjp(f, functools.partial(transforms.vjp, f), args, err_msg=message, **limits)
+            if order > 1:
+                check(pulled(f), args, order - 1, message)
+
+    check(f, tuple(args), order, "")

@@ -119,7 +119,7 @@ def supports_inf(dtype: Any) -> bool:
 def itemsize_bits(dtype: Any) -> int:
     """How many bits an element has."""
     if dtype is None:
-        raise ValueError("itemsize_bits: None is no dtype\n  pass one")
+        raise ValueError("itemsize_bits: dtype cannot be None\n  pass one")
     if is_tiny(dtype):
         name = np.dtype(dtype).name
         return 4 if name.startswith("float") else int(name[-1])
@@ -200,7 +200,10 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         TypeError: what is given is an array, or no dtype.
     """
     if isinstance(dtype, (Array, np.ndarray)):
-        raise ValueError(f"{fun_name or 'dtype'}: {type(dtype)} is an array, and no dtype\n  pass its dtype: x.dtype")
+        raise ValueError(
+            f"{fun_name or 'dtype'}: {type(dtype)} is no dtype. Passing an array as a dtype argument is no longer supported\n"
+            "  pass its dtype: x.dtype"
+        )
     return canonicalize_dtype(dtype, allow_extended_dtype=True)
 
 

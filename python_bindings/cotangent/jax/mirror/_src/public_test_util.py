@@ -7,6 +7,5 @@ from cotangent.jax.internals.testing.closeness import *  # noqa: F403
 from cotangent.jax.internals.testing.closeness import assert_numpy_allclose as _assert_numpy_allclose
 from cotangent.jax.internals.testing.closeness import check_dtypes_match as _check_dtypes_match
 from cotangent.jax.internals.testing.closeness import dtype_of as _dtype
-from cotangent.test_util import check_grads
 
-__all__ = ["_assert_numpy_allclose", "_check_dtypes_match", "_dtype", "check_grads", *closeness.__all__]
+__all__ = ["_assert_numpy_allclose", "_check_dtypes_match", "_dtype", *closeness.__all__]

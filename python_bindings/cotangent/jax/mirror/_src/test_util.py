@@ -26,7 +26,6 @@ from cotangent.jax.internals.testing.loader import TEST_NUM_THREADS
 from cotangent.jax.internals.testing.samples import cast_to_shape as _cast_to_shape
 from cotangent.jax.internals.testing.samples import dims_of_shape as _dims_of_shape
 from cotangent.jax.mirror._src.config import Flag
-from cotangent.test_util import check_grads
 
 _PARTS = (base, cases, closeness, counting, grids, kinds, loader, machine, programs, samples, surroundings, warned)
 for _part in _PARTS:
@@ -46,7 +45,6 @@ __all__ = [
     "_default_tolerance",
     "_dims_of_shape",
     "_dtype",
-    "check_grads",
     "parameterized",
     *(name for part in _PARTS for name in part.__all__),
 ]

@@ -23,16 +23,21 @@ __all__ = [
     "array_equal",
     "asarray",
     "complex128",
+    "complex_",
     "double",
     "equal",
     "float64",
+    "float_",
     "full",
     "int64",
+    "int_",
+    "isclose",
     "not_equal",
     "promote_types",
     "result_type",
     "save",
     "shape",
+    "uint",
     "uint64",
     *TINY,
 ]
@@ -57,6 +62,7 @@ def _wide(name: str) -> ScalarType:
 
 float64 = double = _wide("float64")
 int64, uint64, complex128 = _wide("int64"), _wide("uint64"), _wide("complex128")
+float_, int_, uint, complex_ = float64, int64, uint64, complex128
 globals().update({name: tiny_type(name) for name in TINY})
 
 
@@ -96,7 +102,7 @@ def _same_keys(x: Any, y: Any) -> Any:
 
 
 equal, not_equal = _of_keys_too(cnp.equal, operator.eq), _of_keys_too(cnp.not_equal, operator.ne)
-array_equal = _of_keys_too(cnp.array_equal, _same_keys)
+array_equal, isclose = _of_keys_too(cnp.array_equal, _same_keys), _of_keys_too(cnp.isclose, operator.eq)
 
 
 def _of_ints(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,5 +135,15 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     cnp.save(file, arr if isinstance(arr, Array) else np.asarray(arr), allow_pickle)
 
 
-array, asarray = _of_ints(cnp.array), _of_ints(cnp.asarray)
+_asarray = _of_ints(cnp.asarray)
+
+
+@functools.wraps(_asarray)
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, **kwargs: Any) -> Any:
+    """An array of numbers; `copy` forbids a copy of arrays of ours alone: memory of others is not shared."""
+    shares = copy is False and not isinstance(a, Array)
+    return _asarray(a, dtype, order, copy=None if shares else copy, **kwargs)
+
+
+array = _of_ints(cnp.array)
 arange, full = _wrapping(cnp.arange), _wrapping(cnp.full)

@@ -18,7 +18,8 @@ def _fft_norm(s: Sequence[int] | Any, func_name: str, norm: str) -> Any:
     """
     if norm not in ("backward", "forward", "ortho"):
         raise ValueError(f"Invalid norm value {norm!r}; should be 'backward', 'ortho' or 'forward'.")
-    count = cnp.prod(cnp.asarray(s, float))
-    if norm == "ortho":
-        return cnp.sqrt(1 / count)
-    return 1 / count if func_name.startswith("i") == (norm == "backward") else cnp.ones(())
+    back, count = func_name.startswith("i"), cnp.prod(cnp.asarray(s, float))
+    if norm == "backward":
+        return 1 / count if back else cnp.ones(())
+    size = cnp.sqrt(count) if norm == "ortho" else count
+    return size if back else 1 / size

@@ -105,7 +105,14 @@ def random_wrap(base_arr: Any, *, impl: Any = None) -> Any:
 
 
 def random_unwrap(keys: Any) -> Any:
-    """The words of keys."""
+    """The words of keys.
+
+    Raises:
+        TypeError: of something else.
+    """
+    if not isinstance(getattr(keys, "dtype", None), KeyDType):
+        given = getattr(keys, "dtype", type(keys).__name__)
+        raise TypeError(f"random_unwrap takes key array operand, got {given}\n  make one with jax.random.key")
     return random.key_data(keys)
 
 
