@@ -64,6 +64,11 @@ PHRASES_OF_ARRAYS = [
     (r"^map_coordinates: order (\S+) is not supported", "jax.scipy.ndimage.map_coordinates currently requires order<=1"),
     # Random numbers
     (r"^bits: the dtype must be an unsigned integer; got (\w+)", "dtype argument to `bits` must be an unsigned int dtype, got {1}"),
+    (r"^(\w+): the dtype must be (floating|an integer); got (\w+)", "dtype argument to `{1}` must be a dtype that is {2}, got {3}"),
+    (r"^categorical: (\d+) different positions were asked for, but there are (\d+)",
+     "Number of samples without replacement ({1}) cannot exceed number of categories ({2})."),
+    (r"^expected one random key; this function got an array of keys of shape (\(.*\))",
+     "{name} accepts a single key, but was given a key array of shape {1}."),
     (r"the seed must be an integer scalar; got (.+)", "PRNG key seed must be an integer; PRNGKey accepts a scalar seed; got {1}"),
     (r"^there is no random generator (.+)", "unrecognized PRNG implementation {1}"),
     (r"^an array of random keys cannot be converted", "JAX array with PRNGKey dtype cannot be converted to a NumPy array."),

@@ -169,7 +169,7 @@ def dtype(x: Any) -> Any:
     if type(x) in python_scalar_types_to_dtypes:
         return canonical(python_scalar_types_to_dtypes[type(x)])
     found = getattr(x, "dtype", None)
-    if found is not None and not isinstance(found, property):
+    if isinstance(found, np.dtype) or getattr(found, "type", None) is prng_key:
         return canonical(found)
     try:
         return canonicalize_dtype(x, allow_extended_dtype=True)

@@ -110,8 +110,8 @@ class Rotation(NamedTuple):
         given = _floating(angles)
         if degrees:
             given = cnp.deg2rad(given)
-        if len(axes) == 1 and (given.ndim == 0 or given.shape[-1] != 1 or given.ndim == 1):
-            given = given[..., None] if given.ndim != 1 or given.shape[0] != 1 else given
+        if len(axes) == 1 and (given.ndim == 0 or given.shape[-1] != 1):
+            given = given[..., None]
         if given.ndim == 0 or given.shape[-1] != len(axes):
             raise ValueError(
                 f"Rotation.from_euler: {seq!r} needs {len(axes)} angles in the last axis; got shape {given.shape}"
@@ -221,12 +221,12 @@ class Rotation(NamedTuple):
     def __bool__(self) -> bool:
         return True
 
-    def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
+    def __getitem__(self, indexer: Any) -> Rotation:
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
-    def __mul__(self, other: Rotation) -> Rotation:  # type: ignore[override]
+    def __mul__(self, other: Any) -> Rotation:
         return Rotation(_product(self.quat, other.quat))
 
     def inv(self) -> Rotation:
@@ -267,11 +267,12 @@ class Slerp(NamedTuple):
             raise ValueError("Slerp.init: a motion goes through two rotations at least\n  pass a stack of them")
         if given.ndim != 1 or given.shape[0] != len(rotations):
             raise ValueError(f"Slerp.init: {len(rotations)} rotations need as many times; got shape {given.shape}")
-        return cls(given, cnp.diff(given), rotations, (rotations[:-1].inv() * rotations[1:]).as_rotvec())
+        before, after = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        return cls(given, cnp.diff(given), rotations, (before.inv() * after).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
         """The rotations at some times."""
         at = _floating(times)
         place = cnp.clip(cnp.searchsorted(self.times, at) - 1, 0, self.timedelta.shape[0] - 1)
         part = (at - self.times[place]) / self.timedelta[place]
-        return self.rotations[place] * Rotation.from_rotvec(self.rotvecs[place] * part[..., None])
+        return Rotation(self.rotations.quat[place]) * Rotation.from_rotvec(self.rotvecs[place] * part[..., None])
