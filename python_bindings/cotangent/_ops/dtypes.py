@@ -14,6 +14,7 @@ from cotangent._base.small_floats import SMALL_FLOATS, has_small_floats, small_f
 from cotangent._core import Array
 from cotangent._ops.creation import array
 from cotangent._ops.sizes import type_of
+from cotangent.errors import DTypeError
 
 __all__ = [
     "ComplexWarning",
@@ -336,7 +337,7 @@ def promote_types(a: Any, b: Any) -> Any:
 
 
 _KINDS: dict[Any, tuple[str, ...]] = {
-    np.generic: ("bool", "signed", "unsigned", "float", "complex"),
+    np.generic: ("bool", "signed", "unsigned", "float", "complex", "key"),
     np.number: ("signed", "unsigned", "float", "complex"),
     np.integer: ("signed", "unsigned"),
     np.signedinteger: ("signed",),
@@ -375,7 +376,18 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
         if arg1 in _KINDS and arg1 is not np.bool_:
             return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
         return _core.dtype_kind(arg1) in _KINDS[arg2]
+    if _is_foreign(arg1) or _is_foreign(arg2):
+        return builtins.bool(np.issubdtype(arg1, arg2))
     return builtins.bool(_core.canonical_dtype(arg1) == _core.canonical_dtype(arg2))
+
+
+def _is_foreign(dtype: Any) -> builtins.bool:
+    """Whether it is a dtype, or a class of them, that NumPy knows and arrays here have not."""
+    try:
+        _core.canonical_dtype(dtype)
+    except DTypeError:
+        return dtype in (object, np.object_, np.generic) or (isinstance(dtype, type) and issubclass(dtype, np.generic))
+    return False
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:

@@ -103,7 +103,7 @@ def ravel_multi_index(
             values = known(index, "ravel_multi_index", "pass mode='clip' or mode='wrap'")
             if ((values < 0) | (values >= size)).any():
                 raise ValueError(
-                    f"ravel_multi_index: invalid entry in coordinates array: an index is outside of [0, {size})\n  pass mode='clip' or mode='wrap'"
+                    f"invalid entry in coordinates array: ravel_multi_index has an index outside of [0, {size})\n  pass mode='clip' or mode='wrap'"
                 )
         elif mode == "clip":
             index = clip(index, 0, size - 1)

@@ -27,6 +27,7 @@ from cotangent._ops.sizes import (
     bound_size,
     count_from,
     insert_axes,
+    several,
     static_shape,
 )
 from cotangent.errors import ConcretizationError, DataDependentShapeError
@@ -228,6 +229,15 @@ def _unravel(flat: Array, shape: Sequence[Size]) -> list[Array]:
     return [flat, *reversed(indices)] if shape else []
 
 
+def _sizes_to_divide_by(shape: Any) -> list[Size]:
+    """The sizes of a shape, which may be values: nothing here has that shape."""
+    items = list(shape) if several(shape) or (isinstance(shape, Array) and shape.ndim) else [shape]
+    if any(isinstance(item, Array) and _core.is_traced(item) and is_integer(item) for item in items):
+        return [item if isinstance(item, Array) else int(item) for item in items]
+    bounds, lengths = static_shape(shape, "unravel_index")
+    return [lengths.get(axis, size) for axis, size in enumerate(bounds)]
+
+
 def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     """The indices along each axis of positions in a flattened array.
 
@@ -258,12 +268,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     index = _core.array(indices)
     if not is_integer(index):
         raise TypeError(f"unravel_index takes integers; got {index.dtype}\n  convert them first: .astype('int32')")
-    bounds, lengths = static_shape(shape, "unravel_index")
-    sizes: list[Size] = [lengths.get(axis, size) for axis, size in enumerate(bounds)]
+    sizes = _sizes_to_divide_by(shape)
     count: Size = functools.reduce(operator.mul, sizes, 1)
     if kind(index) == "signed":
         index = choose(index < literal(index, 0), index + as_dtype(count, index.dtype), index)
-    return tuple(_unravel(clip(index, 0, maximum(count - 1, 0) if lengths else max(count - 1, 0)), sizes))
+    last = max(count - 1, 0) if isinstance(count, int) else as_dtype(maximum(count - 1, 0), index.dtype)
+    return tuple(_unravel(clip(index, 0, last), sizes))
 
 
 check_arguments(globals())

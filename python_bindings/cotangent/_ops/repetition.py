@@ -224,7 +224,8 @@ def repeat(
         reached = primitives.min(reached, last)
         return primitives.gather(array, reached, axis=axis, batch_dims=0)
     else:
-        counts = np.asarray(known(repeats, "repeat", "pass total_repeat_length="))
+        of_none = total_repeat_length is not None and length == 0  # whose counts say nothing
+        counts = np.asarray(0 if of_none else known(repeats, "repeat", "pass total_repeat_length="))
         if counts.dtype.kind not in "biu":
             raise TypeError(
                 f"repeat: counts must be integers; got {counts.dtype}\n  convert them first: .astype('int32')"

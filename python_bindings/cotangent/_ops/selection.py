@@ -171,6 +171,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     Array([1, 0, 2], dtype=int32)
     """
     x = _core.array(filt)
+    if x.ndim == 0:
+        return x
     if is_sized(x):
         return _trimmed(x, trim.lower(), normalize_axes(axis, x.ndim, "trim_zeros"))
     where = np.nonzero(known(x, "trim_zeros", "slice with static bounds instead"))

@@ -16,6 +16,7 @@ from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, 
 from cotangent._ops.division import remainder
 from cotangent._ops.indexing import check_index, count_like, signed
 from cotangent._ops.reshaping import flat
+from cotangent._ops.rounding import clip
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, normalize_axis
 from cotangent.errors import ConcretizationError
 
@@ -282,7 +283,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
             )
         if bool(np.any((np.asarray(a) < 0) | (np.asarray(a) >= len(choices)))):
             raise ValueError(
-                f"choose: an index is not from 0 to {len(choices) - 1}, with {len(choices)} choices\n"
+                f"invalid entry in choice array: choose has {len(choices)} choices, and an index is not from 0 to {len(choices) - 1}\n"
                 "  mode='clip' takes the nearest choice, mode='wrap' counts on from the first"
             )
         mode = "clip"
@@ -292,8 +293,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
     parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])
     table = primitives.concatenate(*[insert_axes(part, [len(shape)]) for part in parts], axis=len(shape))
-    index = insert_axes(_core.broadcast_to(a, shape), [len(shape)])
-    picked = take_along_axis(table, index, -1, mode)
+    index = _core.broadcast_to(a, shape)
+    # A look-up counts negative numbers from the end.
+    index = clip(index, 0, len(choices) - 1) if mode == "clip" else remainder(index, len(choices))
+    picked = take_along_axis(table, insert_axes(index, [len(shape)]), -1, "clip")
     return primitives.reshape(picked, shape=list(shape))
 
 

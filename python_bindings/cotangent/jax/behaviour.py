@@ -18,16 +18,18 @@ from cotangent._base import callbacks
 from cotangent._base.device import Device
 from cotangent._base.small_floats import has_small_floats
 from cotangent._core import Array, PyTreeDef, Traced
-from cotangent._ops import index_plans
+from cotangent._ops import index_plans, indexing
 from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
+from cotangent.jax.internals.captures import counted
 from cotangent.jax.internals.jaxprs import traced_jaxpr
 from cotangent.jax.internals.processes import DEVICE_MEMBERS
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.internals.shown import SHOWN
 from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
+from cotangent.jax.internals.windows import get_item
 from cotangent.jax.mirror.errors import JaxRuntimeError, runtime_error_of
 from cotangent.jax.narrowing import narrow
 from cotangent.jax.tracebacks import api_boundary, leave
@@ -146,7 +148,7 @@ def start() -> None:
     _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
     callbacks.given_as = _core.array
-    staging.around_trace = api_boundary
+    staging.around_trace = counted
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _custom.wrap("__call__", lambda own: api_boundary(unless_traced(own)))
@@ -159,6 +161,7 @@ def start() -> None:
     _convolution.set("conv_general_dilated", SHOWN["conv_general_dilated"])  # which the other convolutions call
     _array.wrap("astype", _astype)
     _core.set_assignment_hook(_refuse)
+    _core.set_index_hook(get_item)
     _array.wrap("__round__", _round)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS), (_device, DEVICE_MEMBERS)):
         for name, member in members.items():
@@ -173,6 +176,7 @@ def stop() -> None:
     """From here on arrays act as cotangent's."""
     index_plans.constants_are_as_arrays = False
     _core.set_assignment_hook(assign)
+    _core.set_index_hook(indexing.get_item)
     quantiles.ties_are_even = True
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)

@@ -156,7 +156,7 @@ def resolve(module: StandIn, name: str) -> Any:
     found = getattr(target, name, _NOT_HERE) if target is not None else _NOT_HERE
     if found is _NOT_HERE or isinstance(found, types.ModuleType):
         return missing(path)
-    return narrowed(found, module.__name__)
+    return narrowed(found, module.__name__, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

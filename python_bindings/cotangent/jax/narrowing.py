@@ -146,7 +146,7 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
         except TracerMetError:
             return through_trace(run, args, kwargs)
         except Exception:
-            leave()
+            leave(run.__name__)
             raise
 
     for name in _METHODS:
@@ -179,20 +179,27 @@ def _narrowed_ufunc(value: ufunc[Any]) -> ufunc[Any]:
     return made
 
 
-_wrapped: dict[int, tuple[Any, Any]] = {}
+_wrapped: dict[tuple[int, str], tuple[Any, Any]] = {}
 
 
-def narrowed(value: Any, module: str) -> Any:
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    function.__doc__ = f"Alias of `{function.__name__}`. {function.__doc__}"
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def narrowed(value: Any, module: str, name: str) -> Any:
     """What a name of a module of JAX stands for, given what it is here."""
     if not module.startswith(_COMPUTING) or isinstance(value, (type, types.ModuleType)) or not callable(value):
         return value
     if getattr(value, "__name__", "") in (*_ABOUT_DTYPES, *_WRITING):
         return value
-    # One wrapper a function, however many names it has: programs compare functions by identity.
-    found = _wrapped.get(id(value))
+    # One wrapper a function, in however many modules it is: programs compare functions by identity. Other names of ours are
+    # functions of their own in JAX, with that name.
+    if isinstance(value, ufunc) or value.__name__ == name:
+        name = ""
+    found = _wrapped.get((id(value), name))
     if found is None or found[0] is not value:
-        found = _wrapped[id(value)] = (
-            value,
-            _narrowed_ufunc(value) if isinstance(value, ufunc) else narrowed_function(value),
-        )
+        made = _narrowed_ufunc(value) if isinstance(value, ufunc) else narrowed_function(value)
+        found = _wrapped[id(value), name] = (value, _named(made, name) if name else made)
     return found[1]

@@ -85,11 +85,11 @@ def api_boundary(fun: Any = None, **_: Any) -> Any:
     return run
 
 
-def leave() -> None:
+def leave(name: str = "") -> None:
     """What happens to the error in flight where it leaves a function that programs call. No frame keeps it: that would be a cycle."""
     error = sys.exception() if sys.version_info >= (3, 11) else sys.exc_info()[1]
     assert error is not None
-    wording.add_phrase(error)
+    wording.add_phrase(error, name)
     _core.shorten_traceback(error)
     mode = settings.config.read("jax_traceback_filtering")
     if mode != "off":

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent.errors import ConcretizationError
+from cotangent.jax.phrases_of_arrays import PHRASES_OF_ARRAYS
 
 __all__ = ["CONVERSIONS", "add_phrase", "converting"]
 
@@ -85,22 +86,23 @@ _PHRASES: list[tuple[re.Pattern[str], str]] = [
         (r"^vmap of .*: the mapped axes have different sizes \((.*)\)", "vmap got inconsistent sizes for array axes to be mapped: {1}"),
         (r"^vmap of .*: in_axes=(.*) does not match the structure of the arguments",
          "vmap in_axes specification must be a tree prefix of the corresponding value"),
+        *PHRASES_OF_ARRAYS,
         (r"vmap: output \S* ?differs from example to example, but its out_axes", "vmap has mapped output but out_axes is None, at vmap out_axes"),
     ]
 ]  # fmt: skip
 
 
-def _phrase_for(text: str) -> str | None:
+def _phrase_for(text: str, name: str) -> str | None:
     for pattern, phrase in _PHRASES:
         found = pattern.search(text)
         if found is not None:
-            return phrase.format(*(found.group(0), *found.groups()))
+            return phrase.format(*(found.group(0), *found.groups()), name=name)
     return None
 
 
-def add_phrase(error: BaseException) -> None:
-    """Appends JAX's phrase to the text of an error that has one of our wordings; once."""
-    _append(error, _phrase_for)
+def add_phrase(error: BaseException, name: str = "") -> None:
+    """Appends JAX's phrase to the text of an error, of the function of a name, that has one of our wordings; once."""
+    _append(error, lambda text: _phrase_for(text, name))
 
 
 def _append(error: BaseException, phrase_for: Callable[[str], str | None]) -> None:
@@ -118,6 +120,8 @@ CONVERSIONS = {
     "__index__": "The __index__() method was called on traced array",
     "__array__": "The numpy.ndarray conversion method __array__() was called on traced array",
     "__int__": "Abstract tracer value encountered where concrete value is expected: try using `x.astype(int)` instead of int(x)",
+    "tobytes": "The tobytes() method was called on traced array",
+    "tolist": "The tolist() method was called on traced array",
     "__float__": "Abstract tracer value encountered where concrete value is expected: try using `x.astype(float)` instead of float(x)",
 }
 

@@ -209,7 +209,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     if trim_leading_zeros:
         tiny = float(finfo(x.dtype).eps)
         values = np.asarray(rest)
-        first = next((i for i in range(values.size - 1) if abs(values[i]) > tiny), max(values.size - 1, 0))
+        first = next((i for i in range(values.size - 1) if not abs(values[i]) <= tiny), max(values.size - 1, 0))
         rest = rest[first:]
     return quotient, rest
 

@@ -443,10 +443,13 @@ def setxor1d(
     >>> ct.numpy.setxor1d(np.array([3, 1]), np.array([2, 3]))
     Array([1, 2], dtype=int64)
     """
-    del assume_unique
     x, y = _joined(ar1, ar2)
     values, origin = _tagged(x, y)
     first = _differs(values, False)
+    if assume_unique and not is_sized(values):
+        alone = first & concatenate([first[1:], _core.full((1,), True, "bool")])
+        found, real = _chosen(alone, size, "setxor1d")
+        return _taken(values, found, real, fill_value)
     # Of the sorted elements of both, those of a group that holds one origin only; the first of each.
     from_x, from_y = _in_group(first, origin == 0), _in_group(first, origin == 1)
     found, real = _chosen(first & (from_x != from_y), size, "setxor1d")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core
+from cotangent import _core, random
+from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent.sharding import SingleDeviceSharding
 
@@ -57,8 +58,21 @@ def _platform(x: Array) -> str:
     return str(device.platform)
 
 
+def _words(x: Array) -> Array:
+    """The words of random keys.
+
+    Raises:
+        AttributeError: it holds numbers.
+    """
+    if x.dtype != KEY_DTYPE:
+        raise AttributeError(f"an array of {x.dtype} has no attribute '_base_array': that is the words of random keys")
+    return random.key_data(x)
+
+
 # Of arrays, by name; they are not traced.
 ARRAY_MEMBERS: dict[str, Any] = {
+    "_base_array": property(_words),
+    "_committed": False,  # to its device, which is the only one
     "addressable_data": _data,
     "addressable_shards": property(_shards),
     "clone": _clone,

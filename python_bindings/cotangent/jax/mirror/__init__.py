@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -69,10 +67,12 @@ from cotangent.jax.internals.transforms import (
 from cotangent.jax.internals.transforms import (
     jacrev as jacobian,
 )
+from cotangent.jax.internals.windows import ds
 from cotangent.jax.names import JAX_VERSION
 from cotangent.jax.settings import (
     config,
     enable_x64,
+    state,
     threefry_partitionable,
 )
 
@@ -88,11 +88,16 @@ __all__ = [
     "clear_caches",
     "config",
     "copy_to_host_async",
+    "debug_infs",
     "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
     "default_prng_impl",
     "device_get",
     "device_put",
     "devices",
+    "ds",
     "empty_ref",
     "enable_checks",
     "enable_custom_prng",
@@ -121,6 +126,8 @@ __all__ = [
     "make_jaxpr",
     "make_mesh",
     "new_ref",
+    "no_execution",
+    "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pmap",
@@ -145,37 +152,25 @@ __all__ = [
 ]
 
 
-class _no_check(contextlib.ContextDecorator):  # noqa: N801 (what is called is the option)
-    """A ``with`` block, or a decorator, of an option that has nothing to act on."""
-
-    def __init__(self, *_: Any, **__: Any) -> None: ...
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exception: object) -> None: ...
-
-
-# What they forbid or log does not happen here.
-transfer_guard = transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard_device_to_device = (
-    _no_check
-)
-numpy_dtype_promotion = numpy_rank_promotion = default_prng_impl = log_compiles = explain_cache_misses = _no_check
-enable_checks = enable_custom_prng = legacy_prng_key = softmax_custom_jvp = _no_check
-check_tracer_leaks = checking_leaks = thread_guard = array_garbage_collection_guard = _no_check
-
-
-def debug_key_reuse(new_val: bool = True) -> _no_check:
-    """A ``with`` block in which random keys may be used twice, as they may everywhere; nothing here forbids it.
-
-    Raises:
-        NotImplementedError: it is to be forbidden.
-    """
-    if new_val:
-        raise NotImplementedError(
-            "jax.debug_key_reuse(True): whether a random key is used twice is not checked\n"
-            "  pass False, or leave it out"
-        )
-    return _no_check()
+# Options by themselves, those among them that forbid or log what does not happen here.
+array_garbage_collection_guard = state("array_garbage_collection_guard")
+check_tracer_leaks = checking_leaks = state("check_tracer_leaks")
+debug_infs, debug_nans = state("debug_infs"), state("debug_nans")
+debug_key_reuse = state("debug_key_reuse")
+default_device = state("default_device")
+default_matmul_precision = state("default_matmul_precision")
+default_prng_impl = state("default_prng_impl")
+enable_checks, enable_custom_prng = state("enable_checks"), state("enable_custom_prng")
+explain_cache_misses, log_compiles = state("explain_cache_misses"), state("log_compiles")
+legacy_prng_key = state("legacy_prng_key")
+no_execution, no_tracing = state("no_execution"), state("no_tracing")
+numpy_dtype_promotion, numpy_rank_promotion = state("numpy_dtype_promotion"), state("numpy_rank_promotion")
+softmax_custom_jvp = state("softmax_custom_jvp")
+thread_guard = state("thread_guard")
+transfer_guard = state("transfer_guard")
+transfer_guard_device_to_device = state("transfer_guard_device_to_device")
+transfer_guard_device_to_host = state("transfer_guard_device_to_host")
+transfer_guard_host_to_device = state("transfer_guard_host_to_device")
 
 
 def clear_caches() -> None:

@@ -14,7 +14,10 @@ from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._ops.dtypes import ScalarType
+from cotangent.jax.internals.tiny_types import TINY, tiny_type
+from cotangent.jax.mirror.dtypes import TypePromotionError
 from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
+from cotangent.jax.settings import enable_x64, state
 
 __all__ = [
     "arange",
@@ -22,17 +25,23 @@ __all__ = [
     "array_equal",
     "asarray",
     "complex128",
+    "complex_",
     "double",
     "equal",
     "float64",
+    "float_",
     "full",
     "int64",
+    "int_",
+    "isclose",
     "not_equal",
     "promote_types",
     "result_type",
     "save",
     "shape",
+    "uint",
     "uint64",
+    *TINY,
 ]
 
 
@@ -55,19 +64,51 @@ def _wide(name: str) -> ScalarType:
 
 float64 = double = _wide("float64")
 int64, uint64, complex128 = _wide("int64"), _wide("uint64"), _wide("complex128")
+float_, int_, uint, complex_ = float64, int64, uint64, complex128
+globals().update({name: tiny_type(name) for name in TINY})
 
 
 _result_type = narrowed_function(cnp.result_type)
+_KINDS = "biufc"
+
+
+def _check_strict(args: tuple[Any, ...]) -> None:
+    """TypePromotionError for dtypes that differ where the option ``jax_numpy_dtype_promotion`` is strict."""
+    if state("numpy_dtype_promotion").value != "strict":
+        return
+    strong = {str(_result_type(arg)) for arg in args if not _yields(arg)}
+    weak = [_result_type(arg).kind for arg in args if _yields(arg)]
+    kinds = [_result_type(name).kind.replace("V", "f") for name in strong]
+    if len(strong) > 1 or (
+        kinds and any(_KINDS.index(kind) > max(_KINDS.index(kinds[0]), 2) or kinds[0] == "b" for kind in weak)
+    ):
+        names = ", ".join(sorted({*strong, *weak}))
+        raise TypePromotionError(
+            f"Input dtypes ({names}) have no available implicit dtype promotion path when jax_numpy_dtype_promotion=strict\n"
+            "  convert one explicitly with .astype(...)"
+        )
+
+
+def _yields(x: Any) -> bool:
+    """Whether the dtype of a value, or a type, yields to others."""
+    return (
+        type(x) in (int, float, complex)
+        or (isinstance(x, type) and x in (int, float, complex))
+        or bool(getattr(x, "weak_type", False))
+    )
 
 
 def result_type(*args: Any) -> Any:
     """The dtype that arrays and types have in common: int32, where signed and unsigned ones of 32 bits meet in one of 64."""
+    _check_strict(args)
     return canonical(_result_type(*args)) if not _core.get_enable_x64() else cnp.result_type(*args)
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two have in common."""
-    return canonical(cnp.promote_types(narrow(a), narrow(b)))
+    """The dtype that two have in common, of 64 bits where one has them."""
+    _check_strict((a, b))
+    with enable_x64(True):
+        return cnp.promote_types(a, b)
 
 
 def shape(a: Any) -> Any:
@@ -93,7 +134,7 @@ def _same_keys(x: Any, y: Any) -> Any:
 
 
 equal, not_equal = _of_keys_too(cnp.equal, operator.eq), _of_keys_too(cnp.not_equal, operator.ne)
-array_equal = _of_keys_too(cnp.array_equal, _same_keys)
+array_equal, isclose = _of_keys_too(cnp.array_equal, _same_keys), _of_keys_too(cnp.isclose, operator.eq)
 
 
 def _of_ints(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,5 +167,15 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     cnp.save(file, arr if isinstance(arr, Array) else np.asarray(arr), allow_pickle)
 
 
-array, asarray = _of_ints(cnp.array), _of_ints(cnp.asarray)
+_asarray = _of_ints(cnp.asarray)
+
+
+@functools.wraps(_asarray)
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, **kwargs: Any) -> Any:
+    """An array of numbers; `copy` forbids a copy of arrays of ours alone: memory of others is not shared."""
+    shares = copy is False and not isinstance(a, Array)
+    return _asarray(a, dtype, order, copy=None if shares else copy, **kwargs)
+
+
+array = _of_ints(cnp.array)
 arange, full = _wrapping(cnp.arange), _wrapping(cnp.full)

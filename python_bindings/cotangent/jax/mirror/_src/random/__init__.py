@@ -1,3 +1,5 @@
 """``jax._src.random``."""
 
-__all__: list[str] = []
+from cotangent.jax.mirror._src.random.core import default_prng_impl
+
+__all__ = ["default_prng_impl"]

@@ -1,0 +1,3 @@
+"""``jax._src.internal_test_util``."""
+
+__all__: list[str] = []

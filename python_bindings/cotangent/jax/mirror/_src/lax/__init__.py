@@ -1,0 +1,3 @@
+"""``jax._src.lax``."""
+
+__all__: list[str] = []

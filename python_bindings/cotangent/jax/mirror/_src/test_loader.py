@@ -1,0 +1,4 @@
+"""``jax._src.test_loader``."""
+
+from cotangent.jax.internals.testing.loader import *  # noqa: F403
+from cotangent.jax.internals.testing.loader import __all__ as __all__

@@ -1,0 +1,3 @@
+"""``jax.scipy.spatial``."""
+
+__all__: list[str] = []
