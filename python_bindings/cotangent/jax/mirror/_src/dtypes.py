@@ -23,6 +23,7 @@ __all__ = [
     "InvalidInputException",
     "TypePromotionError",
     "_dtype_and_weaktype",
+    "_float8_dtypes",
     "_jax_type",
     "_jax_types",
     "_weak_types",
@@ -94,6 +95,8 @@ _jax_types: list[Any] = [
     for name in ("bool", *_UNSIGNED, *_SIGNED, *_FLOATS, *_COMPLEX)
     if name != "bfloat16" or has_small_floats()
 ]
+
+_float8_dtypes: list[Any] = [np.dtype(small_float(name)) for name in _SMALL if name != "bfloat16"] if has_small_floats() else []
 
 
 class InvalidInputException(Exception):  # noqa: N818 (JAX's name)
