@@ -301,6 +301,8 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     ------
     DTypeError
         The dtype is not uint8.
+    ValueError
+        ``count`` leaves out more bits than there are.
 
     Examples
     --------
@@ -322,6 +324,11 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
         length = ragged_length(bits, last) if last in _core.ragged_axes(bits) else None
         bits = without_padding(bits, [last])
         size = bits._bound_shape[-1]
+        if size + count < 0 and length is None:
+            raise ValueError(
+                f"unpackbits: a count of {count} leaves out more bits than there are: {size}\n"
+                f"  leave out {size} at most: count={-size} or above"
+            )
         limit = max(size + count, 0) if count < 0 else count
         none = [0] * (bits.ndim - 1)
         bits = primitives.pad(

@@ -257,7 +257,14 @@ def _filled(name: str, shape: Any, value: complex, dtype: Any, weak: bool = Fals
     return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
+def zeros(
+    shape: Any,
+    dtype: Any = None,
+    order: str | None = "C",
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
+) -> Array:
     """An array of zeros.
 
     Inside of ``ct.mask`` a size may be that of a ragged axis, or be computed from it.
@@ -268,6 +275,8 @@ def zeros(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardi
         The sizes of the axes.
     dtype : dtype, optional
         Of the result. None: the default floating dtype.
+    order : str or None, default "C"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: on the default device.
 
@@ -282,12 +291,20 @@ def zeros(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardi
     Array([[0.],
            [0.]], dtype=float32)
     """
+    _check_order(order, "zeros")
     if dtype == FLOAT0:
         return float0_zeros(static_shape(shape, "zeros")[0])  # type: ignore[no-any-return]
     return _filled("zeros", shape, 0, _core.default_float_dtype() if dtype is None else dtype)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
+def ones(
+    shape: Any,
+    dtype: Any = None,
+    order: str | None = "C",
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
+) -> Array:
     """An array of ones.
 
     Inside of ``ct.mask`` a size may be that of a ragged axis, or be computed from it.
@@ -298,6 +315,8 @@ def ones(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardin
         The sizes of the axes.
     dtype : dtype, optional
         Of the result. None: the default floating dtype.
+    order : str or None, default "C"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: on the default device.
 
@@ -311,10 +330,18 @@ def ones(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardin
     >>> ct.numpy.ones(3, int)
     Array([1, 1, 1], dtype=int32)
     """
+    _check_order(order, "ones")
     return _filled("ones", shape, 1, _core.default_float_dtype() if dtype is None else dtype)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None) -> Array:
+def empty(
+    shape: Any,
+    dtype: Any = None,
+    order: str | None = "C",
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
+) -> Array:
     """An array of zeros: arrays always have values.
 
     Parameters
@@ -323,6 +350,8 @@ def empty(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardi
         The sizes of the axes.
     dtype : dtype, optional
         Of the result. None: the default floating dtype.
+    order : str or None, default "C"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: on the default device.
 
@@ -336,11 +365,18 @@ def empty(shape: Any, dtype: Any = None, *, device: Placement = None, out_shardi
     >>> ct.numpy.empty(2).shape
     (2,)
     """
+    _check_order(order, "empty")
     return _filled("empty", shape, 0, _core.default_float_dtype() if dtype is None else dtype)
 
 
 def full(
-    shape: Any, fill_value: Any, dtype: Any = None, *, device: Placement = None, out_sharding: Placement = None
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: str | None = "C",
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """An array of copies of a number, or of an array that is broadcast.
 
@@ -352,6 +388,8 @@ def full(
         The number, or an array that can be broadcast to the shape.
     dtype : dtype, optional
         Of the result. None: that of the value.
+    order : str or None, default "C"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: on the default device.
 
@@ -371,6 +409,7 @@ def full(
     Array([[1.5, 2.5],
            [1.5, 2.5]], dtype=float32)
     """
+    _check_order(order, "full")
     if _core.is_python_scalar(fill_value):
         kind, weak = _core.scalar_type(fill_value)
         return _filled("full", shape, fill_value, kind if dtype is None else dtype, weak and dtype is None)
@@ -401,7 +440,13 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array:
 
 
 def zeros_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None, out_sharding: Placement = None
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    order: str | None = "K",
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """An array of zeros of the shape and the dtype of another one.
 
@@ -413,6 +458,8 @@ def zeros_like(
         Instead of that of ``a``.
     shape : int or sequence of int, optional
         Instead of that of ``a``.
+    order : str or None, default "K"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: where ``a`` is.
 
@@ -426,13 +473,20 @@ def zeros_like(
     >>> ct.numpy.zeros_like([1.5, 2.5])
     Array([0., 0.], dtype=float32)
     """
+    _check_order(order, "zeros_like")
     if (getattr(a, "dtype", None) if dtype is None else dtype) == FLOAT0:
         return zeros(np.shape(a) if shape is None else shape, FLOAT0)
     return _like("zeros_like", a, 0, dtype, shape)
 
 
 def ones_like(
-    a: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None, out_sharding: Placement = None
+    a: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    order: str | None = "K",
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """An array of ones of the shape and the dtype of another one.
 
@@ -444,6 +498,8 @@ def ones_like(
         Instead of that of ``a``.
     shape : int or sequence of int, optional
         Instead of that of ``a``.
+    order : str or None, default "K"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: where ``a`` is.
 
@@ -457,10 +513,18 @@ def ones_like(
     >>> ct.numpy.ones_like([[1, 2]], dtype=float)
     Array([[1., 1.]], dtype=float32)
     """
+    _check_order(order, "ones_like")
     return _like("ones_like", a, 1, dtype, shape)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Placement = None) -> Array:
+def empty_like(
+    prototype: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    order: str | None = "K",
+    device: Placement = None,
+) -> Array:
     """An array of zeros of the shape and the dtype of another one: arrays always have values.
 
     Parameters
@@ -471,6 +535,8 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
         Instead of that of ``prototype``.
     shape : int or sequence of int, optional
         Instead of that of ``prototype``.
+    order : str or None, default "K"
+        Checked only; there is one order of memory.
     device : Device, str or sharding, optional
         Where the result is made. None: where ``prototype`` is.
 
@@ -484,6 +550,7 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     >>> ct.numpy.empty_like([1, 2]).dtype
     dtype('int32')
     """
+    _check_order(order, "empty_like")
     return _like("empty_like", prototype, 0, dtype, shape)
 
 
@@ -493,6 +560,7 @@ def full_like(
     dtype: Any = None,
     shape: Any = None,
     *,
+    order: str | None = "K",
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
@@ -508,6 +576,8 @@ def full_like(
         Instead of that of ``a``.
     shape : int or sequence of int, optional
         Instead of that of ``a``.
+    order : str or None, default "K"
+        Checked only; there is one order of memory.
     device, out_sharding : Device, str or sharding, optional
         Where the result is made. None: where ``a`` is.
 
@@ -521,6 +591,7 @@ def full_like(
     >>> ct.numpy.full_like([1.0, 2.0], 7)
     Array([7., 7.], dtype=float32)
     """
+    _check_order(order, "full_like")
     return _like("full_like", a, fill_value, dtype, shape)
 
 

@@ -13,6 +13,7 @@ from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import literal
+from cotangent._ops.creation import _check_order
 from cotangent._ops.ranges import _iota
 from cotangent._ops.sizes import (
     axis_size,
@@ -47,7 +48,9 @@ def _diagonal(k: Any, rows: int, columns: int) -> int:
     return max(-rows, min(int(k), columns))
 
 
-def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Placement = None) -> Array:
+def eye(
+    N: Any, M: Any = None, k: int = 0, dtype: Any = None, order: str | None = "C", *, device: Placement = None
+) -> Array:
     """A matrix with ones on one diagonal, and zeros elsewhere.
 
     Parameters
@@ -60,6 +63,8 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Placeme
         Which diagonal: 0 the main one, 1 that above it, -1 that below it.
     dtype : dtype, optional
         Of the result. None: the default floating dtype.
+    order : str or None, default "C"
+        Checked only; there is one order of memory.
     device : Device, str or sharding, optional
         Where the result is made. None: on the default device.
 
@@ -74,6 +79,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Placeme
     Array([[0., 1., 0.],
            [0., 0., 1.]], dtype=float32)
     """
+    _check_order(order, "eye")
     return _eye("eye", N, M, k, dtype)
 
 

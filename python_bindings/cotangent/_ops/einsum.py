@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import string
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import drop_axes
 from cotangent._ops.products import dot_general
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.sizes import several
 from cotangent.errors import ShapeError
 
 __all__ = ["einsum", "einsum_path"]
@@ -151,6 +153,8 @@ def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as subscripts and operands."""
     items = list(operands)
     arrays, lists = items[: len(items) // 2 * 2 : 2], items[1 : len(items) // 2 * 2 : 2]
+    items = [*items[: 2 * len(lists)], *map(list, items[2 * len(lists) :])]
+    lists = [list(item) for item in lists]
     labels = sorted({label for item in [*lists, *items[2 * len(lists) :]] for label in item if label is not Ellipsis})
     letters = dict(zip(labels, _letters(len(labels), ""), strict=True))
 
@@ -161,10 +165,14 @@ def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     return (text + "->" + term(items[-1]) if len(items) % 2 else text), arrays
 
 
+def _is_labels(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) or (several(item) and not isinstance(item, Array))
+
+
 def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Array]]:
     arrays: list[Any] = list(operands)
     if not isinstance(subscripts, str):
-        if not operands or not isinstance(operands[0], (list, tuple)):
+        if not operands or not _is_labels(operands[0]):
             raise TypeError(
                 "einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'\n"
                 "  write einsum('ij,jk->ik', x, y)"
@@ -184,6 +192,8 @@ def _path(terms: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ..
             for label, size in zip(labels, shape, strict=True):
                 sizes[label] = max(size, sizes.get(label, size))
         return contraction_order(terms, result, sizes)
+    if optimize in ("greedy", "optimal") and importlib.util.find_spec("opt_einsum") is None:
+        return _path(terms, result, shapes, "auto")  # NumPy has these names without that package, too
     opt_einsum = needed("opt_einsum", f"einsum with optimize={optimize!r}")
     path, _ = opt_einsum.contract_path(_text(terms, result), *shapes, shapes=True, optimize=optimize)
     return [tuple(step) for step in path]
@@ -194,6 +204,8 @@ def _text(terms: Sequence[str], result: str) -> str:
 
 
 def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[Step]:
+    if isinstance(optimize, (list, tuple)) and len(optimize) == 2 and optimize[0] in ("greedy", "optimal", "auto"):
+        optimize = optimize[0]  # behind it is a limit of memory, which no step here goes beyond but the last one
     if isinstance(optimize, (list, tuple)):
         return [tuple(step) for step in optimize if not isinstance(step, str)]
     if len(arrays) <= 2 or optimize is False:
@@ -279,7 +291,9 @@ def einsum(
     optimize : bool, str or list, default "auto"
         In which order more than two operands are contracted. "auto" and True: in that of the fewest products for up
         to 8 operands, and in a good one for more. False: all in one step, from left to right. A list of steps, as
-        `einsum_path` returns it; or the name of an algorithm of the package opt_einsum, if that is installed.
+        `einsum_path` returns it; or the name of an algorithm of the package opt_einsum, if that is installed. Without
+        it, NumPy's names "greedy" and "optimal" are as "auto"; of a pair of a name and a limit of memory, only the name
+        counts.
     precision : str, Precision or None, default None
         Looked at only: products have at least the precision of their dtype, which satisfies all of them.
     preferred_element_type : dtype, optional

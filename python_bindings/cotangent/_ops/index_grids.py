@@ -337,7 +337,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     """
     results = []
     for i, arg in enumerate(args):
-        array = _core.array(arg)
+        array = _core.array(list(arg) if isinstance(arg, range) else arg)
         if array.ndim != 1:
             raise ValueError(
                 f"ix_ takes sequences of one axis; argument {i} has shape {array.shape}\n"

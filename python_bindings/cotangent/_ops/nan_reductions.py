@@ -11,7 +11,6 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import (
     is_inexact,
-    kind,
     literal,
     no_out,
 )
@@ -180,7 +179,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 def _nan_extreme(name: str, function: Any, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
     x = _core.array(a)
-    if kind(x) != "float":
+    if not is_inexact(x):
         return function(x, axis, None, keepdims, initial, where)  # type: ignore[no-any-return]
     filled, valid = _without_nan(x, _lowest(x, name))
     result: Array = function(filled, axis, None, keepdims, initial, where)
@@ -305,6 +304,7 @@ def nanvar(
     keepdims: bool = False,
     where: Any = None,
     mean: Any = None,
+    correction: float | None = None,
 ) -> Array:
     """The variance of the elements along axes that are not NaN; see `var`.
 
@@ -326,6 +326,8 @@ def nanvar(
         Which elements take part; broadcast with ``a``.
     mean : array, optional
         The mean, with reduced axes of size 1, where it is known already.
+    correction : float, optional
+        The array API standard's name of ``ddof``.
 
     Returns
     -------
@@ -337,7 +339,8 @@ def nanvar(
     >>> ct.numpy.nanvar([1.0, ct.numpy.nan, 3.0])
     Array(1., dtype=float32)
     """
-    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=_valid(a, where), mean=mean)
+    valid = _valid(a, where)
+    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=valid, mean=mean, correction=correction)
 
 
 def nanstd(
@@ -349,6 +352,7 @@ def nanstd(
     keepdims: bool = False,
     where: Any = None,
     mean: Any = None,
+    correction: float | None = None,
 ) -> Array:
     """The standard deviation of the elements along axes that are not NaN: the root of `nanvar`.
 
@@ -370,6 +374,8 @@ def nanstd(
         Which elements take part; broadcast with ``a``.
     mean : array, optional
         The mean, with reduced axes of size 1, where it is known already.
+    correction : float, optional
+        The array API standard's name of ``ddof``.
 
     Returns
     -------
@@ -382,12 +388,12 @@ def nanstd(
     Array(2., dtype=float32)
     """
     wide, narrow = _deviation_dtypes(a, dtype)
-    return _narrowed(primitives.sqrt(nanvar(a, axis, wide, out, ddof, keepdims, where, mean)), narrow)
+    return _narrowed(primitives.sqrt(nanvar(a, axis, wide, out, ddof, keepdims, where, mean, correction)), narrow)
 
 
 def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:
     x = _core.array(a)
-    if kind(x) != "float":
+    if not is_inexact(x):
         return function(x, axis, None, keepdims)  # type: ignore[no-any-return]
     filled, valid = _without_nan(x, _lowest(x, name))
     result: Array = function(filled, axis, None, keepdims)

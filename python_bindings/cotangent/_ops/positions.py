@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import put_beside
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, is_integer, kind, literal
@@ -238,7 +239,7 @@ def _sizes_to_divide_by(shape: Any) -> list[Size]:
     return [lengths.get(axis, size) for axis, size in enumerate(bounds)]
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """The indices along each axis of positions in a flattened array.
 
     Negative positions count from the end; those outside are moved to the nearest inside.
@@ -249,6 +250,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
         The positions.
     shape : int or sequence of int
         The shape of the array before it was flattened.
+    order : str, default "C"
+        ``"C"``: the last index varies fastest; ``"F"``: the first.
 
     Returns
     -------
@@ -259,12 +262,16 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     ------
     TypeError
         The positions are not integers.
+    ValueError
+        There is no such order.
 
     Examples
     --------
     >>> ct.numpy.unravel_index(np.array([1, 5]), (2, 3))
     (Array([0, 1], dtype=int64), Array([1, 2], dtype=int64))
     """
+    if order not in ("C", "F"):
+        raise not_among("unravel_index", "order", order, ("C", "F"))
     index = _core.array(indices)
     if not is_integer(index):
         raise TypeError(f"unravel_index takes integers; got {index.dtype}\n  convert them first: .astype('int32')")
@@ -273,7 +280,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     if kind(index) == "signed":
         index = choose(index < literal(index, 0), index + as_dtype(count, index.dtype), index)
     last = max(count - 1, 0) if isinstance(count, int) else as_dtype(maximum(count - 1, 0), index.dtype)
-    return tuple(_unravel(clip(index, 0, last), sizes))
+    inside = clip(index, 0, last)
+    if order == "F":
+        return tuple(_unravel(inside, sizes[::-1])[::-1])
+    return tuple(_unravel(inside, sizes))
 
 
 check_arguments(globals())

@@ -261,16 +261,23 @@ def linspace(
         start, stop = asarray(start, dtype), asarray(stop, dtype)
     start, stop = _core.promote([start, stop], inexact=True)
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
-    start, stop = convert(start, start.dtype), convert(stop, stop.dtype)
+    whole = _core.dtype_kind(out_dtype) in ("signed", "unsigned")
+    # Rounding is seen where numbers are rounded down.
+    kept = "float64" if whole and _core.dtype_kind(start.dtype) == "float" else start.dtype
+    start, stop = convert(start, kept), convert(stop, kept)
     divisions = count - 1 if endpoint else count
     if is_dimension(count):
-        result, gap = _sized_linspace(start, stop, count, divisions, endpoint)
+        result, gap = _sized_linspace(start, stop, count, divisions, endpoint, whole)
     elif divisions > 0:
         shape = [count, *start._bound_shape]
-        fraction = _iota(count, start.dtype) / literal(_iota(count, start.dtype), divisions)
+        number = _iota(count, start.dtype)
+        fraction = number if whole else number / literal(number, divisions)
         fraction = primitives.broadcast(fraction, shape=shape, axes=[0])
         first, last = _core.broadcast_to(start, shape), _core.broadcast_to(stop, shape)
-        result = first * (literal(fraction, 1) - fraction) + last * fraction
+        if whole:
+            result = first + (last - first) * fraction / literal(fraction, divisions)
+        else:
+            result = first * (literal(fraction, 1) - fraction) + last * fraction
         if endpoint:
             position = primitives.iota(shape=shape, dtype=np.dtype("int32"), axis=0)
             result = primitives.select(primitives.eq(position, literal(position, count - 1)), last, result)
@@ -278,21 +285,28 @@ def linspace(
     else:
         result = _core.broadcast_to(start, [count, *start._bound_shape])
         gap = _core.full((), math.nan, start.dtype)
-    if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
+    if whole:
         result = primitives.floor(result)
     result = _core.convert(result, out_dtype)
     result = _first_axis_to(result, axis, "linspace")
     return (result, gap) if retstep else result
 
 
-def _sized_linspace(start: Array, stop: Array, num: Any, divisions: Any, endpoint: bool) -> tuple[Array, Array]:
+def _sized_linspace(
+    start: Array, stop: Array, num: Any, divisions: Any, endpoint: bool, whole: bool
+) -> tuple[Array, Array]:
     """The numbers and the gap between them, in the steps in which those of a known number are made."""
     (count,), lengths = static_shape((num,), "linspace")
     fraction = _fractions(num, divisions, start.dtype)
     shape = [count, *start._bound_shape]
     wide = give_lengths(primitives.broadcast(fraction, shape=shape, axes=[0]), lengths)
     first, last = (give_lengths(_core.broadcast_to(x, shape), lengths) for x in (start, stop))
-    result = first * (literal(wide, 1) - wide) + last * wide
+    if whole:
+        number = give_lengths(primitives.iota(shape=shape, dtype=start.dtype, axis=0), lengths)
+        parts = _core.broadcast_to(_core.convert(largest(divisions, 1).value, start.dtype), shape)
+        result = first + (last - first) * number / give_lengths(parts, lengths)
+    else:
+        result = first * (literal(wide, 1) - wide) + last * wide
     position = give_lengths(primitives.iota(shape=shape, dtype=np.dtype("int32"), axis=0), lengths)
     if endpoint:
         end = give_lengths(_core.broadcast_to(largest(num, 1).value - 1, shape), lengths)
@@ -351,6 +365,10 @@ def logspace(
     >>> ct.numpy.logspace(0, 3, 4, base=2.0)
     Array([1., 2., 4., 8.], dtype=float32)
     """
+    if dtype is not None and _core.dtype_kind(dtype) in ("signed", "unsigned"):
+        # Narrower powers of whole numbers are a little less than these sooner, and conversion rounds down.
+        wide = np.float64(0)
+        start, stop, base = (_core.promote([x, wide])[0] for x in (start, stop, base))
     exponents = linspace(start, stop, _number_of(num, "logspace"), endpoint, axis=axis)
     result = primitives.pow(*_core.promote([base, exponents], inexact=True))
     return result if dtype is None else convert(result, dtype)
@@ -387,14 +405,19 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     (count,), lengths = static_shape((num,), "geomspace")
     last = num - 1
     start, stop = _core.promote([start, stop], inexact=True)
-    narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
-    if narrow:
-        start, stop = _core.convert(start, "float32"), _core.convert(stop, "float32")
+    whole = _core.dtype_kind(out_dtype) in ("signed", "unsigned")
+    if _core.dtype_kind(start.dtype) == "float" and (whole or start.dtype.itemsize == 2):
+        wide = "float64" if whole else "float32"
+        start, stop = _core.convert(start, wide), _core.convert(stop, wide)
     sign = primitives.sign(start)
     exponents = linspace(primitives.log(start / sign), primitives.log(stop / sign), num, endpoint)
     sized = [count, *start._bound_shape]
     result = primitives.exp(exponents) * sign
+    if whole and _core.dtype_kind(result.dtype) == "float":
+        # Conversion would round down what is a whole number but for the rounding of its exponent.
+        near = primitives.round(result)
+        result = primitives.select(abs(result - near) <= abs(near) * 4e-14, near, result)
     # The ends are exact.
     position = give_lengths(primitives.iota(shape=sized, dtype=np.dtype("int32"), axis=0), lengths)
     if endpoint:

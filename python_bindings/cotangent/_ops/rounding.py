@@ -105,7 +105,28 @@ def trunc(x: Any) -> Array:
     return primitives.select(primitives.lt(array, literal(array, 0.0)), primitives.ceil(array), primitives.floor(array))
 
 
-fix = trunc
+@own
+def fix(x: Any) -> Array:
+    """The whole number next to each element in the direction of zero: `trunc`.
+
+    The derivative is 0.
+
+    Parameters
+    ----------
+    x : array
+        Numbers of any dtype.
+
+    Returns
+    -------
+    array
+        Of the dtype and the shape of ``x``.
+
+    Examples
+    --------
+    >>> ct.numpy.fix([1.7, -1.7])
+    Array([ 1., -1.], dtype=float32)
+    """
+    return trunc(x)
 
 
 def rint(x: Any, /) -> Array:

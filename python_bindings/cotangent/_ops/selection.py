@@ -15,6 +15,7 @@ from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
+from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out, own
@@ -165,11 +166,18 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     array
         The part between the zeros; under ``jit``, where its shape depends on values, a `Ragged`.
 
+    Raises
+    ------
+    ValueError
+        ``trim`` has other letters.
+
     Examples
     --------
     >>> ct.numpy.trim_zeros([0, 0, 1, 0, 2, 0])
     Array([1, 0, 2], dtype=int32)
     """
+    if not set(trim.lower()) <= {"f", "b"}:
+        raise not_among("trim_zeros", "trim", trim, ("fb", "f", "b"))
     x = _core.array(filt)
     if x.ndim == 0:
         return x

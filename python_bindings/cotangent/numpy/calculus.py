@@ -147,7 +147,8 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     axis : int, sequence of int or None, default None
         Along which axes. None: all.
     edge_order : int, optional
-        Must be 1, which is the default.
+        How exact the slopes at the ends are: 1, which is the default, are those of lines through two samples; 2 those of
+        parabolas through three.
 
     Returns
     -------
@@ -157,9 +158,9 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     Raises
     ------
     NotImplementedError
-        ``edge_order`` is not 1.
+        ``edge_order`` is 2 along a ragged axis.
     ValueError
-        An axis has fewer than two samples.
+        An axis has fewer than ``edge_order + 1`` samples, or ``edge_order`` is neither 1 nor 2.
     TypeError
         Distances are not as many as axes.
 
@@ -170,9 +171,13 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
 
     >>> ct.numpy.gradient([1.0, 4.0, 9.0], [1.0, 2.0, 3.0])
     Array([3., 4., 5.], dtype=float32)
+
+    >>> ct.numpy.gradient([1.0, 4.0, 9.0], [1.0, 2.0, 3.0], edge_order=2)
+    Array([2., 4., 6.], dtype=float32)
     """
-    if edge_order not in (None, 1):
-        raise NotImplementedError(f"gradient: edge_order must be 1; got {edge_order}\n  leave edge_order out")
+    if edge_order not in (None, 1, 2):
+        raise ValueError(f"gradient: edge_order must be 1 or 2; got {edge_order}\n  leave edge_order out for 1")
+    second = edge_order == 2
     x = inexact(f)
     axes = normalize_axes(axis, x.ndim, "gradient") if not several(axis) else [
         normalize_axis(item, x.ndim, "gradient") for item in axis
@@ -184,17 +189,29 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     results = []
     for position, spacing in zip(axes, spacings, strict=True):
-        if capacity(x, position) < 2:
+        if capacity(x, position) < 2 + second:
+            least = "three" if second else "two"
             raise ValueError(
-                f"gradient needs two elements along axis {position}; the shape is {x.shape}\n"
-                "  name the axes that have two or more: gradient(x, axis=...)"
+                f"gradient needs {least} elements along axis {position}{' for edge_order=2' if second else ''}; "
+                f"the shape is {x.shape}\n  name the axes that have {least} or more: gradient(x, axis=...)"
             )
-        slopes = _ragged_gradient if position in _core.ragged_axes(x) else _gradient
-        results.append(slopes(x, _core.array(spacing), position))
+        distances = _core.array(spacing)
+        if distances.ndim and not is_inexact(distances):
+            # Before they are subtracted: integers would wrap.
+            distances = _core.convert(distances, "float64")
+        if position not in _core.ragged_axes(x):
+            results.append(_gradient(x, distances, position, second))
+        elif second:
+            raise NotImplementedError(
+                f"gradient: edge_order=2 along axis {position}, which is ragged, is not supported\n"
+                "  leave edge_order out, and replace the first and the last slope"
+            )
+        else:
+            results.append(_ragged_gradient(x, distances, position))
     return results[0] if len(results) == 1 else results
 
 
-def _gradient(x: Array, spacing: Array, axis: int) -> Array:
+def _gradient(x: Array, spacing: Array, axis: int, second: bool) -> Array:
     ahead, behind = _neighbours(x, axis)
     size = capacity(x, axis)
     if spacing.ndim == 0:
@@ -216,7 +233,17 @@ def _gradient(x: Array, spacing: Array, axis: int) -> Array:
         step_later, step_earlier = _neighbours(steps, axis)
         middle = (later * step_earlier + earlier * step_later) / (step_earlier + step_later)
     count = capacity(slopes, axis)
-    return concatenate([slice_axis(slopes, axis, 0, 1), middle, slice_axis(slopes, axis, count - 1, count)], axis)
+
+    def at_end(end: int, next_one: int) -> Array:
+        slope, inner = (slice_axis(slopes, axis, i, i + 1) for i in (end, next_one))
+        if not second:
+            return slope
+        if spacing.ndim == 0:
+            return slope + (slope - inner) * 0.5
+        step, inner_step = (slice_axis(steps, axis, i, i + 1) for i in (end, next_one))
+        return slope + (slope - inner) * (step / (step + inner_step))
+
+    return concatenate([at_end(0, 1), middle, at_end(count - 1, count - 2)], axis)
 
 
 def _ragged_gradient(x: Array, spacing: Array, axis: int) -> Array:

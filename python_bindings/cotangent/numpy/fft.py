@@ -180,7 +180,7 @@ def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = No
     a : array
         Real or complex; float16 and bfloat16 are transformed in float32.
     s : sequence of int, optional
-        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+        The lengths; axes are cut off or padded with zeros to them. -1: the size of the axis. None: that of each.
     axes : sequence of int, optional
         Which axes, all different. None: the last ``len(s)``, or all.
     norm : str, optional
@@ -214,7 +214,7 @@ def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = N
     a : array
         Real or complex; float16 and bfloat16 are transformed in float32.
     s : sequence of int, optional
-        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+        The lengths; axes are cut off or padded with zeros to them. -1: the size of the axis. None: that of each.
     axes : sequence of int, optional
         Which axes, all different. None: the last ``len(s)``, or all.
     norm : str, optional
@@ -248,7 +248,7 @@ def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = N
     a : array
         Real; float16 and bfloat16 are transformed in float32.
     s : sequence of int, optional
-        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+        The lengths; axes are cut off or padded with zeros to them. -1: the size of the axis. None: that of each.
     axes : sequence of int, optional
         Which axes, all different. None: the last ``len(s)``, or all.
     norm : str, optional
@@ -281,7 +281,7 @@ def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = 
     a : array
         Real or complex: half of a transform of real numbers.
     s : sequence of int, optional
-        The sizes of the result. None: those of the axes; of the last one 2 (m - 1) for m elements.
+        The sizes of the result. -1: that of the axis. None: those of the axes; of the last one 2 (m - 1) for m elements.
     axes : sequence of int, optional
         Which axes, all different. None: the last ``len(s)``, or all.
     norm : str, optional
@@ -316,7 +316,7 @@ def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
     a : array
         Real or complex; float16 and bfloat16 are transformed in float32.
     s : sequence of int, optional
-        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+        The lengths; axes are cut off or padded with zeros to them. -1: the size of the axis. None: that of each.
     axes : sequence of two ints, default (-2, -1)
         Which axes.
     norm : str, optional
@@ -350,7 +350,7 @@ def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1)
     a : array
         Real or complex; float16 and bfloat16 are transformed in float32.
     s : sequence of int, optional
-        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+        The lengths; axes are cut off or padded with zeros to them. -1: the size of the axis. None: that of each.
     axes : sequence of two ints, default (-2, -1)
         Which axes.
     norm : str, optional
@@ -384,7 +384,7 @@ def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1)
     a : array
         Real; float16 and bfloat16 are transformed in float32.
     s : sequence of int, optional
-        The lengths; axes are cut off or padded with zeros to them. None: their sizes.
+        The lengths; axes are cut off or padded with zeros to them. -1: the size of the axis. None: that of each.
     axes : sequence of two ints, default (-2, -1)
         Which axes.
     norm : str, optional
@@ -418,7 +418,8 @@ def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1
     a : array
         Real or complex: half of a transform of real numbers.
     s : sequence of int, optional
-        The sizes of the result. None: those of the axes; of the second one 2 (m - 1) for m elements.
+        The sizes of the result. -1: that of the axis. None: those of the axes; of the second one 2 (m - 1) for m
+        elements.
     axes : sequence of two ints, default (-2, -1)
         Which axes.
     norm : str, optional

@@ -22,6 +22,7 @@ from cotangent._ops.sizes import (
     ragged_length,
     several,
     static_int,
+    symbolic_size,
 )
 from cotangent.lax.fourier import transform as _transform
 from cotangent.lax.fourier import transformable
@@ -60,7 +61,8 @@ def _fft(
     if sizes is not None:
         given: list[Any] = [n if is_dimension(n) else static_int(n, f"{name}: a length") for n in sizes]
         sizes = given
-        if any(n <= 0 for n in sizes if not is_dimension(n)):
+        own = [-1] if name[-1] in "2n" else []  # of several axes, each may be as long as it is
+        if any(n <= 0 and n not in own for n in sizes if not is_dimension(n)):
             raise ValueError(
                 f"{name}: invalid number of FFT data points: lengths must be positive; got {sizes}\n"
                 "  leave the length out for that of the axis"
@@ -83,6 +85,8 @@ def _fft(
         raise ValueError(
             f"{name}: axes must not repeat; got {list(axes)}\n  name each axis once: axes={tuple(dict.fromkeys(where))}"
         )
+    if sizes is not None and -1 in sizes:
+        sizes = [symbolic_size(x, axis) if n == -1 else n for axis, n in zip(where, sizes, strict=True)]
     ragged = _core.ragged_axes(x)
     if any(map(is_dimension, sizes)) if sizes is not None else any(axis in ragged for axis in where):
         return _ragged_fft(name, kind, x, sizes, where, norm)

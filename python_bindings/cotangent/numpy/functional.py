@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from cotangent._base.boundary import leaving
 from cotangent._base.capture import wraps
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
+from cotangent._ops.binding import convert
 from cotangent._ops.broadcasting import broadcast_to
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
@@ -47,7 +49,12 @@ def _parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
 
 
 def vectorize(
-    pyfunc: Function, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+    pyfunc: Function | None = None,
+    otypes: Any = None,
+    doc: str | None = None,
+    excluded: Collection[int | str] | None = frozenset(),
+    cache: bool = False,
+    signature: str | None = None,
 ) -> Function:
     """A function of arrays that applies another one to each element, or to each sub-array, with broadcasting.
 
@@ -56,9 +63,16 @@ def vectorize(
     Parameters
     ----------
     pyfunc : callable
-        A function of scalars, or of arrays with the axes that ``signature`` names.
+        A function of scalars, or of arrays with the axes that ``signature`` names. Without it, what takes one is
+        returned: a decorator.
+    otypes : str or sequence of dtype, optional
+        The dtype of each result: characters, such as ``"fd"``, or dtypes. None: as the function returns them.
+    doc : str, optional
+        The docstring. None: that of the function.
     excluded : collection of int and str, default none
         Positions and names of arguments that are passed on as they are.
+    cache : bool, default False
+        Without effect: the function is called once.
     signature : str, optional
         Such as ``"(m,n),(n)->(m)"``: the last axes of each argument that one call takes, and of each result.
 
@@ -82,6 +96,10 @@ def vectorize(
     >>> inner(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), ct.numpy.array([10.0, 1.0]))
     Array([12., 34.], dtype=float32)
     """
+    if pyfunc is None:
+        return functools.partial(vectorize, otypes=otypes, doc=doc, excluded=excluded, cache=cache, signature=signature)
+    excluded = frozenset() if excluded is None else excluded
+    dtypes = None if otypes is None else [_core.canonical_dtype(item) for item in otypes]
     for item in excluded:
         if not isinstance(item, (int, str)):
             raise TypeError(
@@ -118,13 +136,25 @@ def vectorize(
         arrays = [_core.array(args[i]) for i in mapped] + [_core.array(kwargs[name]) for name in names]
         for meeting in _meetings(arrays, inputs):
             _core.check_sizes([x for x, _ in meeting], [axis for _, axis in meeting])
-        return _broadcast_map(core, arrays, inputs, parsed and parsed[1])
+        result = _broadcast_map(core, arrays, inputs, parsed and parsed[1])
+        return result if dtypes is None else _of_dtypes(result, dtypes)
 
     named = leaving(vectorized)
     named.__name__ = getattr(pyfunc, "__name__", "vectorized")
-    named.__doc__ = getattr(pyfunc, "__doc__", None)
+    named.__doc__ = getattr(pyfunc, "__doc__", None) if doc is None else doc
     named.__wrapped__ = pyfunc  # type: ignore[attr-defined]
     return named
+
+
+def _of_dtypes(result: Any, dtypes: list[Any]) -> Any:
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) != len(dtypes):
+        raise ValueError(
+            f"vectorize: otypes has {len(dtypes)} dtypes; the function returned {len(results)} results\n"
+            "  give one dtype for each result"
+        )
+    converted = tuple(convert(_core.array(x), dtype) for x, dtype in zip(results, dtypes, strict=True))
+    return converted if isinstance(result, tuple) else converted[0]
 
 
 def _inputs_of_given(inputs: list[Dims], positions: list[int], absent: set[int]) -> list[Dims]:

@@ -30,7 +30,7 @@ from cotangent._ops.binding import (
 from cotangent._ops.choice import where
 from cotangent._ops.extents import alike, capacity, exact_size, stretched
 from cotangent._ops.joining import concatenate
-from cotangent._ops.positions import known
+from cotangent._ops.positions import is_unknown, known
 from cotangent._ops.reductions import max as _max
 from cotangent._ops.reductions import min as _min
 from cotangent._ops.reductions import sum as _sum
@@ -134,6 +134,18 @@ def bincount(
     return primitives.scatter_add(start, index, updates, axis=0, batch_dims=0)
 
 
+def _check_monotonic(name: str, edges: Array, falling: bool) -> None:
+    """ValueError for edges that are known now and in no order."""
+    if is_unknown(edges) or _core.ragged_axes(edges):
+        return
+    steps = np.diff(np.asarray(_core.peek_numpy(edges), np.float64))
+    if (steps < 0).any() and not (falling and (steps <= 0).all()):
+        raise ValueError(
+            f"{name}: bins must be monotonic: they {'either increase or decrease' if falling else 'increase'}; "
+            f"edge {int(np.argmax(steps < 0)) + 1} is less than the one before\n  sort them first: sort(bins)"
+        )
+
+
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin in which each element lies.
 
@@ -156,7 +168,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     Raises
     ------
     ValueError
-        The edges do not have one axis.
+        The edges do not have one axis, or are known and neither increase nor decrease.
 
     Examples
     --------
@@ -170,6 +182,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         )
     if capacity(edges, 0) == 0:
         return constant(values, 0, _core.default_int_dtype())
+    _check_monotonic("digitize", edges, falling=True)
     increasing = edges[-1] >= edges[0]
     rising = primitives.select(stretched(increasing, edges), edges, primitives.reverse(edges, axes=[0]))
     found = searchsorted(rising, values, "left" if right else "right", method=method or "scan")
@@ -214,7 +227,13 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if edges.ndim == 1:
         if capacity(edges, 0) == 0:
             raise ValueError("histogram: there are no edges\n  give two edges or more, or the number of bins")
+        _check_monotonic("histogram", edges, falling=False)
         return inexact(edges) if not is_inexact(edges) else edges
+    if edges.ndim > 1:
+        raise ValueError(
+            f"histogram: bins must be a number or edges along one axis; got shape {edges.shape}\n"
+            "  make one axis of them: bins.ravel()"
+        )
     count = static_count(bins, "histogram: the number of bins")
     if count == 0:
         raise ValueError(
@@ -229,7 +248,14 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         if isinstance(elements, Array):  # a ragged axis may have no elements
             low, high = where(elements > 0, low, 0), where(elements > 0, high, 1)
     else:
-        low, high = (_core.convert(_core.array(bound), dtype) for bound in range)
+        first, last = range
+        numbers = all(isinstance(bound, (int, float, np.number)) for bound in range)
+        if numbers and not (first <= last and math.isfinite(first) and math.isfinite(last)):
+            raise ValueError(
+                f"histogram: range must go from the least to the largest edge; got {range}\n"
+                "  write the smaller number first, both finite"
+            )
+        low, high = (_core.convert(_core.array(bound), dtype) for bound in (first, last))
     flat = low == high
     low, high = where(flat, low - 0.5, low), where(flat, high + 0.5, high)
     # An edge that is a whole number must be that exactly: elements on it belong to the bin that it begins.

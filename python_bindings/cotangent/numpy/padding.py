@@ -17,6 +17,7 @@ from cotangent._ops.binding import literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
+from cotangent._ops.positions import known
 from cotangent._ops.ranges import linspace
 from cotangent._ops.rounding import round as _round
 from cotangent._ops.sizes import (
@@ -48,6 +49,8 @@ def _pad_widths(pad_width: Any, rank: int) -> list[tuple[Any, Any]]:
             low, high = pair if several(pair) else (pair, pair)
             widths[normalize_axis(axis, rank, "pad")] = (_width(low), _width(high))
     else:
+        if isinstance(pad_width, Array) and pad_width.ndim == 2:
+            pad_width = known(pad_width, "pad", "give the widths as ints")
         if isinstance(pad_width, np.ndarray):
             pad_width = pad_width.tolist()
         rows = list(pad_width) if several(pad_width) else [pad_width]
@@ -164,10 +167,17 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
                 x = _pad_constant(x, only, value)
         return x
     statistics = ("maximum", "minimum", "mean", "median", "linear_ramp")
+    if kwargs.get("stat_length") is not None:
+        _check_stat_length(kwargs["stat_length"], mode)
     odd = kwargs.get("reflect_type", "even") == "odd" and mode in ("reflect", "symmetric")
     for axis, (low, high) in enumerate(widths):
         if low == high == 0:
             continue
+        if capacity(x, axis) == 0:
+            raise ValueError(
+                f"pad: axis {axis} is empty, and mode {mode!r} adds what it makes of the elements there; the shape is {x.shape}\n"
+                "  an empty axis cannot be extended by modes other than 'constant' and 'empty': pass mode='constant'"
+            )
         if mode in statistics:
             x = _pad_with_statistics(x, axis, low, high, mode, kwargs)
             continue
@@ -180,6 +190,20 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
         index = np.pad(np.arange(capacity(x, axis), dtype=np.int32), (low, high), mode=mode, **kwargs)
         x = _at_known(x, axis, index)
     return x
+
+
+def _check_stat_length(stat_length: Any, mode: str) -> None:
+    counts = np.asarray(stat_length)
+    if (counts < 0).any():
+        raise ValueError(
+            f"pad: stat_length must not be negative; got {stat_length}\n"
+            "  give the number of elements next to the end, or leave it out for all"
+        )
+    if mode in ("maximum", "minimum") and (counts == 0).any():
+        raise ValueError(
+            f"pad: stat_length of 0 yields no value for padding: of no elements there is no {mode}; got {stat_length}\n"
+            "  give 1 or more, or leave it out for all"
+        )
 
 
 def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
@@ -258,11 +282,12 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
             continue
         if mode == "linear_ramp":
             edge = drop_axes(without_padding(_near(x, axis, 1, front), [axis]), [axis])
-            ramp = linspace(value, edge, width, endpoint=False, axis=axis)
-            ramp = primitives.floor(ramp) if whole else ramp
-            piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
+            ramp = linspace(value, edge, width, endpoint=False, dtype=x.dtype, axis=axis)
+            piece = ramp if front else flip(ramp, axis)
         else:
             near = x if value is None else _near(x, axis, min(int(value), size), front)
+            if value == 0 and mode == "median":
+                mode = "mean"  # NaN, too
             fold: Any = {
                 "maximum": reductions.max,
                 "minimum": reductions.min,

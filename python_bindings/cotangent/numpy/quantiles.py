@@ -50,9 +50,13 @@ _CONTINUOUS = {
 _DISCRETE = ("lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 
 
+def _is_written(q: Any) -> bool:
+    return isinstance(q, (int, float)) or (isinstance(q, (list, tuple)) and all(map(_is_written, q)))
+
+
 def _levels(q: Any, scale: float = 1.0) -> Array:
     """The levels in units of ``scale``. Python's numbers keep their digits whatever dtype is the default: 0.1 means a tenth."""
-    if isinstance(q, (int, float)) or (isinstance(q, (list, tuple)) and all(isinstance(x, (int, float)) for x in q)):
+    if _is_written(q):
         return _core.array(np.asarray(q, np.float64) / scale)
     levels = inexact(q)
     return levels if scale == 1 else levels / scale
@@ -116,11 +120,6 @@ def _quantile(
         )
     x = inexact(a)
     check_real(x, name)
-    if levels.ndim > 1:
-        raise ValueError(
-            f"{name}: q must be a number or have one axis; got shape {levels.shape}\n"
-            "  make one axis of q, q.ravel(), and reshape the result"
-        )
     axes = normalize_axes(axis, x.ndim, name)
     kept = [1 if i in axes else symbolic_size(x, i) for i in range(x.ndim)]
     # The reduced axes are brought to the end and made one.
@@ -253,7 +252,7 @@ def quantile(
     ----------
     a : array
         Real numbers.
-    q : array, shape () or (k,)
+    q : array
         The shares, from 0 to 1; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -272,13 +271,13 @@ def quantile(
     Returns
     -------
     array
-        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+        Floating: the axes of ``q``, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
-        ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -306,7 +305,7 @@ def nanquantile(
     ----------
     a : array
         Real numbers.
-    q : array, shape () or (k,)
+    q : array
         The shares, from 0 to 1; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -325,13 +324,13 @@ def nanquantile(
     Returns
     -------
     array
-        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+        Floating: the axes of ``q``, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
-        ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -362,7 +361,7 @@ def percentile(
     ----------
     a : array
         Real numbers.
-    q : array, shape () or (k,)
+    q : array
         The percentages, from 0 to 100; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -383,13 +382,13 @@ def percentile(
     Returns
     -------
     array
-        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+        Floating: the axes of ``q``, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
-        ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------
@@ -417,7 +416,7 @@ def nanpercentile(
     ----------
     a : array
         Real numbers.
-    q : array, shape () or (k,)
+    q : array
         The percentages, from 0 to 100; others count as the nearest of these.
     axis : int, sequence of int or None, default None
         The axes that are reduced and removed. None: all.
@@ -436,13 +435,13 @@ def nanpercentile(
     Returns
     -------
     array
-        Floating: the axis of ``q``, if it has one, then those that are not reduced.
+        Floating: the axes of ``q``, then those that are not reduced.
 
     Raises
     ------
     ValueError
-        There are no elements, ``q`` has more axes, there is no such method, weights are given with another one, or
-        ``overwrite_input`` is True.
+        There are no elements, there is no such method, weights are given with another one, or ``overwrite_input`` is
+        True.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._base.device import put_beside
-from cotangent._base.words import not_among
+from cotangent._base.words import check_word, not_among
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import constant, is_inexact, literal
@@ -335,7 +335,13 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+    method: str = "auto",
 ) -> Array:
     """Whether each element of an array is among the elements of another one.
 
@@ -349,6 +355,8 @@ def isin(
         Without effect.
     invert : bool, default False
         Whether it is asked if they are not.
+    kind : str or None, default None
+        Accepted as in NumPy, and without effect: ``"sort"`` or ``"table"``.
     method : str, default "auto"
         Accepted as in JAX, and without effect.
 
@@ -360,7 +368,7 @@ def isin(
     Raises
     ------
     ValueError
-        There is no such method.
+        There is no such method or kind.
 
     Examples
     --------
@@ -370,6 +378,7 @@ def isin(
     del assume_unique
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise not_among("isin", "method", method, ("auto", "compare_all", "binary_search", "sort"))
+    check_word("isin", "kind", kind, (None, "sort", "table"))
     x, tests = _core.array(element), ravel(test_elements)
     dtype = _core.promote_types([(x.dtype, x.weak_type), (tests.dtype, tests.weak_type)])[0]
     x, tests = _core.convert(x, dtype), _core.convert(tests, dtype)
