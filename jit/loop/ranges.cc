@@ -56,7 +56,7 @@ Range dtype_range(DType dtype) {
     case DType::kUInt32:
       return {0, UINT32_MAX};
     case DType::kUInt64:
-      return {0, INT64_MAX};
+      return {0, INT64_MAX};  // whose end is not known, as always
     default:
       return {};
   }
@@ -88,6 +88,8 @@ Range result_range(const Program& program, const Statement& s) {
       break;
     case StatementKind::kConvert:
       if (is_integral(program.values[s.operands[0]].dtype)) range = operand(0);
+      // What no int64 holds is negative in one.
+      if (program.values[s.operands[0]].dtype == DType::kUInt64 && range.high == INT64_MAX) range = whole;
       break;
     case StatementKind::kScalar:
       if (is_comparison(s.op) || !is_integer(s.dtype)) return whole;
@@ -109,7 +111,10 @@ Range result_range(const Program& program, const Statement& s) {
           }
           break;
         case ScalarOp::kRem:
-          if (operand(1).low > 0 && operand(0).low >= 0) range = {0, std::min(operand(0).high, operand(1).high - 1)};
+          if (operand(1).low > 0 && operand(0).low >= 0) {
+            const bool is_known = s.dtype != DType::kUInt64 || operand(1).high != INT64_MAX;
+            range = {0, std::min(operand(0).high, is_known ? operand(1).high - 1 : INT64_MAX)};
+          }
           break;
         case ScalarOp::kMax:
           range = {std::max(operand(0).low, operand(1).low), std::max(operand(0).high, operand(1).high)};
