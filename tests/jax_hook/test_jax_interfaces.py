@@ -242,3 +242,14 @@ def test_stages_say_what_a_call_costs() -> None:
         "256 256 True",
         "a memory analysis has no 'other'",
     ]
+
+
+def test_formatted_numbers_have_the_digits_of_numpy() -> None:
+    program = """
+        import jax, jax.numpy as jnp, numpy as np
+        x = jnp.float32(0.1)
+        print(f"{x} {x:.3f} {jnp.int32(3)} {jnp.ones(2)} {jnp.bfloat16(0.1)} {jnp.bool_(True)} {jnp.complex64(1)}", x)
+        print(f"{np.float32(0.1)} {np.float32(0.1):.3f}")
+    """
+    lines = ["0.10000000149011612 0.100 3 [1. 1.] 0.10009765625 True (1+0j) 0.1", "0.10000000149011612 0.100"]
+    assert run(program).splitlines() == lines

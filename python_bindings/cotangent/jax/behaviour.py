@@ -85,6 +85,16 @@ def _refuse(x: Array, index: Any, value: Any, held: bool) -> None:
     )
 
 
+def _format(own: Any) -> Any:
+    """In an f-string a single number has the digits that NumPy's scalars have there, those of float64."""
+
+    def format_(x: Any, spec: str) -> str:
+        whole = x.ndim > 0 or isinstance(x, Traced) or _core.dtype_kind(x.dtype) == "key"
+        return own(x, spec) if whole else format(np.asarray(x)[()], spec)
+
+    return format_
+
+
 def _round(own: Callable[..., Any]) -> Callable[..., Any]:
     def rounded(x: Array, ndigits: int | None = None) -> Any:
         result = own(x, 0 if ndigits is None else ndigits)
@@ -163,6 +173,7 @@ def start() -> None:
     _core.set_assignment_hook(_refuse)
     _core.set_index_hook(get_item)
     _array.wrap("__round__", _round)
+    _array.wrap("__format__", _format)
     for owner, members in ((_array, ARRAY_MEMBERS), (_sharding, SHARDING_MEMBERS), (_device, DEVICE_MEMBERS)):
         for name, member in members.items():
             owner.set(name, _core.leaving(member) if isinstance(member, types.FunctionType) else member)

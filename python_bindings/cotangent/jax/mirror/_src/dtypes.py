@@ -96,7 +96,9 @@ _jax_types: list[Any] = [
     if name != "bfloat16" or has_small_floats()
 ]
 
-_float8_dtypes: list[Any] = [np.dtype(small_float(name)) for name in _SMALL if name != "bfloat16"] if has_small_floats() else []
+_float8_dtypes: list[Any] = (
+    [np.dtype(small_float(name)) for name in _SMALL if name != "bfloat16"] if has_small_floats() else []
+)
 
 
 class InvalidInputException(Exception):  # noqa: N818 (JAX's name)
