@@ -138,7 +138,6 @@ def array(
     return apart(result, source) if copy else result
 
 
-@entrance("from_numpy")
 def _is_there(a: Any, dtype: Any) -> bool:
     """Whether an array has nothing to copy: it is one, or what it is made of is no memory that could be shared, but numbers and lists of them."""
     if isinstance(a, Array):
@@ -146,6 +145,7 @@ def _is_there(a: Any, dtype: Any) -> bool:
     return isinstance(a, (bool, int, float, complex, list, tuple, range))
 
 
+@entrance("from_numpy")
 def asarray(
     a: Any,
     dtype: Any = None,
