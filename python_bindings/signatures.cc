@@ -76,8 +76,16 @@ class Matcher {
         }
         return true;
       }
-      case NodeKind::kCustom:
-        return general(object, node);
+      case NodeKind::kCustom: {
+        if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != node.type.ptr()) return false;
+        const CustomParts parts = open_custom(object);
+        if (parts.children.size() != node.arity || !has_keys(node, parts.auxiliary)) return false;
+        PyObject* const children = keep(parts.children.ptr());
+        for (uint32_t i = 0; i < node.arity; ++i) {
+          if (!this->node(PyTuple_GET_ITEM(children, i))) return false;
+        }
+        return true;
+      }
     }
     return false;
   }
@@ -88,24 +96,6 @@ class Matcher {
   PyObject* keep(PyObject* child) {
     leaves_.owners.push_back(py::reinterpret_borrow<py::object>(child));
     return child;
-  }
-
-  // Containers that only Python can open: flattened afresh and compared with the sub-tree.
-  bool general(PyObject* object, const TreeNode& node) {
-    if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != node.type.ptr()) return false;
-    const size_t begin = node_ - 1;
-    std::vector<py::object> parts;
-    const TreeDefPtr tree = flatten(object, parts);
-    if (tree->nodes.size() != node.num_nodes) return false;
-    TreeDef expected;
-    expected.nodes.assign(entry_.tree->nodes.begin() + static_cast<std::ptrdiff_t>(begin),
-                          entry_.tree->nodes.begin() + static_cast<std::ptrdiff_t>(begin + node.num_nodes));
-    if (!(expected == *tree)) return false;
-    node_ = begin + node.num_nodes;
-    for (py::object& part : parts) {
-      if (!leaf(keep(part.ptr()))) return false;
-    }
-    return true;
   }
 
   bool leaf(PyObject* object) {

@@ -39,39 +39,50 @@ py::list sorted_keys(py::handle dict) {
   return result;
 }
 
-// The children in what the flatten function of a registered class returned for an object.
-py::tuple children_of(const py::object& parts, py::handle object) {
+// What the flatten function of a registered class returned for an object.
+CustomParts parts_of(py::object made, py::handle object) {
   const auto wrong = [&](const char* what) {
     return Error(ErrorKind::kValue,
                  concat("the flatten function of ", py::cast<std::string>(py::str(py::type::of(object))),
                         " must return (children, auxiliary data)", what, "; it returned ",
-                        py::cast<std::string>(py::repr(parts))))
+                        py::cast<std::string>(py::repr(made))))
         .hint("return a tuple of the children and of what is no array: return (node.x, node.y), None");
   };
-  const bool pair = PyTuple_Check(parts.ptr()) || PyList_Check(parts.ptr());
-  if (!pair || py::len(parts) != 2) throw wrong("");
-  PyObject* children = PySequence_Tuple(parts[py::int_(0)].cast<py::object>().ptr());
+  const bool is_tuple = PyTuple_Check(made.ptr());
+  if ((!is_tuple && !PyList_Check(made.ptr())) || Py_SIZE(made.ptr()) != 2) throw wrong("");
+  const auto item = [&](Py_ssize_t i) {
+    return py::reinterpret_borrow<py::object>(is_tuple ? PyTuple_GET_ITEM(made.ptr(), i)
+                                                       : PyList_GET_ITEM(made.ptr(), i));
+  };
+  PyObject* children = PySequence_Tuple(item(0).ptr());
   if (children == nullptr) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
     PyErr_Clear();
     throw wrong(" with children that can be iterated over");
   }
-  return py::reinterpret_steal<py::tuple>(children);
+  return {py::reinterpret_steal<py::tuple>(children), item(1)};
+}
+
+CustomParts opened_by(const CustomType& type, py::handle object) {
+  PyObject* made = PyObject_CallOneArg(type.to_children.ptr(), object.ptr());
+  if (made == nullptr) throw py::error_already_set();
+  return parts_of(py::reinterpret_steal<py::object>(made), object);
 }
 
 // The children of one container, borrowed from it or made for this walk.
 class Children {
  public:
   void borrow(PyObject* child) { handles_.emplace_back(child); }
-  void keep(py::object child) {
-    handles_.push_back(child);
-    made_.push_back(std::move(child));
+  // All that a tuple has, which lives as long as this.
+  void keep(py::tuple children) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(children.ptr()); ++i) borrow(PyTuple_GET_ITEM(children.ptr(), i));
+    made_ = std::move(children);
   }
   absl::Span<const py::handle> handles() const { return handles_; }
 
  private:
   absl::InlinedVector<py::handle, 8> handles_;
-  absl::InlinedVector<py::object, 2> made_;
+  py::object made_;
 };
 
 void describe(TreeNode& node, NodeKind kind, size_t arity, py::handle type = {}, py::object keys = {}) {
@@ -108,10 +119,9 @@ void open_node(py::handle object, TreeNode& node, Children& children) {
   } else if (PyFloat_CheckExact(pointer) || PyLong_CheckExact(pointer)) {
     return;
   } else if (const auto custom = registry().find(type.ptr()); custom != registry().end()) {
-    const py::object parts = custom->second.to_children(object);
-    const py::tuple items = children_of(parts, object);
-    describe(node, NodeKind::kCustom, items.size(), type, parts[py::int_(1)]);
-    for (py::handle item : items) children.keep(py::reinterpret_borrow<py::object>(item));
+    CustomParts parts = opened_by(custom->second, object);
+    describe(node, NodeKind::kCustom, parts.children.size(), type, std::move(parts.auxiliary));
+    children.keep(std::move(parts.children));
   } else if (is_namedtuple(pointer)) {
     const Py_ssize_t size = PyTuple_GET_SIZE(pointer);
     describe(node, NodeKind::kNamedTuple, static_cast<size_t>(size), type);
@@ -399,14 +409,21 @@ bool TreeDef::operator==(const TreeDef& other) const {
     const TreeNode& a = nodes[i];
     const TreeNode& b = other.nodes[i];
     if (a.kind != b.kind || a.arity != b.arity || a.type.ptr() != b.type.ptr()) return false;
-    if (a.keys.ptr() != b.keys.ptr()) {
-      if (!a.keys || !b.keys) return false;
-      const int equal = PyObject_RichCompareBool(a.keys.ptr(), b.keys.ptr(), Py_EQ);
-      if (equal < 0) throw incomparable(a);
-      if (!equal) return false;
-    }
+    if (!has_keys(a, b.keys)) return false;
   }
   return true;
+}
+
+bool has_keys(const TreeNode& node, py::handle keys) {
+  if (node.keys.ptr() == keys.ptr()) return true;
+  if (!node.keys || !keys) return false;
+  const int equal = PyObject_RichCompareBool(node.keys.ptr(), keys.ptr(), Py_EQ);
+  if (equal < 0) throw incomparable(node);
+  return equal != 0;
+}
+
+CustomParts open_custom(py::handle object) {
+  return opened_by(registry().at(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))), object);
 }
 
 uint64_t TreeDef::hash() const {

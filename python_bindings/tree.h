@@ -38,6 +38,15 @@ struct TreeDef {
 };
 using TreeDefPtr = std::shared_ptr<const TreeDef>;
 
+// What the flatten function of its class makes of an object of a registered class.
+struct CustomParts {
+  py::tuple children;
+  py::object auxiliary;
+};
+CustomParts open_custom(py::handle object);
+// Whether the node's keys, or its auxiliary data, are these.
+bool has_keys(const TreeNode& node, py::handle keys);
+
 // Appends borrowed-then-owned leaves. `is_leaf` may be null.
 TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle is_leaf = {});
 py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves);  // takes the leaves
