@@ -179,6 +179,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     if not set(trim.lower()) <= {"f", "b"}:
         raise not_among("trim_zeros", "trim", trim, ("fb", "f", "b"))
     x = _core.array(filt)
+    if x.ndim == 0:
+        return x
     if is_sized(x):
         return _trimmed(x, trim.lower(), normalize_axes(axis, x.ndim, "trim_zeros"))
     where = np.nonzero(known(x, "trim_zeros", "slice with static bounds instead"))
