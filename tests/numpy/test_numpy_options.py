@@ -14,10 +14,14 @@ from numpy.testing import assert_allclose
 LINE = np.array([1.0, 4.0, 9.0, 16.0, 30.0])
 GRID = np.arange(20.0).reshape(4, 5) ** 2
 MISSING = np.array([[1 + 2j, np.nan, 3], [1, 2j, complex(np.nan, 3)], [np.nan, 4 - 1j, 4 + 1j]])
+POINTS = np.array([1, 2, 2.5, 3, 4])
+UNDEFINED = np.array([complex(0, np.nan), complex(np.nan, 0), 1 + 1j, complex(2, np.nan)])
 
 CALLS = {
     "coordinates that decrease in uint8": lambda m: m.gradient(LINE, np.array([200, 100, 70, 50, 0], np.uint8)),
     "coordinates far apart in int8": lambda m: m.gradient(LINE, np.array([-128, -100, 0, 1, 127], np.int8)),
+    "two elements": lambda m: m.gradient(LINE[:2]),
+    "two elements, coordinates": lambda m: m.gradient(LINE[:2], np.array([7, 3], np.uint8)),
     "edges of order 2": lambda m: m.gradient(LINE, edge_order=2),
     "edges of order 2, a distance": lambda m: m.gradient(LINE, 0.5, edge_order=2),
     "edges of order 2, coordinates": lambda m: m.gradient(LINE, np.array([0, 1, 3, 4, 9]), edge_order=2),
@@ -67,6 +71,34 @@ CALLS = {
     "a greedy order in little memory": lambda m: m.einsum("ij,kj,kl->il", GRID, GRID, GRID, optimize=("greedy", 0)),
     "an optimal order": lambda m: m.einsum("ij,kj,kl->il", GRID, GRID, GRID, optimize=("optimal", 1e9)),
     "bins that decrease": lambda m: m.digitize(LINE, [20.0, 9.0, 1.0]),
+    "a number without zeros": lambda m: m.trim_zeros(np.array(0.0)),
+    "infinite values between points": lambda m: m.interp(
+        [1, 2, 2.5, 2.7, 3, 4], LINE[:5] / 4, [1, 2, np.inf, np.inf, 4]
+    ),
+    "points with infinite values": lambda m: m.interp(POINTS, POINTS, [1, 2, np.inf, np.inf, 4]),
+    "complex points with infinite values": lambda m: m.interp(POINTS, POINTS, [1, 2j, complex(np.inf, 0.5), np.inf, 4]),
+    "infinite points": lambda m: [
+        m.interp(0.5, *ends)
+        for ends in (
+            ([-np.inf, 1], [0, 10]),
+            ([-np.inf, np.inf], [10, 10]),
+            ([-np.inf, np.inf], [0, 10]),
+            ([0, np.inf], [0, 10]),
+            ([0, 1], [-np.inf, 10]),
+            ([0, 1], [np.inf, np.inf]),
+            ([0, 1], [-np.inf, np.inf]),
+            ([-np.inf, 0.4, np.inf], [1, 2, 3]),
+        )
+    ],
+    "half of a circle": lambda m: m.geomspace(-1, 1, 5, dtype=complex),
+    "a line through negative numbers": lambda m: m.geomspace(-1 + 0j, -100, 3),
+    "a spiral": lambda m: m.geomspace(1 + 1j, 100 - 3j, 5),
+    "powers of bases": lambda m: m.logspace([0, 1], [1, 2], num=3, base=np.array([2.0, 3.0])),
+    "powers of more bases": lambda m: m.logspace(0, [1, 2], num=3, base=np.array([[2.0], [3.0]]), axis=-1),
+    "infinite numbers for NaN": lambda m: m.nan_to_num(np.array([np.nan, np.inf, -np.inf]), nan=np.inf, posinf=999.0),
+    "numbers for infinite ones": lambda m: m.nan_to_num(np.array([np.nan, np.inf, 2]), posinf=-np.inf, neginf=3.0),
+    "complex NaN in order": lambda m: m.less(UNDEFINED, np.array([1, 1, 1 + 2j, 2])),
+    "complex NaN in the other order": lambda m: m.greater_equal(np.array([1, 1, 1 + 2j, 2]), UNDEFINED),
     "rounding to zero": lambda m: m.fix(np.array([1.7, -1.7])),
     "zeros by columns": lambda m: m.zeros((2, 3), order="F"),
     "ones by rows": lambda m: m.ones((2, 3), int, "C"),
@@ -82,7 +114,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_values_are_those_of_numpy(call):
     expected, actual = call(np), call(cnp)
-    if not isinstance(expected, tuple):
+    if not isinstance(expected, (tuple, list)):
         expected, actual = (expected,), (actual,)
     for x, y in zip(actual, expected, strict=True):
         assert np.shape(x) == np.shape(y)
@@ -139,3 +171,8 @@ def test_functions_of_elements_are_decorated():
 def test_bins_that_are_known_later_may_be_in_any_order():
     found = ct.jit(cnp.digitize)(np.array([0.5, 2.5]), np.array([1.0, 2.0]))
     assert found.tolist() == [0, 2]
+
+
+def test_slopes_at_points_are_those_of_lines():
+    slopes = [float(ct.grad(cnp.interp)(x, [1.0, 2.0, 2.0, 4.0], [3.0, 2.0, 2.0, 8.0])) for x in (1.0, 1.5, 2.0, 3.0)]
+    assert slopes == [-1.0, -1.0, 3.0, 3.0]

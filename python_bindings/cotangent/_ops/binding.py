@@ -117,11 +117,12 @@ def choose(condition: Array, x: Any, y: Any) -> Array:
 
 
 def ordered(primitive: Primitive, x: Array, y: Array) -> Array:
-    """``lt``, ``le``, ``gt`` or ``ge`` of operands of one dtype; complex numbers are ordered by their real, then their imaginary part."""
+    """``lt``, ``le``, ``gt`` or ``ge`` of operands of one dtype; complex numbers by their real, then their imaginary part; False with NaN."""
     if kind(x) != "complex":
         return primitive(x, y)
     (a, b), (c, d) = ((primitives.real(z), primitives.imag(z)) for z in (x, y))
-    return primitives.select(primitives.eq(a, c), primitive(b, d), primitive(a, c))
+    known = primitives.and_(primitives.eq(b, b), primitives.eq(d, d))
+    return primitives.select(primitives.eq(a, c), primitive(b, d), primitives.and_(primitive(a, c), known))
 
 
 def larger(primitive: Primitive, x: Array, y: Array) -> Array:

@@ -349,7 +349,7 @@ def logspace(
     endpoint : bool, default True
         Whether ``base ** stop`` is the last of them.
     base : array, default 10.0
-        What is raised.
+        What is raised; broadcast with the ends.
     dtype : dtype, optional
         Of the result. None: floating.
     axis : int, default 0
@@ -369,6 +369,12 @@ def logspace(
         # Narrower powers of whole numbers are a little less than these sooner, and conversion rounds down.
         wide = np.float64(0)
         start, stop, base = (_core.promote([x, wide])[0] for x in (start, stop, base))
+    if getattr(base, "ndim", 0) or isinstance(base, (list, tuple)):
+        # The bases are broadcast with the ends, before there is an axis of numbers.
+        base = _core.array(base)
+        lead = _core.broadcast_shapes([_core.array(x)._bound_shape for x in (start, stop, base)])
+        start, base = (_core.broadcast_to(_core.array(x), list(lead)) for x in (start, base))
+        base = insert_axes(base, [normalize_axis(axis, base.ndim + 1, "logspace")])
     exponents = linspace(start, stop, _number_of(num, "logspace"), endpoint, axis=axis)
     result = primitives.pow(*_core.promote([base, exponents], inexact=True))
     return result if dtype is None else convert(result, dtype)
@@ -406,10 +412,14 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     last = num - 1
     start, stop = _core.promote([start, stop], inexact=True)
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(out_dtype) == "complex" and _core.dtype_kind(start.dtype) == "float":
+        # Ends of two signs are on two sides of a circle.
+        start, stop = _core.convert(start, out_dtype), _core.convert(stop, out_dtype)
     whole = _core.dtype_kind(out_dtype) in ("signed", "unsigned")
     if _core.dtype_kind(start.dtype) == "float" and (whole or start.dtype.itemsize == 2):
         wide = "float64" if whole else "float32"
         start, stop = _core.convert(start, wide), _core.convert(stop, wide)
+    # Turned so that it starts on the positive axis: turned back, real numbers stay real.
     sign = primitives.sign(start)
     exponents = linspace(primitives.log(start / sign), primitives.log(stop / sign), num, endpoint)
     sized = [count, *start._bound_shape]

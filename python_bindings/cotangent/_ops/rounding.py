@@ -329,9 +329,15 @@ def nan_to_num(
     limits = finfo(array.dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
-    array = _replaced(primitives.ne(array, array), nan, array)
-    array = _replaced(primitives.eq(array, literal(array, math.inf)), high, array)
-    return _replaced(primitives.eq(array, literal(array, -math.inf)), low, array)
+    # What is replaced is asked of the array as it was: a replacement may be infinite.
+    undefined, above, below = (
+        primitives.ne(array, array),
+        primitives.eq(array, literal(array, math.inf)),
+        primitives.eq(array, literal(array, -math.inf)),
+    )
+    for condition, value in ((undefined, nan), (above, high), (below, low)):
+        array = _replaced(condition, value, array)
+    return array
 
 
 def _replaced(condition: Array, value: Any, array: Array) -> Array:

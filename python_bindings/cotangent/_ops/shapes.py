@@ -388,6 +388,11 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     array
         The same elements.
 
+    Raises
+    ------
+    AxisError
+        There is no such place.
+
     Examples
     --------
     >>> ct.numpy.rollaxis(np.ones((2, 3, 4)), 2).shape
@@ -395,6 +400,11 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """
     array = _core.array(a)
     axis = normalize_axis(axis, array.ndim, "rollaxis")
+    if not -array.ndim <= start <= array.ndim:
+        raise np.exceptions.AxisError(
+            f"rollaxis: start {start} is out of bounds for an array with {array.ndim} axes\n"
+            f"  give a position from {-array.ndim} to {array.ndim}"
+        )
     start = start + array.ndim if start < 0 else start
     return moveaxis(array, axis, start - 1 if axis < start else start)
 

@@ -235,9 +235,10 @@ def _gradient(x: Array, spacing: Array, axis: int, second: bool) -> Array:
     count = capacity(slopes, axis)
 
     def at_end(end: int, next_one: int) -> Array:
-        slope, inner = (slice_axis(slopes, axis, i, i + 1) for i in (end, next_one))
+        slope = slice_axis(slopes, axis, end, end + 1)
         if not second:
             return slope
+        inner = slice_axis(slopes, axis, next_one, next_one + 1)
         if spacing.ndim == 0:
             return slope + (slope - inner) * 0.5
         step, inner_step = (slice_axis(steps, axis, i, i + 1) for i in (end, next_one))
@@ -375,6 +376,28 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     return concatenate([first, rest + cumsum(correction, axis)], axis)
 
 
+def _between(x: Array, ends: tuple[Array, Array], y0: Array, y1: Array) -> Array:
+    """Points on the lines between ends with values ``y0`` and ``y1``.
+
+    Where infinite ends leave that undefined: an end itself, the line from above, or the value of both ends.
+    """
+    if kind(y0) == "complex":
+        return primitives.complex(
+            *(_between(x, ends, part(y0), part(y1)) for part in (primitives.real, primitives.imag))
+        )
+    width = ends[1] - ends[0]
+    # Points at one place: the line between them is not asked for anywhere else.
+    width = choose(width == literal(width, 0.0), 1.0, width)
+    line = y0 + (x - ends[0]) / width * (y1 - y0)
+    low, high, at, below, above, width = (
+        _core.convert(primitives.stop_gradient(item), line.dtype) for item in (y0, y1, x, *ends, width)
+    )
+    other = (high - low) / width * (at - above) + high
+    other = where((other != other) & (low == high), low, other)
+    other = where(at == below, low, where(at == above, high, other))
+    return where((line != line) & (at == at), other, line)
+
+
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The piecewise linear function through given points, at other coordinates.
 
@@ -416,6 +439,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
             "  map over the other axes: ct.vmap(ct.numpy.interp)(x, xp, fp)"
         )
     check_equal_sizes("interp", "xp.size", xp_array.size, "fp.size", values.size, ValueError)
+    if capacity(xp_array, 0) == 0:
+        raise ValueError("interp: there are no points\n  give one point or more")
     for name, bound in (("left", left), ("right", right)):
         if isinstance(bound, str) and bound != "extrapolate":
             raise ValueError(
@@ -442,11 +467,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         lower = primitives.max(primitives.min(upper, last), literal(upper, 1)) - literal(upper, 1)
         upper = primitives.min(lower + literal(upper, 1), last)  # of one point, that
         x0, x1, y0, y1 = points[lower], points[upper], values[lower], values[upper]
-        width = x1 - x0
-        # Points at one place: the line between them is not asked for anywhere else.
-        width = choose(width == literal(width, 0.0), 1.0, width)
-        fraction = (where_to - x0) / width
-        result = y0 + fraction * (y1 - y0)
+        result = _between(where_to, (x0, x1), y0, y1)
     if period is None:
         low = values[0] if left is None else left
         high = values[-1] if right is None else right
