@@ -68,9 +68,11 @@ struct SmallFloat {
   explicit operator float() const {
     const uint32_t magnitude = bits & kMagnitudeMask;
     const uint32_t sign = static_cast<uint32_t>(bits >> kSignShift) << 31;
-    // Read as a float32 the fields are too small by a power of two, which one exact product puts right.
-    const float scaled =
-        std::bit_cast<float>(magnitude << kDroppedBits) * std::bit_cast<float>((127u + 127 - kBias) << 23);
+    // A mantissa alone is a number of the smallest steps. No operand or result here is a float32 that is subnormal,
+    // which some programs take for zero (subnormals.h).
+    const float steps = static_cast<float>(magnitude) * std::bit_cast<float>((127u + 1 - kBias - kMantissaBits) << 23);
+    const float normal = std::bit_cast<float>((magnitude << kDroppedBits) + ((127u - kBias) << 23));
+    const float scaled = magnitude >> kMantissaBits == 0 ? steps : normal;
     const uint32_t special = kSpecials == Specials::kInfinities ? 0x7f800000 | magnitude << kDroppedBits : 0x7fc00000;
     const bool is_special = kSignedSpecials ? magnitude > kLargest : bits == kNan;
     return std::bit_cast<float>((kSignedSpecials || !is_special ? sign : 0) |

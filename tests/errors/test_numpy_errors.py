@@ -47,7 +47,11 @@ T3 = np.ones((2, 3, 4), np.float32)
         (lambda: cnp.min(A, initial=V[:1]), ValueError, "min: initial must be a number"),
         (lambda: cnp.ravel_multi_index((np.array([3]),), (3,)), ValueError, "invalid entry in coordinates array"),
         (lambda: cnp.take(A, 0, mode="one_hot"), ValueError, "mode must be 'fill', 'clip' or 'wrap'"),
-        (lambda: cnp.choose([0, 2], [V, V]), ValueError, "choose: an index is not from 0 to 1, with 2 choices"),
+        (
+            lambda: cnp.choose([0, 2], [V, V]),
+            ValueError,
+            "invalid entry in choice array: choose has 2 choices, and an index is not from 0 to 1",
+        ),
         (lambda: cnp.choose([0, 1], [V, V], mode="first"), ValueError, "mode must be 'raise', 'clip' or 'wrap'"),
         (
             lambda: ct.jit(lambda i: cnp.choose(i, [V, V]))(0),

@@ -138,13 +138,6 @@ def array(
     return apart(result, source) if copy else result
 
 
-def _is_there(a: Any, dtype: Any) -> bool:
-    """Whether an array has nothing to copy: it is one, or what it is made of is no memory that could be shared, but numbers and lists of them."""
-    if isinstance(a, Array):
-        return dtype is None or bool(a.dtype == _core.canonical_dtype(dtype))
-    return isinstance(a, (bool, int, float, complex, list, tuple, range))
-
-
 @entrance("from_numpy")
 def asarray(
     a: Any,
@@ -191,7 +184,7 @@ def asarray(
     """
     if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list, range)):
         return _core.array(a)
-    if copy is False and not _is_there(a, dtype):
+    if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
         raise ValueError("asarray: this needs a copy\n  leave copy out, to copy where it is necessary")
     return array(a, dtype, copy, order)
 

@@ -372,12 +372,12 @@ def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
     """
     if isinstance(arg1, (Array, np.ndarray)):
         arg1 = arg1.dtype
-    if arg2 in _KINDS:
-        if arg1 in _KINDS and arg1 is not np.bool_:
-            return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
-        return _core.dtype_kind(arg1) in _KINDS[arg2]
-    if _is_foreign(arg1) or _is_foreign(arg2):
+    if arg2 in _KINDS and arg1 in _KINDS and arg1 is not np.bool_:
+        return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
+    if _is_foreign(arg1) or (arg2 not in _KINDS and _is_foreign(arg2)):
         return builtins.bool(np.issubdtype(arg1, arg2))
+    if arg2 in _KINDS:
+        return _core.dtype_kind(arg1) in _KINDS[arg2]
     return builtins.bool(_core.canonical_dtype(arg1) == _core.canonical_dtype(arg2))
 
 

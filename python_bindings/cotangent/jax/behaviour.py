@@ -52,10 +52,24 @@ def _trace(x: Array) -> Trace:
     return live_trace()
 
 
+# Of Python's, which have no operator with an array either.
+_COLLECTIONS = (dict, set, frozenset, list, tuple)
+
+
+def _unsupported(name: str, y: Any) -> str:
+    left, right = "ArrayImpl", type(y).__name__
+    if name.removeprefix("__r").removesuffix("__") in _REFLECTED:
+        left, right = right, left
+    return f"unsupported operand type(s) for {name}: '{left}' and '{right}'\n  make an array of it, if it holds numbers"
+
+
 def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
         try:
-            return own(x, narrow(y) if type(y) is np.ndarray else y)
+            result = own(x, narrow(y) if type(y) is np.ndarray else y)
+            if result is NotImplemented and type(y) in _COLLECTIONS:
+                raise TypeError(_unsupported(own.__name__, y))
+            return result
         except Exception:
             leave()
             raise

@@ -13,13 +13,16 @@ PHRASES_OF_ARRAYS = [
     (r"^cannot broadcast shape (\(.*\)) to (\(.*\))\n  sum or index", "Cannot broadcast to shape with fewer dimensions: arr_shape={1} shape={2}"),
     (r"^cannot broadcast shape (\(.*\)) to (\(.*\))", "Incompatible shapes for broadcasting: {1} and requested shape {2}"),
     (r"^(?:\w+: )?a size (?:must be an integer; got (.+)|is a value that the program computes)",
-     "Shapes must be 1D sequences of concrete values of integer type, got {1} (in jax.nn.{name} argument `num_classes`, where it is that)"),
+     "Shapes must be 1D sequences of concrete values of integer type, got {1}\n"
+     "If using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions. It arose in jax.nn.{name} argument `num_classes`, "
+     "or in another size."),
     (r"^(\w+): shape is one argument, a tuple where there are several; got (.+)",
      "Did you accidentally write `jax.numpy.{name}({2})` when you meant `jax.numpy.{name}(({2}))`?"),
     (r"^diagonal: axis1 and axis2 must be different", "axis1 and axis2 can not be same"),
     (r"^rot90: axis \d+ is out of bounds", "rot90 requires its first argument to have ndim at least two, but got first argument of fewer"),
     (r"^tensordot: axes=(\d+) does not fit arrays with (\d+) and (\d+) axes",
      "Number of tensordot axes (axes {1}) exceeds input ranks ({2} and {3})"),
+    (r"^tensordot: axes must come in pairs", "tensordot requires axes lists to have equal length"),
     (r"^(\w+): s must have at most (\d+) elements; got (\d+)", "s must have at most x.ndim ({2}) elements, got {3}"),
     # Dtypes
     (r"^(?:\w+: )?the dtype must be floating or complex; got|^cov: the dtype must be floating", "{name}: dtype must be a subclass of float or complex"),
@@ -33,7 +36,7 @@ PHRASES_OF_ARRAYS = [
     # Reductions
     (r"where must be an array of bools; got (\S+)", "jnp.{name}: where must be None or a boolean array; got dtype={1}."),
     (r"initial must be a number; got an array of shape (\(.*\))", "initial value must be a scalar. Got array of shape {1}"),
-    (r"^(argm\w+) of zero elements", "attempt to get {name} of an empty sequence"),
+    (r"^(argm\w+) of zero elements", "attempt to get {1} of an empty sequence"),
     (r"^cumulative_\w+: an array with 0 axes", "The input must be non-scalar to take a cumulative sum, however a scalar value was given."),
     (r"^cumulative_\w+: an array with (\d+) axes", "The input array has rank {1}, however axis was not set to an explicit value."),
     # Ranges
@@ -46,11 +49,14 @@ PHRASES_OF_ARRAYS = [
     (r"^cannot index axis (\d+), which has no elements", "index is out of bounds for axis {1} with size 0"),
     (r"^cannot index axis \d+ with str", "JAX does not support string indexing"),
     (r"^cannot index axis \d+ with (\w+)", "Indexer must have integer or boolean type, got indexer with type {1}"),
-    (r"^invalid entry in (?:choice|coordinates) array|^(?:choose|ravel_multi_index): .*known when the program",
-     "The error occurred because {name} was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead."),
+    (r"^choose: mode .raise. needs indices",
+     "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead."),
+    (r"^ravel_multi_index: .*known when the program",
+     "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead."),
     # Other functions
-    (r"^pad: mode '(\w+)' takes the options? .*; got (.+)", "unsupported keyword arguments for mode '{1}': {2}"),
+    (r"^pad: mode '(\w+)' takes (?:the|no) options?.*; got (.+)", "unsupported keyword arguments for mode '{1}': {2}"),
     (r"^vectorize: the signature has (\d+) arguments?, but (\d+) are given", "wrong number of positional arguments: expected {1}, got {2}"),
+    (r"^vectorize: argument \d+ of shape (\(.*\)) needs the axes", "input with shape {1} does not have enough dimensions for all core dimensions"),
     (r"^vectorize: excluded holds positions and names", "jax.numpy.vectorize can only exclude integers and strings"),
     (r"^vectorize: the function returned shape (\(.*\)), but the signature has (\((\w+).*\)) with",
      "output shape {1} does not match core dimensions {2}: inconsistent size for core dimension '{3}'"),

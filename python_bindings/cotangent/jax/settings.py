@@ -12,6 +12,7 @@ from typing import Any
 
 from cotangent import config as own
 from cotangent._base.arguments import leaving_methods
+from cotangent._ops import index_plans
 from cotangent.random import sequences
 
 __all__ = ["STATES", "Config", "State", "StateContextManager", "config", "enable_x64", "threefry_partitionable"]
@@ -123,7 +124,7 @@ def _read(held: dict[str, Any], name: str) -> Any:
 def _check(name: str, value: Any) -> None:
     choices = _CHOICES.get(_plain(name))
     if choices is not None and getattr(value, "value", value) not in choices:
-        raise ValueError(f"{name} cannot be {value!r}: new enum value must be in {list(choices)}")
+        raise ValueError(f"{name} cannot be {value!r}: new enum value must be in {list(choices)}\n  set one of them")
 
 
 def _show_frames(mode: str) -> None:
@@ -144,6 +145,8 @@ class Config:
             sequences.choose(not value)
             return
         _check(name, value)
+        if name == "jax_check_static_indices":  # which are clamped otherwise, as those in arrays are
+            index_plans.constants_are_as_arrays = not value
         if name == "jax_traceback_filtering":
             _show_frames(value)
         try:
@@ -232,6 +235,17 @@ def _seldom(name: str, value: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _known_indices(checked: Any) -> Iterator[None]:
+    before = index_plans.constants_are_as_arrays
+    with _held("jax_check_static_indices", checked):
+        index_plans.constants_are_as_arrays = not checked
+        try:
+            yield
+        finally:
+            index_plans.constants_are_as_arrays = before
+
+
+@contextlib.contextmanager
 def _keys_used_again(forbidden: Any) -> Iterator[None]:
     if forbidden:
         raise NotImplementedError(
@@ -243,6 +257,7 @@ def _keys_used_again(forbidden: Any) -> Iterator[None]:
 
 # How options that act are set for a block.
 _BLOCKS: dict[str, Callable[[Any], contextlib.AbstractContextManager[Any]]] = {
+    "check_static_indices": _known_indices,
     "debug_infs": own.debug_infs,
     "debug_key_reuse": _keys_used_again,
     "debug_nans": own.debug_nans,
@@ -275,6 +290,7 @@ _WITHOUT_VALUE = {
 }
 
 
+@leaving_methods
 class StateContextManager(contextlib.ContextDecorator):
     """A ``with`` block, or a decorator, in which an option has a value."""
 
@@ -291,6 +307,7 @@ class StateContextManager(contextlib.ContextDecorator):
         self._open.pop().__exit__(*exception)
 
 
+@leaving_methods
 class State:
     """One option: its ``value``, and, called with another value, the ``with`` block or decorator in which it has that."""
 

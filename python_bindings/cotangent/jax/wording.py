@@ -70,7 +70,8 @@ _PHRASES: list[tuple[re.Pattern[str], str]] = [
          "Cannot apply JAX transformations to a function lowered and compiled for a particular signature."),
         (r"^the value of an array of type (\w+\[[^\]]*\])\*? .*is needed here",
          "Abstract tracer value encountered where concrete value is expected: traced array with shape {1}"),
-        (r"^only integer scalar arrays can be used as an index", "Only integer scalar arrays can be converted to a scalar index."),
+        (r"^only integer scalar arrays can be used as an index", "Only integer scalar arrays can be converted to a scalar index. "
+         "Abstract tracer value encountered where concrete value is expected."),
         (r"^a masked array of NumPy has elements", "numpy masked arrays are not supported"),
         (r"^structures differ: expected", "pytree structure error: different structures"),
         # Maps

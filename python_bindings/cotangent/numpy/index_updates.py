@@ -456,8 +456,11 @@ class IndexUpdate:
         updated = _with_mode(
             lambda index: update_item(self._array, index, operation, values, outside, unique), index, mode
         )
-        if updated.weak_type and not self._array.weak_type:  # a number in the place of all elements
-            return primitives.convert(updated, dtype=updated.dtype)
+        yields = self._array.weak_type and (
+            type(values) in (int, float, complex) or getattr(values, "weak_type", False)
+        )
+        if updated.weak_type != yields:  # as both have it: a number may stand in the place of all elements
+            return primitives.convert(updated, dtype=updated.dtype, weak=yields)
         return updated
 
     def __getattr__(self, name: str) -> Any:

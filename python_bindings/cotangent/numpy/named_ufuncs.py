@@ -75,13 +75,14 @@ def _quantifier(function: Function, combine: Function) -> Function:
 
 def _difference(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     """The first element less the others."""
-    if len(axis) != 1 or where is not None:
+    if len(axis) != 1 or (where is not None and initial is None):
         raise ValueError(
-            "subtract.reduce takes one axis and no where: there is no identity\n  name one axis, or write x[0] - ct.numpy.sum(x[1:], where=...)"
+            "subtract.reduce takes one axis, and where beside initial: there is no identity\n"
+            "  name one axis, and give what it begins with: initial=0"
         )
     x = x if dtype is None else convert(x, dtype)
     if initial is not None:
-        return convert(initial - reductions.sum(x, axis, x.dtype, None, keepdims), x.dtype)
+        return convert(initial - reductions.sum(x, axis, x.dtype, None, keepdims, where=where), x.dtype)
     last = move_last(x, axis[0])
     if capacity(last, -1) == 0:
         raise ValueError(

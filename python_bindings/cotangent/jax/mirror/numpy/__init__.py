@@ -18,6 +18,7 @@ from cotangent.jax.internals.tiny_types import TINY, tiny_type
 from cotangent.jax.mirror.dtypes import TypePromotionError
 from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
 from cotangent.jax.settings import enable_x64, state
+from cotangent.jax.tracebacks import api_boundary
 
 __all__ = [
     "arange",
@@ -41,6 +42,7 @@ __all__ = [
     "shape",
     "uint",
     "uint64",
+    "vectorize",
     *TINY,
 ]
 
@@ -175,6 +177,13 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     """An array of numbers; `copy` forbids a copy of arrays of ours alone: memory of others is not shared."""
     shares = copy is False and not isinstance(a, Array)
     return _asarray(a, dtype, order, copy=None if shares else copy, **kwargs)
+
+
+@api_boundary
+@functools.wraps(cnp.vectorize)
+def vectorize(*args: Any, **kwargs: Any) -> Any:
+    """A function of arrays from one of their elements."""
+    return api_boundary(cnp.vectorize(*args, **kwargs))
 
 
 array = _of_ints(cnp.array)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cotangent.numpy as cnp
+from cotangent.jax.mirror._src.dtypes import to_complex_dtype, to_inexact_dtype
 from cotangent.jax.mirror.numpy import result_type
 
 __all__ = ["promote_args", "promote_args_inexact", "promote_dtypes", "promote_dtypes_complex", "promote_dtypes_inexact"]
@@ -21,13 +22,12 @@ def promote_dtypes(*args: Any) -> list[Any]:
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
     """The same, with a floating dtype for integers."""
-    dtype = result_type(*args)
-    return _with_dtype(args, dtype if cnp.issubdtype(dtype, cnp.inexact) else result_type(*args, float))
+    return _with_dtype(args, to_inexact_dtype(result_type(*args)))
 
 
 def promote_dtypes_complex(*args: Any) -> list[Any]:
     """The same, with a complex dtype."""
-    return _with_dtype(args, result_type(*args, 1j))
+    return _with_dtype(args, to_complex_dtype(result_type(*args)))
 
 
 def promote_args(name: str, *args: Any) -> list[Any]:

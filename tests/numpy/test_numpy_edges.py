@@ -1,0 +1,107 @@
+"""Functions of `ct.numpy` at the edges of what they take: indices outside, nothing to work on, NaN, sizes that are values, weak types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_choose_moves_numbers_outside_as_numpy_does(mode: str, dtype: str) -> None:
+    a = np.array([[-7, -1, 0], [2, 3, 100]], dtype)
+    choices = [np.full(3, 10.0), np.full(3, 20.0), np.full((2, 3), 30.0)]
+    expected = np.choose(a, choices, mode=mode)
+    assert np.array_equal(cnp.choose(a, choices, mode=mode), expected)
+    assert np.array_equal(ct.jit(lambda a: cnp.choose(a, choices, mode=mode))(a), expected)
+
+
+@pytest.mark.parametrize("divisor", [[0.0, 1.0], [0.0, 0.0, 2.0]])
+def test_a_remainder_of_nan_is_kept(divisor: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        quotient, rest = np.polydiv(np.array([1.0, 2.0, 3.0, 4.0]), np.array(divisor))
+    ours = cnp.polydiv(np.array([1.0, 2.0, 3.0, 4.0]), np.array(divisor), trim_leading_zeros=True)
+    assert [x.shape for x in ours] == [quotient.shape, rest.shape]
+    assert np.array_equal(np.isnan(ours[1]), np.isnan(rest))
+
+
+@pytest.mark.parametrize("total", [0, 1, 4])
+def test_elements_are_repeated_as_often_as_values_say(total: int) -> None:
+    def repeat(x: Any, n: Any) -> Any:
+        return cnp.repeat(x, n, axis=0, total_repeat_length=total)
+
+    x = np.arange(6.0).reshape(3, 2)
+    expected = np.repeat(x, [2, 0, 3], axis=0)[:total]
+    assert np.array_equal(ct.jit(repeat)(x, np.array([2, 0, 3])), expected)
+    assert np.array_equal(repeat(x, np.array([2, 0, 3])), expected)
+
+
+def test_nothing_is_repeated_to_nothing() -> None:
+    repeat = ct.jit(lambda x, n: cnp.repeat(x, n, axis=0, total_repeat_length=0))
+    assert repeat(np.ones((0, 2)), 3).shape == (0, 2)
+    assert cnp.repeat(np.ones((0, 2)), np.array([], int), axis=0, total_repeat_length=0).shape == (0, 2)
+
+
+@pytest.mark.parametrize("at", [[0, 5, 11, -1, -12], [[50], [-50]], 7])
+def test_positions_are_unravelled_by_sizes_that_are_values(at: Any) -> None:
+    index = np.array(at)
+    inside = np.clip(index, -12, 11)
+    expected = np.unravel_index(np.where(inside < 0, inside + 12, inside), (3, 4))
+    for found in (
+        ct.jit(cnp.unravel_index)(index, (3, 4)),
+        ct.jit(lambda i, n: cnp.unravel_index(i, (n, 4)))(index, 3),
+        ct.vmap(lambda n: cnp.stack(cnp.unravel_index(index, (n, 4))))(np.array([3, 3]))[1],
+        cnp.unravel_index(index, (3, 4)),
+    ):
+        assert np.array_equal(np.stack(found), np.stack(expected))
+
+
+def test_the_symmetric_difference_of_what_is_not_unique_is_numpys() -> None:
+    x, y = np.array([3, 1, 1, 2, 7]), np.array([2, 2, 5, 3])
+    for unique in (False, True):
+        assert np.array_equal(cnp.setxor1d(x, y, unique), np.setxor1d(x, y, unique))
+        sized = cnp.setxor1d(x, y, unique, size=6, fill_value=-1)
+        expected = np.setxor1d(x, y, unique)
+        assert np.array_equal(sized, [*expected, *([-1] * (6 - len(expected)))])
+
+
+def test_zeros_of_a_scalar_are_not_trimmed() -> None:
+    assert cnp.trim_zeros(np.array(0)).shape == ()
+    assert float(cnp.trim_zeros(np.array(2.0))) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "answer"),
+    [
+        ("float32", object, False),
+        (object, np.floating, False),
+        (object, object, True),
+        (np.str_, np.character, True),
+        (cnp.bfloat16, object, False),
+        (cnp.bfloat16, np.floating, True),
+    ],
+)
+def test_dtypes_that_arrays_have_not_are_of_no_kind_of_theirs(dtype: Any, kind: Any, answer: bool) -> None:
+    assert cnp.issubdtype(dtype, kind) is answer
+    assert cnp.issubdtype(ct.random.key(0).dtype, np.generic)
+
+
+def test_a_difference_begins_with_a_number_and_leaves_elements_out() -> None:
+    x, where = np.arange(12.0).reshape(3, 4), np.array([[True, False, True, True], [False] * 4, [True] * 4])
+    expected = np.subtract.reduce(x, axis=1, where=where, initial=5.0)
+    assert np.array_equal(cnp.subtract.reduce(x, axis=1, where=where, initial=5.0), expected)
+
+
+def test_updates_of_weak_arrays_by_numbers_are_weak() -> None:
+    x = cnp.full((3,), 1.0)
+    weak = cnp.broadcast_to(1.0, (3,))
+    assert (weak.weak_type, x.weak_type) == (True, cnp.full((3,), 1.0).weak_type)
+    for method in ("set", "add", "multiply", "min", "max"):
+        assert getattr(weak.at[0], method)(2.0).weak_type
+        assert not getattr(weak.at[0], method)(np.float32(2)).weak_type
+        assert not getattr(cnp.ones(3).at[0], method)(2.0).weak_type
+    assert (weak.at[1].set(3.0) * cnp.ones(3, "float16")).dtype == "float16"
