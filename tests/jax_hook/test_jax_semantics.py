@@ -40,7 +40,7 @@ DTYPES = {
     "jnp.add(x.astype(np.uint32), x.astype(np.int8))": "int32",
     "jax.random.randint(jax.random.key(0), (2,), 0, 5, dtype=np.int64)": "int32",
     "jnp.zeros(2, jnp.result_type(np.uint32, np.int32))": "int32",
-    "jnp.promote_types('float64', 'int8').type(0)": "float32",
+    "jnp.promote_types('float64', 'int8').type(0)": "float64",
     "jnp.array(np.ones(2, complex))": "complex64",
     "i + u": "int32",
     "u * i": "int32",

@@ -20,6 +20,7 @@ NOT_COUNTED = {"out_sharding", "sharding"}
 DIFFERENT = {
     "jax.numpy.array": "copy, order and ndmin may be given by position, as in NumPy",
     "jax.numpy.astype": "copy, as in NumPy and the array API standard: arrays can be assigned to",
+    "jax.numpy.vectorize": "NumPy's parameters in NumPy's order: excluded and signature are given by name in JAX",
     "jax.numpy.permute_dims": "axes may be left out, as in transpose",
     "jax.scipy.stats.gumbel_l.ppf": "q, as in SciPy",
     "jax.scipy.stats.gumbel_r.ppf": "q, as in SciPy",

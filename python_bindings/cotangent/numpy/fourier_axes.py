@@ -85,8 +85,10 @@ def _fft(
         raise ValueError(
             f"{name}: axes must not repeat; got {list(axes)}\n  name each axis once: axes={tuple(dict.fromkeys(where))}"
         )
-    if sizes is not None and -1 in sizes:
-        sizes = [symbolic_size(x, axis) if n == -1 else n for axis, n in zip(where, sizes, strict=True)]
+    if sizes is not None:
+        # A size that is a value may be anything.
+        whole = [isinstance(n, int) and n == -1 for n in sizes]
+        sizes = [symbolic_size(x, axis) if own else n for own, axis, n in zip(whole, where, sizes, strict=True)]
     ragged = _core.ragged_axes(x)
     if any(map(is_dimension, sizes)) if sizes is not None else any(axis in ragged for axis in where):
         return _ragged_fft(name, kind, x, sizes, where, norm)
