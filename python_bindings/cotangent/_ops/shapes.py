@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import as_list, check_arguments
