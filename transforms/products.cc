@@ -264,7 +264,7 @@ Value small_gather_of_product(FoldContext& context, Value x, Value indices, cons
 
 // ---- products with stacks -------------------------------------------------------------------------------------------
 
-constexpr size_t kMostStacked = 16;
+constexpr size_t kMostMultiples = 16;
 
 // Null unless a vector is multiplied with arrays that were put together along the axis that is summed over, each of
 // which is one of its elements: the slopes of a Runge-Kutta step, say. Half floats would be rounded after each.
@@ -277,7 +277,7 @@ Value sum_of_stacked(FoldContext& context, absl::Span<const Value> operands, con
   const auto axis = static_cast<int>((vector_first ? dimensions.rhs_contract : dimensions.lhs_contract)[0]);
   const auto stacked = made_by(stack, Arrangement::kConcatenate);
   if (!stacked || context.builder().attrs(*stacked).integer("axis") != axis) return {};
-  if (stacked->operand_count > kMostStacked || int64_t{stacked->operand_count} != stack.shape()[axis]) return {};
+  if (stacked->operand_count > kMostMultiples || int64_t{stacked->operand_count} != stack.shape()[axis]) return {};
   Value sum;
   for (size_t i = 0; i < stacked->operand_count; ++i) {
     const Value piece = context.operand(*stacked, i);
