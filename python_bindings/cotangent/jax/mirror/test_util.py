@@ -1,5 +1,5 @@
 """``jax.test_util``: derivatives against differences."""
 
-from cotangent.jax.internals.testing.closeness import check_grads, check_jvp, check_vjp
+from cotangent.jax.mirror._src.testing.closeness import check_grads, check_jvp, check_vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]

@@ -1,4 +1,4 @@
 """``jax._src.test_loader``."""
 
-from cotangent.jax.internals.testing.loader import *  # noqa: F403
-from cotangent.jax.internals.testing.loader import __all__ as __all__
+from cotangent.jax.mirror._src.testing.loader import *  # noqa: F403
+from cotangent.jax.mirror._src.testing.loader import __all__ as __all__

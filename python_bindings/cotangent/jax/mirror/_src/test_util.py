@@ -1,10 +1,11 @@
-"""``jax._src.test_util``: what test suites of JAX and of its libraries import; `cotangent.jax.internals.testing` has it. It needs absl-py."""
+"""``jax._src.test_util``: what test suites of JAX and of its libraries import; `cotangent.jax.mirror._src.testing` has it. It needs absl-py."""
 
 from __future__ import annotations
 
 from absl.testing import parameterized
 
-from cotangent.jax.internals.testing import (
+from cotangent.jax.mirror._src.config import Flag
+from cotangent.jax.mirror._src.testing import (
     base,
     cases,
     closeness,
@@ -18,14 +19,13 @@ from cotangent.jax.internals.testing import (
     surroundings,
     warned,
 )
-from cotangent.jax.internals.testing.closeness import assert_numpy_allclose as _assert_numpy_allclose
-from cotangent.jax.internals.testing.closeness import check_dtypes_match as _check_dtypes_match
-from cotangent.jax.internals.testing.closeness import default_tolerance
-from cotangent.jax.internals.testing.closeness import dtype_of as _dtype
-from cotangent.jax.internals.testing.loader import TEST_NUM_THREADS
-from cotangent.jax.internals.testing.samples import cast_to_shape as _cast_to_shape
-from cotangent.jax.internals.testing.samples import dims_of_shape as _dims_of_shape
-from cotangent.jax.mirror._src.config import Flag
+from cotangent.jax.mirror._src.testing.closeness import assert_numpy_allclose as _assert_numpy_allclose
+from cotangent.jax.mirror._src.testing.closeness import check_dtypes_match as _check_dtypes_match
+from cotangent.jax.mirror._src.testing.closeness import default_tolerance
+from cotangent.jax.mirror._src.testing.closeness import dtype_of as _dtype
+from cotangent.jax.mirror._src.testing.loader import TEST_NUM_THREADS
+from cotangent.jax.mirror._src.testing.samples import cast_to_shape as _cast_to_shape
+from cotangent.jax.mirror._src.testing.samples import dims_of_shape as _dims_of_shape
 
 _PARTS = (base, cases, closeness, counting, grids, kinds, loader, machine, programs, samples, surroundings, warned)
 for _part in _PARTS:

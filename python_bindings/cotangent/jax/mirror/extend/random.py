@@ -9,7 +9,7 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent.jax.mirror._src.random.prng import PRNGImpl, prngs, random_seed, seed_with_impl
+from cotangent.jax.internals.generators import PRNGImpl, prngs, random_seed, seed_with_impl
 from cotangent.jax.narrowing import narrow
 
 __all__ = ["define_prng_impl", "random_seed", "seed_with_impl", "threefry_2x32", "threefry_prng_impl"]

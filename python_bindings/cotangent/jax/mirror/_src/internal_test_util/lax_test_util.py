@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import lax
-from cotangent.jax.internals.testing import samples
-from cotangent.jax.internals.testing.kinds import dtypes
 from cotangent.jax.mirror import lax as primitives
+from cotangent.jax.mirror._src.testing import samples
+from cotangent.jax.mirror._src.testing.kinds import dtypes
 from cotangent.jax.narrowing import narrowed
 
 __all__ = [

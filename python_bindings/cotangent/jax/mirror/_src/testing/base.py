@@ -15,9 +15,9 @@ import numpy as np
 from absl.testing import parameterized
 
 from cotangent import tree_util
-from cotangent.jax.internals.testing import closeness, warned
-from cotangent.jax.internals.testing.counting import count_jit_and_pmap_lowerings, count_jit_tracing_cache_miss
 from cotangent.jax.internals.transforms import jit
+from cotangent.jax.mirror._src.testing import closeness, warned
+from cotangent.jax.mirror._src.testing.counting import count_jit_and_pmap_lowerings, count_jit_tracing_cache_miss
 from cotangent.jax.mirror.dtypes import canonicalize_dtype
 from cotangent.jax.settings import STATES, config
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import cotangent.numpy as cnp
-from cotangent.jax.internals.testing.machine import supported_dtypes
+from cotangent.jax.mirror._src.testing.machine import supported_dtypes
 
 __all__ = ["dtypes"]
 
