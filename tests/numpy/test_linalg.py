@@ -157,19 +157,88 @@ def test_values_are_numpys(f: Callable[..., Any], draw: Callable[[str], tuple[An
 SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 3), (1, 1), (20, 18)]
 
 
+# Kernels have their own way to them.
+LAPACKS_SIGNS = pytest.mark.processor("orders of eigenvalues, signs and phases of vectors are LAPACK's there")
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_factors_are_lapacks(shape: tuple[int, ...], dtype: str) -> None:
     """NumPy calls the same routines, so even signs and phases agree."""
     a = drawn(*shape, dtype=dtype)
-    close(tuple(L.svd(a)), tuple(np.linalg.svd(a)))
-    close(tuple(L.svd(a, full_matrices=False)), tuple(np.linalg.svd(a, full_matrices=False)))
     for mode in ("reduced", "complete", "raw"):
         close(tuple(L.qr(a, mode)), tuple(np.linalg.qr(a, mode)), 1e-9)
+    assert type(L.svd(a)).__name__ == "SVDResult" and L.qr(a)._fields == ("Q", "R")
+
+
+@LAPACKS_SIGNS
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_vectors_are_lapacks(shape: tuple[int, ...], dtype: str) -> None:
+    a = drawn(*shape, dtype=dtype)
     square = a[..., : min(shape[-2:]), : min(shape[-2:])]
     close(tuple(L.eig(square)), tuple(np.linalg.eig(square)))
     close(L.eigvals(square), np.linalg.eigvals(square))
-    assert type(L.svd(a)).__name__ == "SVDResult" and L.qr(a)._fields == ("Q", "R")
+    for full in (True, False):
+        close(tuple(L.svd(a, full_matrices=full)), tuple(np.linalg.svd(a, full_matrices=full)))
+
+
+def close_to_unitary(found: Any) -> None:
+    columns = np.asarray(found)
+    one = np.broadcast_to(
+        np.eye(columns.shape[-1], dtype=columns.dtype), (*columns.shape[:-2], *columns.shape[-1:] * 2)
+    )
+    close(columns.swapaxes(-1, -2).conj() @ columns, one)
+
+
+def close_decompositions(found: Any, a: np.ndarray, full: bool) -> None:
+    """Of singular values, whatever the signs and phases of their vectors."""
+    u, s, vh = (np.asarray(x) for x in found)
+    expected = np.linalg.svd(a, full_matrices=full)
+    assert [x.shape for x in (u, s, vh)] == [x.shape for x in expected]
+    close(s, expected[1])
+    few = s.shape[-1]
+    close((u[..., :few] * s[..., None, :]) @ vh[..., :few, :], a)
+    close_to_unitary(u)
+    close_to_unitary(vh.swapaxes(-1, -2).conj())
+
+
+def in_order(values: Any) -> np.ndarray:
+    """Each row by real and imaginary parts, which rounding tells apart nowhere here."""
+    rounded = np.asarray(values).astype("complex128").round(9)
+    return np.take_along_axis(np.asarray(values), np.lexsort((rounded.imag, rounded.real), axis=-1), -1)
+
+
+def close_schur_forms(found: Any, a: np.ndarray, complex_form: bool) -> None:
+    """Whatever the order of eigenvalues: unitary, and triangular but for blocks of two conjugate ones."""
+    t, z = (np.asarray(x) for x in found)
+    close_to_unitary(z)
+    close(z @ t @ z.conj().T, a, 1e-9)
+    assert not np.tril(t, -2).any()
+    below = np.diag(t, -1)
+    assert not below[:-1][below[1:] != 0].any()
+    if complex_form or a.dtype.kind == "c":
+        assert not below.any()
+    close(in_order(np.linalg.eigvals(t)), in_order(np.linalg.eigvals(a)), 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_singular_values_and_vectors(shape: tuple[int, ...], dtype: str) -> None:
+    a = drawn(*shape, dtype=dtype)
+    for full in (True, False):
+        close_decompositions(L.svd(a, full_matrices=full), a, full)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_eigenvalues_and_vectors_of_any_matrix(shape: tuple[int, ...], dtype: str) -> None:
+    a = drawn(*shape, dtype=dtype)[..., : min(shape[-2:]), : min(shape[-2:])]
+    values, vectors = (np.asarray(x) for x in L.eig(a))
+    close(a @ vectors, vectors * values[..., None, :])
+    close(np.linalg.norm(vectors, axis=-2), np.ones(values.shape))
+    close(in_order(values), in_order(np.linalg.eigvals(a)))
+    close(in_order(L.eigvals(a)), in_order(values))
 
 
 def hermitian_part(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -177,7 +246,15 @@ def hermitian_part(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return square + square.swapaxes(-1, -2).conj()
 
 
-@pytest.mark.processor("signs and phases of eigenvectors are LAPACK's there")
+@LAPACKS_SIGNS
+def test_schur_forms_are_lapacks() -> None:
+    for dtype in ("float64", "complex128"):
+        a = drawn(5, 5, dtype=dtype)
+        for output in ("real", "complex"):
+            close(S.schur(a, output), scipy.linalg.schur(a, output), 1e-9)
+
+
+@LAPACKS_SIGNS
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_eigenvectors_are_lapacks(shape: tuple[int, ...], dtype: str) -> None:
@@ -617,7 +694,7 @@ def test_scipys_factorisations() -> None:
             close(S.qr(part), scipy.linalg.qr(part))
             close(S.qr(part, mode="economic", pivoting=True), scipy.linalg.qr(part, mode="economic", pivoting=True))
             close(S.qr(part, mode="r"), scipy.linalg.qr(part, mode="r"))
-            close(S.svd(part), scipy.linalg.svd(part))
+            close_decompositions(S.svd(part), part, True)
             close(S.polar(part), scipy.linalg.polar(part), 1e-9)
             close(S.polar(part, "left"), scipy.linalg.polar(part, "left"), 1e-9)
         close(S.qr_multiply(a[:, :3], h), scipy.linalg.qr_multiply(a[:, :3], h))
@@ -629,8 +706,8 @@ def test_scipys_factorisations() -> None:
         close(S.cholesky(np.triu(large)), scipy.linalg.cholesky(large))
         close(S.cho_solve(S.cho_factor(h), a), scipy.linalg.solve(h, a))
         close(S.solve(h, a[0], assume_a="pos", lower=True), scipy.linalg.solve(h, a[0]))
-        close(S.schur(a), scipy.linalg.schur(a), 1e-9)
-        close(S.schur(a, "complex"), scipy.linalg.schur(a, "complex"), 1e-9)
+        close_schur_forms(S.schur(a), a, complex_form=False)
+        close_schur_forms(S.schur(a, "complex"), a, complex_form=True)
         close(S.rsf2csf(*scipy.linalg.schur(a)), scipy.linalg.rsf2csf(*scipy.linalg.schur(a)), 1e-9)
         for kind in (1, 2, 3):
             w, v = S.eigh(h, hermitian(5, 5, dtype=dtype, seed=1), type=kind)
@@ -773,10 +850,10 @@ def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -
 
 
 def test_a_missing_lapack_is_a_clear_error() -> None:
-    program = "import numpy, cotangent as ct\ntry: ct.numpy.linalg.svdvals(numpy.eye(3))\nexcept NotImplementedError as e: print(e)"
+    program = "import numpy, cotangent as ct\ntry: ct.numpy.linalg.eigvals(numpy.eye(3))\nexcept NotImplementedError as e: print(e)"
     run = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "COTANGENT_LAPACK": "/nowhere/liblapack.so"},
+        env={**os.environ, "COTANGENT_LAPACK": "/nowhere/liblapack.so", "CT_DEVICE": "cpu"},  # kernels need none
         capture_output=True,
         text=True,
         check=True,
