@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -40,8 +41,17 @@ def matrices(count: int = 1, promote: bool = True) -> Callable[[Function], Funct
     """
 
     def decorate(function: Function) -> Function:
+        operands = list(inspect.signature(function).parameters.values())[:count]
+        named = [each.name for each in operands if each.kind is each.POSITIONAL_OR_KEYWORD]
+
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
+            for name in named[len(args) :]:
+                if name not in kwargs:
+                    break
+                args = (*args, kwargs.pop(name))
+            if not args:
+                return function(**kwargs)  # which says what is missing
             arrays = _one_dtype(args[:count], promote, function.__name__)
             dtype = arrays[0].dtype
             if dtype.itemsize >= 4 or _core.dtype_kind(dtype) != "float":

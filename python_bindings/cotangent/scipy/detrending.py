@@ -29,7 +29,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     axis : int
         The axis, by default the last.
     type : str
-        "linear" (the default) or "constant", which does not look at the breakpoints.
+        "linear" (the default), or "l"; or "constant", or "c", which does not look at the breakpoints.
     bp : int or sequence of int
         The positions at which segments begin.
     overwrite_data : None
@@ -54,6 +54,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
         raise NotImplementedError(
             "detrend: overwrite_data has no meaning for immutable arrays\n  leave it out: the result is a new array"
         )
+    type = {"c": "constant", "l": "linear"}.get(type, type)
     check_word("detrend", "type", type, ("constant", "linear"))
     (data,) = _core.promote([data], inexact=True)
     if type == "constant":

@@ -357,6 +357,9 @@ def lu_solve(
     return run(factors, b)
 
 
+_LONG_NAMES = {"general": "gen", "symmetric": "sym", "hermitian": "her", "positive definite": "pos"}
+
+
 @matrices(2)
 def solve(
     a: Any,
@@ -381,7 +384,8 @@ def solve(
     overwrite_a, overwrite_b, debug, check_finite : optional
         Accepted for SciPy's signature: nothing is overwritten, and NaN is computed with.
     assume_a : str
-        "gen", "sym", "her", or "pos": Hermitian positive definite, solved by Cholesky factors (NaN if it is not).
+        "gen", "sym", "her", or "pos": Hermitian positive definite, solved by Cholesky factors (NaN if it is not). Or
+        "general", "symmetric", "hermitian", "positive definite".
 
     Returns
     -------
@@ -405,6 +409,7 @@ def solve(
     Array([1., 2.], dtype=float32)
     """
     del overwrite_a, overwrite_b, debug, check_finite
+    assume_a = _LONG_NAMES.get(assume_a, assume_a)
     check_word("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return cnp_linalg.solve(a, b)
