@@ -395,7 +395,8 @@ def _between(x: Array, ends: tuple[Array, Array], y0: Array, y1: Array) -> Array
     other = (high - low) / width * (at - above) + high
     other = where((other != other) & (low == high), low, other)
     other = where(at == below, low, where(at == above, high, other))
-    return where((line != line) & (at == at), other, line)
+    result: Array = where((line != line) & (at == at), other, line)
+    return result
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
