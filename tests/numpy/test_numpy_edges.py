@@ -20,6 +20,14 @@ def test_choose_moves_numbers_outside_as_numpy_does(mode: str, dtype: str) -> No
     assert np.array_equal(ct.jit(lambda a: cnp.choose(a, choices, mode=mode))(a), expected)
 
 
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_choices_may_be_more_than_the_dtype_of_the_numbers_holds(mode: str) -> None:
+    a, choices = np.array([-1, 3, 127], np.int8), [np.int32(i) for i in range(31)] * 5
+    assert len(choices) == 155
+    expected = np.array(choices)[np.clip(a.astype(int), 0, 154) if mode == "clip" else a.astype(int) % 155]
+    assert np.array_equal(cnp.choose(a, choices, mode=mode), expected)
+
+
 @pytest.mark.parametrize("divisor", [[0.0, 1.0], [0.0, 0.0, 2.0]])
 def test_a_remainder_of_nan_is_kept(divisor: list[float]) -> None:
     with np.errstate(all="ignore"):
@@ -67,6 +75,18 @@ def test_the_symmetric_difference_of_what_is_not_unique_is_numpys() -> None:
         sized = cnp.setxor1d(x, y, unique, size=6, fill_value=-1)
         expected = np.setxor1d(x, y, unique)
         assert np.array_equal(sized, [*expected, *([-1] * (6 - len(expected)))])
+        assert cnp.setxor1d(np.array([]), np.array([]), unique).shape == (0,)
+
+
+def test_arrays_are_made_like_what_has_a_shape_and_a_dtype() -> None:
+    class Said:
+        shape, dtype = (2, 3), np.dtype("int16")
+
+    for make, value in ((cnp.zeros_like, 0), (cnp.ones_like, 1), (lambda x: cnp.full_like(x, 7), 7)):
+        found = make(Said())
+        assert (found.shape, found.dtype, found.tolist()) == ((2, 3), "int16", [[value] * 3] * 2)
+    assert cnp.empty_like(Said(), dtype="float32").dtype == "float32"
+    assert cnp.zeros_like(Said(), shape=(4,)).shape == (4,)
 
 
 def test_zeros_of_a_scalar_are_not_trimmed() -> None:

@@ -415,8 +415,15 @@ def full(
     return give_lengths(apart(value, fill_value), lengths)
 
 
+def _only_says_what_it_is(a: Any) -> bool:
+    """Whether it has a shape and a dtype, and is no array."""
+    if isinstance(a, (Array, np.ndarray, np.generic)) or hasattr(a, "__array__"):
+        return False
+    return isinstance(getattr(a, "shape", None), tuple) and isinstance(getattr(a, "dtype", None), np.dtype)
+
+
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any) -> Array:
-    if isinstance(a, ShapeDtypeStruct):
+    if isinstance(a, ShapeDtypeStruct) or _only_says_what_it_is(a):
         return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
     x = _core.array(a)
     weak = x.weak_type and dtype is None

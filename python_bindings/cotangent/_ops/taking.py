@@ -293,7 +293,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
     parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])
     table = primitives.concatenate(*[insert_axes(part, [len(shape)]) for part in parts], axis=len(shape))
-    index = _core.broadcast_to(a, shape)
+    index = signed(_core.broadcast_to(a, shape))
     # A look-up counts negative numbers from the end.
     index = clip(index, 0, len(choices) - 1) if mode == "clip" else remainder(index, len(choices))
     picked = take_along_axis(table, insert_axes(index, [len(shape)]), -1, "clip")

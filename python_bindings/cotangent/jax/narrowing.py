@@ -196,7 +196,7 @@ def narrowed(value: Any, module: str, name: str) -> Any:
         return value
     # One wrapper a function, in however many modules it is: programs compare functions by identity. Other names of ours are
     # functions of their own in JAX, with that name.
-    if isinstance(value, ufunc) or value.__name__ == name:
+    if isinstance(value, ufunc) or getattr(value, "__name__", name) == name:
         name = ""
     found = _wrapped.get((id(value), name))
     if found is None or found[0] is not value:

@@ -460,7 +460,7 @@ class IndexUpdate:
             type(values) in (int, float, complex) or getattr(values, "weak_type", False)
         )
         if updated.weak_type != yields:  # as both have it: a number may stand in the place of all elements
-            return primitives.convert(updated, dtype=updated.dtype, weak=yields)
+            return primitives.convert(updated, dtype=updated.dtype, **({"weak": True} if yields else {}))
         return updated
 
     def __getattr__(self, name: str) -> Any:

@@ -435,7 +435,7 @@ def setxor1d(
     ar1, ar2 : array
         Numbers; flattened, and promoted to a common dtype.
     assume_unique : bool, default False
-        Without effect.
+        Elements that are equal to a neighbour in order are left out then, as in NumPy, from one array or from both.
     size : int, optional
         How many to return: the shape does not depend on values then. None: as many as there are; under ``jit``, where
         that is a value, in a `Ragged`.
@@ -455,7 +455,7 @@ def setxor1d(
     x, y = _joined(ar1, ar2)
     values, origin = _tagged(x, y)
     first = _differs(values, False)
-    if assume_unique and not is_sized(values):
+    if assume_unique and not is_sized(values) and capacity(values, 0):
         alone = first & concatenate([first[1:], _core.full((1,), True, "bool")])
         found, real = _chosen(alone, size, "setxor1d")
         return _taken(values, found, real, fill_value)
