@@ -30,6 +30,13 @@ std::string run(const text_cases::Case& test) {
       {"gather_in_blocks", jit::gather_in_blocks},
       {"use_in_blocks", jit::use_in_blocks},
       {"assign_buffers", [](Program& program) { jit::assign_buffers(program); }},
+      // What was split stays in the program as a block that nothing runs.
+      {"split_rows_and_assign_buffers",
+       [](Program& program) {
+         jit::split_rows(program);
+         jit::read_before_update(program);
+         jit::assign_buffers(program);
+       }},
       {"assign_buffers_and_results",
        [](Program& program) {
          const jit::Donated donated;
