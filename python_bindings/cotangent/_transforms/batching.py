@@ -340,6 +340,9 @@ def _capture_examples(
 
     graph, closure, _ = _core.capture(run, examples, [], "batch", name, axis=axis)
     assert out_structure is not None
+    variables = graph.outputs
+    # An object that was assigned to is another array.
+    returned = {output: index for output, index in returned.items() if variables[output] == index}
     return Captured(graph, closure, out_structure), returned
 
 
