@@ -398,6 +398,7 @@ void register_conversions(py::module_& module) {
     Datum leaf = leaf_from_python(object, path);
     const DType dtype = datum_aval(leaf).dtype(), permitted = permitted_dtype(dtype);
     if (is_array(object.ptr()) || permitted == dtype) return array_object(leaf);
+    if (PyLong_Check(object.ptr())) integer_literal(object.ptr(), permitted);  // which it does not fit
     // By NumPy: no program has an equation for it.
     const py::object narrow = tensor_to_numpy(std::get<Tensor>(leaf)).attr("astype")(numpy_dtype(permitted));
     return array_object(leaf_from_python(narrow, path));

@@ -227,6 +227,31 @@ def test_transforms(transform: str) -> None:
     assert x.tolist() == X.tolist(), "the caller's array is its own"
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32", "bool"])
+def test_an_assigned_argument_of_vmap_is_returned_as_it_is_then(dtype: str) -> None:
+    # Integers that a function hands through are known by their object, which an assignment makes another array.
+    def first(x: Any, value: Any) -> Any:
+        x[0] = value
+        return x
+
+    def masked(x: Any, mask: Any, values: Any) -> Any:
+        x[mask] = values
+        return x, mask
+
+    x = np.array([[0, 1, 1, 0], [1, 0, 1, 1]], dtype)
+    expected = x.copy()
+    expected[:, 0] = [1, 0]
+    value = np.array([1, 0], dtype)
+    assert ct.vmap(first)(x, value).tolist() == expected.tolist()
+    assert ct.jit(ct.vmap(first))(x, value).tolist() == expected.tolist()
+    mask, values = np.array([[1, 1, 0, 0], [0, 1, 1, 0]], bool), np.array([[1, 0], [0, 0]], dtype)
+    expected = x.copy()
+    for row in range(2):
+        expected[row][mask[row]] = values[row]
+    found, same = ct.vmap(masked)(x, mask, values)
+    assert found.tolist() == expected.tolist() and same.tolist() == mask.tolist()
+
+
 def test_eager_functions_change_what_they_are_given() -> None:
     x = cnp.asarray(X)
     squares(x)

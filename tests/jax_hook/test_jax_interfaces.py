@@ -253,3 +253,68 @@ def test_formatted_numbers_have_the_digits_of_numpy() -> None:
     """
     lines = ["0.10000000149011612 0.100 3 [1. 1.] 0.10009765625 True (1+0j) 0.1", "0.10000000149011612 0.100"]
     assert run(program).splitlines() == lines
+
+
+def test_layers_with_windows_of_the_example_library() -> None:
+    program = """
+        import jax, numpy as np, jax.numpy as jnp
+        from jax.example_libraries import stax
+        def shape(layer, input_shape):
+            made, params = layer[0](jax.random.key(0), input_shape)
+            return made, params
+        conv = stax.Conv(4, (3, 2), (2, 1), "SAME")
+        made, (weight, bias) = shape(conv, (-1, 5, 6, 3))
+        x = np.random.default_rng(0).normal(size=(2, 5, 6, 3)).astype(np.float32)
+        expected = jax.lax.conv_general_dilated(x, weight, (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        print(made, weight.shape, bias.shape, bool(jnp.allclose(conv[1]((weight, bias), x), expected + bias)))
+        print(shape(stax.ConvTranspose(2, (3, 3), (2, 2)), (7, 4, 4, 3))[0], shape(stax.Conv1DTranspose(2, (2,), (2,)), (7, 4, 3))[0])
+        print(shape(stax.GeneralConv(("NCHW", "OIHW", "NHWC"), 5, (2, 2)), (2, 3, 4, 5))[0])
+        y = np.arange(16.0, dtype=np.float32).reshape(1, 4, 4, 1)
+        for pool in (stax.MaxPool, stax.SumPool, stax.AvgPool):
+            layer = pool((2, 2), (2, 2))
+            print(shape(layer, (1, 4, 4, 1))[0], layer[1]((), y).ravel())
+        print(stax.AvgPool((3, 3), padding="SAME")[1]((), np.ones((1, 3, 3, 1), np.float32)).ravel())
+        print(shape(stax.MaxPool((2, 3), spec="WHCN"), (5, 6, 4, 2))[0])
+        made, params = shape(stax.BatchNorm(axis=(0, 1, 2)), (2, 5, 6, 3))
+        z = stax.BatchNorm(axis=(0, 1, 2))[1]((jnp.array([1.0, 2.0, 3.0]), 2 * params[1]), x)
+        print(made, z.mean((0, 1, 2)).round(3), z.std((0, 1, 2)).round(3), stax.BatchNorm(center=False, scale=False)[0](jax.random.key(0), (1, 2, 2, 3))[1])
+    """
+    assert run(program).splitlines() == [
+        "(-1, 3, 6, 4) (3, 2, 3, 4) (1, 1, 1, 4) True",
+        "(7, 9, 9, 2) (7, 8, 2)",
+        "(2, 3, 4, 5)",
+        "(1, 2, 2, 1) [ 5.  7. 13. 15.]",
+        "(1, 2, 2, 1) [10. 18. 42. 50.]",
+        "(1, 2, 2, 1) [ 2.5  4.5 10.5 12.5]",
+        "[1. 1. 1. 1. 1. 1. 1. 1. 1.]",
+        "(4, 4, 4, 2)",
+        "(2, 5, 6, 3) [1. 2. 3.] [2. 2. 2.] ((), ())",
+    ]
+
+
+def test_private_names_that_test_suites_use() -> None:
+    program = """
+        import jax, numpy as np, jax.numpy as jnp
+        from jax._src import dispatch, dtypes
+        from jax._src.lax import control_flow, linalg, parallel
+        from jax._src.tpu.linalg import svd
+        x = np.array([[3.0, 1.0, 3.0], [0.0, 1.0, 4.0]], np.float32)
+        for name in ("pargmax", "pargmin"):
+            print(jax.vmap(lambda row: getattr(parallel, name)(row, "i"), axis_name="i", in_axes=1, out_axes=None)(x))
+        control_flow.common._dedup_consts.cache_clear()
+        control_flow.common._pad_constvars.cache_clear()
+        dispatch.runtime_tokens.clear()
+        print([a.shape for a in linalg._lu_python(np.eye(2))], [a.dtype for a in svd.svd(np.eye(2), False)])
+        print(np.dtype(jnp.float8_e5m2) in dtypes._float8_dtypes, np.dtype("float16") in dtypes._float8_dtypes)
+        class Wrapped:
+            value = 3
+        dtypes.register_canonicalize_value_handler(Wrapped, lambda w: w.value)
+        print(dtypes.canonicalize_value(Wrapped()))
+    """
+    assert run(program).splitlines() == [
+        "[0 2]",
+        "[1 0]",
+        "[(2, 2), (2,), (2,)] [dtype('float32'), dtype('float32'), dtype('float32')]",
+        "True False",
+        "3",
+    ]

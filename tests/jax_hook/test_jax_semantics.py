@@ -366,3 +366,40 @@ def test_64_bits_are_kept_where_they_are_asked_for() -> None:
     """
     lines = run(program).splitlines()
     assert lines == ["float64 float64 float64", "float64", *["float64 True"] * 5, "float64 int64", "float32 float32"]
+
+
+def test_ints_of_more_than_32_bits_that_functions_return_overflow() -> None:
+    program = """
+        import jax, numpy as np
+        returning = (
+            jax.jit(lambda: 2**31), lambda: jax.vmap(lambda x: -(2**31) - 1)(np.ones(2)), lambda: jax.eval_shape(lambda: 2**63),
+            lambda: jax.lax.scan(lambda c, x: (c, 2**40), 0, np.ones(2)),
+        )
+        for f in returning:
+            try:
+                f()
+            except OverflowError as error:
+                print(str(error).splitlines()[0])
+        print(jax.jit(lambda: 2**31 - 1)(), jax.jit(lambda: -(2**31))())
+    """
+    assert run(program).splitlines() == [
+        "the Python int 2147483648 does not fit int32",
+        "the Python int -2147483649 does not fit int32",
+        "the Python int 9223372036854775808 does not fit uint32",
+        "the Python int 1099511627776 does not fit int32",
+        "2147483647 -2147483648",
+    ]
+
+
+def test_checked_indices_are_counted_from_the_front() -> None:
+    program = """
+        import jax, numpy as np
+        from jax.experimental import checkify
+        for i in (5, -5):
+            error, _ = checkify.checkify(lambda x, i: x[i], errors=checkify.index_checks)(np.ones(2), i)
+            print(error.get().splitlines()[0])
+    """
+    assert run(program).splitlines() == [
+        f"out-of-bounds indexing for array of shape (2,): index {i} is out-of-bounds for axis 0 with size 2"
+        for i in (5, -3)
+    ]

@@ -940,3 +940,22 @@ def test_rsf2csf_broadcasts_batches(shapes: tuple[tuple[int, ...], tuple[int, ..
     forms = [scipy.linalg.schur(drawn(4, 4, seed=k)) for k in range(3)]
     t, z = (np.stack([form[i] for form in forms]) if len(shapes[i]) == 3 else forms[0][i] for i in range(2))
     close(S.rsf2csf(t, z), scipy.linalg.rsf2csf(t, z), 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_rsf2csf_rotates_what_scipy_rotates(dtype: str) -> None:
+    # Which of two eigenvalues comes first is LAPACK's choice, and what does not belong to the form stays.
+    t, z = drawn(6, 6, dtype=dtype), drawn(6, 6, dtype=dtype, seed=1)
+    close(S.rsf2csf(t, z), scipy.linalg.rsf2csf(t, z), 1e-4 if dtype in ("float32", "complex64") else 1e-11)
+
+
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_functions_of_real_matrices_with_negative_eigenvalues(n: int) -> None:
+    # On the branch cut of the root stands the eigenvalue itself, without an imaginary part of rounding.
+    for seed in range(4):
+        a = drawn(n, n, seed=seed)
+        a = a - 0.5 * np.eye(n)
+        close(S.sqrtm(a), scipy.linalg.sqrtm(a), 1e-7)
+        if n < 20:
+            close(S.funm(a, lambda x: x**-1.5), scipy.linalg.funm(a, lambda x: x**-1.5), 1e-7)
+        assert np.linalg.eigvals(a).real.min() < 0

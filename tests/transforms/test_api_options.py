@@ -568,6 +568,29 @@ def test_unroll_must_not_be_negative(unroll: Any) -> None:
         ct.lax.map(lambda x: x, X, batch_size=-1)
 
 
+def test_check_grads_of_rounded_and_infinite_values() -> None:
+    check = ct.test_util.check_grads
+    rng = np.random.default_rng(0)
+    # Whole steps between points of 8 bits: what is rounded is not held against the derivative.
+    for dtype in ("bfloat16", "float16"):
+        x, matrix = cnp.asarray(3 * rng.normal(size=(6, 4)), dtype), cnp.asarray(rng.normal(size=(4, 3)), dtype)
+        check(lambda x: x.reshape(4, 6), (x,), 2, eps=1.0)
+        check(lambda x: x @ matrix, (x,), 2, eps=1.0)
+    # The same infinity on both sides has no slope; one that comes and goes has none that is finite.
+    check(lambda x: cnp.concatenate([x, cnp.full(2, -np.inf)]), (np.ones(3),), 2)
+    for wrong in (lambda x: cnp.where(x > 1, np.inf, x), _wrong_by(1.1)):
+        with pytest.raises(AssertionError):
+            check(wrong, (np.ones(3),), 1)
+    with pytest.raises(AssertionError, match="of output 0 against differences"):
+        check(_wrong_by(1.5), (cnp.asarray([1.0, 2.0], "bfloat16"),), 1, eps=0.5)
+
+
+def _wrong_by(factor: float) -> Any:
+    wrong = ct.custom_jvp(lambda x: x * x)
+    wrong.defjvp(lambda xs, ts: (xs[0] * xs[0], factor * 2 * xs[0] * ts[0]))
+    return wrong
+
+
 def test_check_grads_holds_what_is_not_floating() -> None:
     check = ct.test_util.check_grads
     check(lambda x, i: x[i] ** 3 * i, (np.arange(3.0), 1), order=2)

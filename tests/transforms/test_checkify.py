@@ -350,6 +350,39 @@ def test_div_checks(wrap):
     assert message(err) == "division by zero"
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit])
+def test_windows_that_are_moved_inside_are_reported(wrap):
+    x = np.ones((2, 3, 7), np.float32)
+    read = lambda i: ct.lax.dynamic_slice(x, i, (1, 2, 1))  # noqa: E731
+    write = lambda i: ct.lax.dynamic_update_slice(x, np.zeros((1, 2, 1), np.float32), i)  # noqa: E731
+    for f in (read, write):
+        g = wrap(checkify.checkify(f, errors=checkify.index_checks))
+        assert g((1, 1, 6))[0].get() is None and g((-2, -2, -7))[0].get() is None
+        for starts, expected in (
+            ((2, 0, 0), "index 2 is out-of-bounds for axis 0 with size 2"),
+            ((-3, 0, 0), "index -1 is out-of-bounds for axis 0 with size 2"),
+            ((0, 2, 0), "index 2 is out-of-bounds for axis 1 with size 3"),
+            ((0, 1, -10), "index -3 is out-of-bounds for axis 2 with size 7"),
+        ):
+            assert expected in g(tuple(np.int32(s) for s in starts))[0].get()
+    unsigned = checkify.checkify(lambda i: ct.lax.dynamic_index_in_dim(x[0, 0], i), errors=checkify.index_checks)
+    assert unsigned(np.uint8(6))[0].get() is None
+    assert "index 7 is out-of-bounds for axis 0 with size 7" in unsigned(np.uint8(7))[0].get()
+
+
+def test_flags_and_objects_are_what_they_are():
+    def f(x, add, name, *, flag=False):
+        checkify.check(x > 0, "not positive")
+        return x + 1 if add and name == "one" and flag else x
+
+    err, out = checkify.checkify(f)(1.0, True, "one", flag=True)
+    assert err.get() is None and float(out) == 2.0
+    err, out = ct.jit(checkify.checkify(f), static_argnums=(1, 2))(-1.0, False, "one")
+    assert err.get().startswith("not positive") and float(out) == -1.0
+    err, _ = checkify.checkify(lambda x: cnp.sin(x) / x, errors=checkify.float_checks)(np.float32(0.0))
+    assert err.get().startswith("division by zero")
+
+
 def test_index_checks(wrap):
     expected = "out-of-bounds indexing for array of shape (3,): index {} is out-of-bounds for axis 0 with size 3"
     reads = [

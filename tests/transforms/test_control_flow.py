@@ -81,6 +81,33 @@ def test_while_loop() -> None:
     assert ct.jit(ct.vmap(collatz))(numbers).tolist() == expected
 
 
+def test_what_a_loop_or_branches_hand_on_is_the_same_for_all_examples() -> None:
+    def loop(w: Any, x: Any, steps: Any) -> Any:
+        count, x, kept, w = ct.lax.while_loop(
+            lambda s: s[0] < steps, lambda s: (s[0] + 1, s[1] @ s[3], s[2], s[3]), (0, x, 2 * w, w)
+        )
+        return count, x, kept, w
+
+    w, xs, steps = 2 * np.eye(2, dtype=np.float32), np.ones((4, 2), np.float32), np.arange(4)
+    axes = {"in_axes": (None, 0, 0), "out_axes": (0, 0, None, None)}
+    for mapped in (ct.vmap(loop, **axes), ct.jit(ct.vmap(loop, **axes))):
+        count, x, kept, same = mapped(w, xs, steps)
+        assert count.tolist() == [0, 1, 2, 3] and x[:, 0].tolist() == [1.0, 2.0, 4.0, 8.0]
+        assert kept.tolist() == (2 * w).tolist() and same.tolist() == w.tolist()
+
+    def gradient(w: Any) -> Any:
+        _, x, kept, _ = ct.vmap(loop, **axes)(w, xs, steps)
+        return x.sum() + kept.sum()
+
+    allclose(ct.grad(gradient)(w), np.full((2, 2), 2.0) + sum(n * 2.0 ** (n - 1) for n in range(4)))
+
+    def branches(w: Any, n: Any) -> Any:
+        return ct.lax.cond(n > 1, lambda w, n: (w, n), lambda w, n: (w, n + 5), w, n)
+
+    kept, n = ct.vmap(branches, in_axes=(None, 0), out_axes=(None, 0))(1.5, np.arange(4))
+    assert float(kept) == 1.5 and n.tolist() == [5, 6, 2, 3]
+
+
 def test_while_loop_forward_mode() -> None:
     def power(x: Any) -> Any:
         return ct.lax.while_loop(lambda s: s < 100.0, lambda s: s * x, x)

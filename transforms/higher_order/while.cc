@@ -246,7 +246,8 @@ Values while_transpose(Builder& builder, const TransposeInput& input, const Attr
 }
 
 // The loop when each example stops by itself: while any of them goes on. Which ones do is carried along; those that are
-// done keep their carries. `values`: the operands, the carries batched at axis 0; `axes`: of the body's inputs.
+// done keep their carries. `values`: the operands, the carries batched at axis 0, but for those that the body hands on
+// as they are; `axes`: of the body's inputs.
 Values loop_by_example(Builder& builder, const Loop& loop, const Graph& test, const Graph& step, const BatchAxis& axis,
                        const Values& values, const std::vector<int>& axes) {
   const Values test_constants = loop.operands.of(Loop::kOfCondition, values);
@@ -277,6 +278,7 @@ Values loop_by_example(Builder& builder, const Loop& loop, const Graph& test, co
   }
   Values after = body.inline_graph(step, values_of(operands));
   for (size_t k = 0; k < after.size(); ++k) {
+    if (axes[constants.size() + k] < 0) continue;  // handed on as it is
     after[k] = select(broadcast(active, after[k].shape(), {0}), after[k], before[k]);
   }
   append(tested, after);
@@ -306,20 +308,26 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
     test = batch_of(loop.condition, loop.inputs_of(Loop::kOfCondition, axes), axis, {kAnyAxis});
     if (by_example || test.out_axes[0] < 0) break;
     by_example = true;
-    std::fill(step_axes.end() - static_cast<ptrdiff_t>(loop.operands.count(Loop::kCarries)), step_axes.end(), 0);
+    const size_t first = step_axes.size() - loop.operands.count(Loop::kCarries);
+    for (size_t i = first; i < step_axes.size(); ++i) {
+      // What the body hands on as it is, is the same for all examples, whenever they stop.
+      if (loop.body->outputs()[i - first] != static_cast<Var>(i)) step_axes[i] = 0;
+    }
   }
 
   Values values = values_of(operands);
   for (size_t i = loop.first_carry(); i < values.size(); ++i) {
     if (axes[i] == 0) values[i] = materialize_batch(builder, operands[i], 0, axis);
   }
+  Values results;
   if (by_example) {
-    return batched_in_front(loop_by_example(builder, loop, *test.graph, *step.graph, axis, values, step_axes));
+    results = loop_by_example(builder, loop, *test.graph, *step.graph, axis, values, step_axes);
+  } else {
+    WhileAttrs batched = loop;
+    batched.condition = test.graph;
+    batched.body = step.graph;
+    results = while_loop(builder, batched, values);
   }
-  WhileAttrs batched = loop;
-  batched.condition = test.graph;
-  batched.body = step.graph;
-  const Values results = while_loop(builder, batched, values);
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], axes[loop.first_carry() + k]});
   return outputs;

@@ -125,13 +125,16 @@ def _known_positions(x: Array, plan: Plan, axes: list[int], mode: str) -> Lookup
 
 
 # What an index out of bounds is reported to: `checkify` puts its function here before it asks for these checks.
-report_outside: Callable[[Array, int, Any, Array, Array], None] | None = None
+report_outside: Callable[[Array, int, Any, Array, Array, bool], None] | None = None
 
 
-def check_index(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> None:
-    """Tells whoever asked for ``index_checks`` which indices into an axis are ``wrong``."""
+def check_index(x: Array, axis: int, size: Any, index: Array, wrong: Array, counted: bool = False) -> None:
+    """Tells whoever asked for ``index_checks`` which indices into an axis are ``wrong``.
+
+    ``counted``: negative indices have been counted from the front already.
+    """
     assert report_outside is not None
-    report_outside(x, axis, size, index, wrong)
+    report_outside(x, axis, size, index, wrong, counted)
 
 
 def count_like(index: Array, size: Any) -> Array:

@@ -242,11 +242,19 @@ def check_error(error: Error) -> None:
     _bind_check(_made_of_error(error._records), held, [code, *payload])
 
 
-def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> None:
-    """Records that indexing was out of bounds where ``wrong``; for `ct.numpy`'s indexing, while `checkify` asks for it."""
-    value = index
+shows_counted_from_front = False  # negative indices as what they are counted from the front; `cotangent.jax` sets it
+
+
+def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array, counted: bool = False) -> None:
+    """Records that indexing was out of bounds where ``wrong``; for what takes indices, while `checkify` asks for it.
+
+    ``counted``: negative indices have been counted from the front already.
+    """
     before = _core.override_flag("index_checks", False)  # not for what is computed here
     try:
+        if shows_counted_from_front and _core.dtype_kind(index.dtype) == "signed" and not counted:
+            index = cnp.where(index < 0, index + size, index)
+        value = index
         if wrong.ndim:
             position = cnp.argmax(cnp.ravel(wrong))
             value = cnp.take(cnp.ravel(stretched(index, wrong)), position, mode="clip")

@@ -6,11 +6,14 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, transformed
+from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, Graph
 from cotangent._ops.binding import literal
 from cotangent.checkify.checks import (
@@ -83,10 +86,12 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
 
     @transformed(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        # Numbers are arrays, whose operations are checked; flags and objects that are none stay what they are.
+        function, args, kwargs = hand_objects_through(f, args, kwargs, lambda: _not_numbers((args, kwargs)))
         leaves, structure = flatten_arguments((args, kwargs), name)
         before = _core.override_flag("index_checks", _core.get_flag("index_checks") or "index" in wanted)
         try:
-            captured = capture(f, leaves, structure, "transform", name=name, concrete=True)
+            captured = capture(function, leaves, structure, "transform", name=name, concrete=True)
         finally:
             _core.override_flag("index_checks", before)
         graph, records = _with_errors(captured.graph, wanted)
@@ -96,6 +101,13 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
         return Error(code, results[count + 1 :], records), captured.structure.unflatten(results[:count])
 
     return checked
+
+
+def _not_numbers(tree: Any) -> list[bool]:
+    return [
+        isinstance(leaf, bool) or not isinstance(leaf, (int, float, complex, np.generic))
+        for leaf in _core.tree_flatten(tree)[0]
+    ]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -21,6 +21,7 @@ from cotangent._core import Array, PyTreeDef, Traced
 from cotangent._ops import index_plans, indexing
 from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
+from cotangent.checkify import checks
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.captures import counted
 from cotangent.jax.internals.jaxprs import traced_jaxpr
@@ -168,6 +169,7 @@ def start() -> None:
     has_small_floats()
     index_plans.constants_are_as_arrays = True
     quantiles.ties_are_even = False
+    checks.shows_counted_from_front = True
     _core.set_flag("narrow", True)
     _core.set_flush_subnormals(True)
     callbacks.raised_as = runtime_error_of
@@ -203,6 +205,7 @@ def stop() -> None:
     _core.set_assignment_hook(assign)
     _core.set_index_hook(indexing.get_item)
     quantiles.ties_are_even = True
+    checks.shows_counted_from_front = False
     _core.set_flag("narrow", False)
     _core.set_flush_subnormals(False)
     callbacks.raised_as = None

@@ -13,6 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.extents import capacities, capacity, drop_axes, stretched, without_padding
+from cotangent._ops.indexing import check_index, count_like
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several, static_int
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import listed
@@ -76,6 +77,18 @@ def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool
     return [_start(name, x, axis, start, each[axis]) for axis, start in enumerate(starts)]
 
 
+def _report_moved(x: Array, starts: list[Array], sizes: Sequence[Any]) -> None:
+    """Tells whoever asked for ``index_checks`` which windows of these sizes are moved inside."""
+    if not _core.get_flag("index_checks"):
+        return
+    for axis, (start, window) in enumerate(zip(starts, sizes, strict=True)):
+        size = axis_size(x, axis)
+        first = primitives.lt(start, literal(start, 0)) if _core.dtype_kind(start.dtype) == "signed" else None
+        last = count_like(start, size) - count_like(start, window)
+        wrong = primitives.lt(last, start)
+        check_index(x, axis, size, start, wrong if first is None else primitives.or_(first, wrong), counted=True)
+
+
 def dynamic_slice(
     operand: Any,
     start_indices: Any,
@@ -119,6 +132,7 @@ def dynamic_slice(
     sizes = [
         static_int(size, "lax.dynamic_slice: a size") for size in listed("dynamic_slice", "slice_sizes", slice_sizes)
     ]
+    _report_moved(x, starts, sizes)
     return primitives.dynamic_slice(x, *starts, sizes=sizes, batch_dims=0)
 
 
@@ -165,6 +179,8 @@ def dynamic_update_slice(
                 f"  convert it: update.astype('{x.dtype}')"
             )
         given = _core.convert(given, x.dtype)
+    if given.ndim == x.ndim:
+        _report_moved(x, starts, [axis_size(given, axis) for axis in range(x.ndim)])
     if any(not _same_size(x, given, axis) for axis in _core.ragged_axes(given)):
         return _ragged_update(convert(x, x.dtype), given, starts)
     return primitives.dynamic_update_slice(convert(x, x.dtype), given, *starts, batch_dims=0)

@@ -26,6 +26,7 @@ from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax import linalg as lax_linalg
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.numpy.linalg.systems import solve_matrices
+from cotangent.scipy.linalg.spectral import rsf2csf
 from cotangent.scipy.linalg.systems import solve_triangular
 
 __all__ = ["expm", "expm_frechet", "funm", "solve_sylvester", "sqrtm"]
@@ -194,9 +195,9 @@ def by_columns(start: Array, columns: tuple[Array, ...], step: Callable[..., tup
 
 
 def schur_form(a: Array) -> tuple[Array, Array]:
-    """The complex Schur form (T, Z)."""
-    t, z = lax_linalg.schur(to_complex(a))
-    return t, z
+    """The complex Schur form (T, Z); real eigenvalues of real matrices have no imaginary part that rounding made."""
+    t, z = lax_linalg.schur(_core.promote([a], inexact=True)[0])
+    return (t, z) if _core.kind(t) == "complex" else rsf2csf(t, z)
 
 
 # Triangular roots are made of blocks: so many rows at least, and so many blocks along a side at most.

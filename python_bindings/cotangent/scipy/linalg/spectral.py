@@ -341,25 +341,28 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
         above, below = pick(t, m - 1, -2), pick(t, m, -2)
         a, b, c, d = (pick(row, j, -1) for row in (above, below) for j in (m - 1, m))
         needed = cnp.abs(c) > epsilon * (cnp.abs(a) + cnp.abs(d))
-        shift = (a - d) / 2
-        mu = shift + cnp.sqrt(shift * shift + b * c)
+        block = cnp.concatenate([cnp.concatenate([a, b], -1), cnp.concatenate([c, d], -1)], -2)
+        mu = cnp_linalg.eigvals(block)[..., :1, None] - d
         size = cnp.sqrt(cnp.abs(mu) ** 2 + cnp.abs(c) ** 2).astype(t.dtype)
         cosine = cnp.where(needed, mu / cnp.where(needed, size, 1), 1)
         sine = cnp.where(needed, c / cnp.where(needed, size, 1), 0)
-        t = put(t, m - 1, -2, cnp.conj(cosine) * above + sine * below)
-        t = put(t, m, -2, cosine * below - sine * above)
+        # What is not of the form, left of the block and below it, stays.
+        right_of = places >= m - 1
+        t = put(t, m - 1, -2, cnp.where(right_of, cnp.conj(cosine) * above + sine * below, above))
+        t = put(t, m, -2, cnp.where(right_of, cosine * below - sine * above, below))
 
-        def columns(x: Array) -> Array:
+        def columns(x: Array, turned: Any = True) -> Array:
             left, right = pick(x, m - 1, -1), pick(x, m, -1)
-            x = put(x, m - 1, -1, cosine * left + cnp.conj(sine) * right)
-            return put(x, m, -1, cnp.conj(cosine) * right - cnp.conj(sine) * left)
+            x = put(x, m - 1, -1, cnp.where(turned, cosine * left + cnp.conj(sine) * right, left))
+            return put(x, m, -1, cnp.where(turned, cnp.conj(cosine) * right - cnp.conj(sine) * left, right))
 
-        t = columns(t)
+        t = columns(t, places[:, None] <= m)
         t = dynamic_update_slice(t, cnp.zeros((*t.shape[:-2], 1, 1), t.dtype), [*[0] * (t.ndim - 2), m, m - 1])
         return (t, columns(z)), None
 
     if n < 2:
         return t, z
+    places = cnp.arange(n)
     t, z = scan(remove, (t, z), cnp.arange(n - 1, 0, -1))[0]
     return t, z
 

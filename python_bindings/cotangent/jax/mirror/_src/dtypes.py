@@ -53,6 +53,7 @@ __all__ = [
     "prng_key",
     "python_scalar_types",
     "python_scalar_types_to_dtypes",
+    "register_canonicalize_value_handler",
     "result_type",
     "safe_to_cast",
     "short_dtype_name",
@@ -193,8 +194,18 @@ def _jax_type(dtype: Any, weak_type: bool) -> Any:
     return {"i": int, "u": int, "c": complex}.get(dtype.kind, float)
 
 
+_handlers: dict[type, Any] = {}
+
+
+def register_canonicalize_value_handler(kind: type, handler: Any) -> None:
+    """Says what makes a value that arrays have of one of a type; None: it is one."""
+    _handlers[kind] = handler
+
+
 def canonicalize_value(x: Any) -> Any:
     """A value as arrays have it: without 64 bits unless these are asked for."""
+    if (handler := _handlers.get(type(x))) is not None:
+        return handler(x)
     return x if getattr(x, "dtype", None) == float0 else narrow(x)
 
 

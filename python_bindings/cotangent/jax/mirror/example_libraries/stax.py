@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
-from cotangent import _core, nn, random
+from cotangent import _core, lax, nn, random
 from cotangent.nn import initializers
 
 __all__ = [
+    "AvgPool",
+    "BatchNorm",
+    "Conv",
+    "Conv1DTranspose",
+    "ConvTranspose",
     "Dense",
     "Dropout",
     "Elu",
@@ -20,20 +27,48 @@ __all__ = [
     "FanOut",
     "Flatten",
     "Gelu",
+    "GeneralConv",
+    "GeneralConvTranspose",
     "Identity",
     "LeakyRelu",
     "LogSoftmax",
+    "MaxPool",
     "Relu",
     "Selu",
     "Sigmoid",
     "Softmax",
     "Softplus",
+    "SumPool",
     "Tanh",
     "elementwise",
+    "elu",
+    "gelu",
+    "glorot",
+    "glorot_normal",
+    "leaky_relu",
+    "log_softmax",
+    "logsoftmax",
+    "normal",
+    "ones",
     "parallel",
+    "randn",
+    "relu",
+    "selu",
     "serial",
     "shape_dependent",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "standardize",
+    "zeros",
 ]
+
+elu, gelu, leaky_relu, relu, selu = nn.elu, nn.gelu, nn.leaky_relu, nn.relu, nn.selu
+sigmoid, softmax, softplus, standardize = nn.sigmoid, nn.softmax, nn.softplus, nn.standardize
+log_softmax = logsoftmax = nn.log_softmax
+glorot = glorot_normal = initializers.glorot_normal
+normal = randn = initializers.normal
+ones, zeros = initializers.ones, initializers.zeros
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -50,6 +85,149 @@ def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:  # noq
     def apply(params: Any, inputs: Any, **_: Any) -> Any:
         weight, bias = params
         return cnp.dot(inputs, weight) + bias
+
+    return init, apply
+
+
+_Numbers = tuple[str, str, str]
+
+
+def _shape_of(apply: Callable[..., Any], input_shape: Sequence[int], batch: int, out_batch: int, *others: Any) -> Any:
+    """The shape of what a function makes of an input, whose batch may be -1."""
+    sizes = list(input_shape)
+    sizes[batch] = 1
+    shape = list(ct.eval_shape(apply, ct.ShapeDtypeStruct(sizes, "float32"), *others).shape)
+    shape[out_batch] = input_shape[batch]
+    return tuple(shape)
+
+
+def _convolution(
+    convolve: Callable[..., Any],
+    dimension_numbers: _Numbers,
+    out_chan: int,
+    filter_shape: Sequence[int],
+    make_w: Any,
+    make_b: Any,
+) -> Layer:
+    lhs, rhs, out = dimension_numbers
+    make_w = make_w or glorot_normal(rhs.index("I"), rhs.index("O"))
+    make_b = make_b or normal(1e-6)
+
+    def init(rng: Any, input_shape: Sequence[int]) -> Any:
+        window = iter(filter_shape)
+        sizes = {"O": out_chan, "I": input_shape[lhs.index("C")]}
+        kernel = tuple(sizes[axis] if axis in sizes else next(window) for axis in rhs)
+        first, second = random.split(rng)
+        weights = make_w(first, kernel), make_b(second, tuple(out_chan if axis == "C" else 1 for axis in out))
+        return _shape_of(convolve, input_shape, lhs.index("N"), out.index("N"), weights[0]), weights
+
+    def apply(params: Any, inputs: Any, **_: Any) -> Any:
+        weight, bias = params
+        return convolve(inputs, weight) + bias
+
+    return init, apply
+
+
+def GeneralConv(  # noqa: N802 (JAX's name)
+    dimension_numbers: _Numbers,
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = None,
+) -> Layer:
+    """A convolution."""
+    steps = tuple(strides or (1,) * len(filter_shape))
+
+    def convolve(inputs: Any, weight: Any) -> Any:
+        return lax.conv_general_dilated(inputs, weight, steps, padding, dimension_numbers=dimension_numbers)
+
+    return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
+
+
+def GeneralConvTranspose(  # noqa: N802 (JAX's name)
+    dimension_numbers: _Numbers,
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = None,
+) -> Layer:
+    """A transposed convolution."""
+    steps = tuple(strides or (1,) * len(filter_shape))
+
+    def convolve(inputs: Any, weight: Any) -> Any:
+        return lax.conv_transpose(inputs, weight, steps, padding, dimension_numbers=dimension_numbers)
+
+    return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
+
+
+Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+
+
+def _pooling(reducer: Callable[..., Any], start: float, mean: bool = False) -> Callable[..., Layer]:
+    def pool(
+        window_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: Any = "VALID",
+        spec: str | None = None,
+    ) -> Layer:
+        """A layer that reduces windows."""
+        spec = spec or "N" + "S" * len(window_shape) + "C"
+        sizes, steps = iter(window_shape), iter(strides or (1,) * len(window_shape))
+        window = tuple(1 if axis in "NC" else next(sizes) for axis in spec)
+        step = tuple(1 if axis in "NC" else next(steps) for axis in spec)
+
+        def reduce(inputs: Any) -> Any:
+            reduced = lax.reduce_window(inputs, start, reducer, window, step, padding)
+            if not mean:
+                return reduced
+            # Of windows that reach outside, what is inside.
+            shape = [1 if axis in "NC" else size for axis, size in zip(spec, inputs.shape, strict=True)]
+            counted = cnp.ones(shape, inputs.dtype)
+            return reduced / lax.reduce_window(counted, 0.0, lax.add, window, step, padding)
+
+        batch = spec.index("N")
+        return (
+            lambda rng, input_shape: (_shape_of(reduce, input_shape, batch, batch), ()),
+            lambda params, inputs, **_: reduce(inputs),
+        )
+
+    return pool
+
+
+MaxPool, SumPool = _pooling(lax.max, -math.inf), _pooling(lax.add, 0.0)
+AvgPool = _pooling(lax.add, 0.0, mean=True)
+
+
+def BatchNorm(  # noqa: N802 (JAX's name)
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Any = zeros,
+    gamma_init: Any = ones,
+) -> Layer:
+    """A layer that standardizes along the axes, with a learned mean and scale."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init(rng: Any, input_shape: Sequence[int]) -> Any:
+        shape = tuple(size for i, size in enumerate(input_shape) if i not in axes)
+        first, second = random.split(rng)
+        beta = beta_init(first, shape) if center else ()
+        return input_shape, (beta, gamma_init(second, shape) if scale else ())
+
+    def apply(params: Any, x: Any, **_: Any) -> Any:
+        beta, gamma = params
+        along = tuple(None if i in axes else slice(None) for i in range(x.ndim))
+        z = standardize(x, axes, epsilon=epsilon)
+        if scale:
+            z = cnp.asarray(gamma, z.dtype)[along] * z
+        return z + cnp.asarray(beta, z.dtype)[along] if center else z
 
     return init, apply
 
