@@ -34,6 +34,7 @@ DIFFERENT = {
         for name, value in vars(ct.numpy).items()
         if isinstance(value, ct.numpy.ufunc)
     },
+    "jax.numpy.vectorize": "pyfunc may be left out, to make a decorator, as in NumPy",
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
     "jax.debug_infs": "a scoped option of ours",

@@ -215,7 +215,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return apart(_core.array(a), a)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Placement = None) -> Array:
+def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: Placement = None) -> Array:
     """The elements converted to another dtype.
 
     Floating numbers become integers by rounding toward zero; complex ones become real by their real part.

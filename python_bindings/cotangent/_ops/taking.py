@@ -72,7 +72,7 @@ def _indices_in(
         clipped = primitives.max(primitives.min(wrapped, primitives.sub(count, literal(count, 1))), literal(wide, 0))
         return clipped, None
     if mode not in (None, "fill", "promise_in_bounds"):
-        raise not_among("take", "mode", mode, ("fill", "clip", "wrap"))
+        raise not_among("take", "mode", mode, ("fill", "clip", "wrap", "raise"))
     if isinstance(size, int) and size > 0 and kind(x) != "key":
         last = literal(wrapped, size - 1)
         return primitives.max(primitives.min(wrapped, last), literal(wrapped, 0)), wrapped
@@ -106,7 +106,7 @@ def take(
         Must be None: write ``out[...] = `` what is returned.
     mode : str, optional
         For positions outside: None or ``"fill"``: ``fill_value``; ``"clip"``: the nearest, and the first for negative
-        ones; ``"wrap"``: modulo the size.
+        ones; ``"wrap"``: modulo the size; ``"raise"``: an error, where positions are known.
     unique_indices, indices_are_sorted : bool, default False
         Accepted as in JAX, and without effect.
     fill_value : number, optional
@@ -122,7 +122,9 @@ def take(
     TypeError
         The positions are not integers.
     IndexError
-        The axis has no elements, and there are positions.
+        The axis has no elements, and there are positions; with mode "raise", one is outside.
+    ConcretizationError
+        With mode "raise", the positions are not known.
 
     Examples
     --------
@@ -142,6 +144,9 @@ def take(
         raise IndexError(
             f"take: axis {axis} has no elements\n  test its size first, or take with an empty array of indices"
         )
+    if mode == "raise":
+        _check_inside(index, x, axis)
+        mode = None
     # NumPy's clip is of negative positions too.
     positions, asked = _indices_in(index, x, axis, mode, from_end=mode != "clip")
     if mode is None and asked is not None and _core.get_flag("index_checks"):
@@ -150,6 +155,22 @@ def take(
     if asked is None or _all_equal(positions, asked):
         return result
     return fill_outside(result, asked, axis, fill_value, positions)
+
+
+def _check_inside(indices: Array, x: Array, axis: int) -> None:
+    try:
+        values = np.asarray(_core.peek_numpy(indices))
+    except ConcretizationError as error:
+        raise ConcretizationError(
+            "take: mode 'raise' needs positions that are known when the program is captured\n"
+            "  pass mode='clip', 'wrap' or 'fill', or check them while it runs: ct.checkify"
+        ) from error
+    size = x._bound_shape[axis]
+    if ((values < -size) | (values >= size)).any():
+        raise IndexError(
+            f"take: a position is outside of axis {axis}, which has {size} elements\n"
+            "  pass mode='clip' for the nearest one, 'wrap' to begin again, or 'fill' for NaN"
+        )
 
 
 def _all_equal(x: Array, y: Array) -> bool:

@@ -25,6 +25,8 @@ def _ramp(M: Any, name: str) -> tuple[Array, Size]:
     dtype = _core.default_float_dtype()
     if is_dimension(M):
         return primitives.iota(shape=[M.bound], dtype=dtype, axis=0), as_dtype(length_of_size(M), dtype)
+    if isinstance(M, (float, np.floating)) and M.is_integer():
+        M = int(M)
     size = max(static_int(M, f"{name}: M"), 0)
     return primitives.iota(shape=[size], dtype=dtype, axis=0), size
 
