@@ -41,7 +41,16 @@ WITHOUT_LLVM = [
     "ops",
     "lengths",
 ]
-WITHOUT_LLVM += ["marked_shapes", "pool", "transforms", "ir_text", "higher_order", "nesting", "simplify_fuzz"]
+WITHOUT_LLVM += [
+    "marked_shapes",
+    "pool",
+    "sharing_trials",
+    "transforms",
+    "ir_text",
+    "higher_order",
+    "nesting",
+    "simplify_fuzz",
+]
 
 
 def main() -> int:
