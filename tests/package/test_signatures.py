@@ -20,7 +20,6 @@ NOT_COUNTED = {"out_sharding", "sharding"}
 DIFFERENT = {
     "jax.numpy.array": "copy, order and ndmin may be given by position, as in NumPy",
     "jax.numpy.astype": "copy, as in NumPy and the array API standard: arrays can be assigned to",
-    "jax.numpy.vectorize": "NumPy's parameters in NumPy's order: excluded and signature are given by name in JAX",
     "jax.numpy.permute_dims": "axes may be left out, as in transpose",
     "jax.scipy.stats.gumbel_l.ppf": "q, as in SciPy",
     "jax.scipy.stats.gumbel_r.ppf": "q, as in SciPy",
@@ -34,7 +33,7 @@ DIFFERENT = {
         for name, value in vars(ct.numpy).items()
         if isinstance(value, ct.numpy.ufunc)
     },
-    "jax.numpy.vectorize": "pyfunc may be left out, to make a decorator, as in NumPy",
+    "jax.numpy.vectorize": "NumPy's parameters in NumPy's order; pyfunc may be left out, to make a decorator",
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
     "jax.debug_infs": "a scoped option of ours",
