@@ -337,6 +337,17 @@ def test_subnormal_numbers_are_zeros() -> None:
         assert lines[start + 1 : start + 3] == [flushed.format(size), "True True False"]
 
 
+def test_numbers_that_only_small_floats_have_as_subnormals_are_kept() -> None:
+    """Those of float16 are normal numbers of float32, which is what they are computed in: read eagerly, too."""
+    program = """
+        import numpy as np, jax, jax.numpy as jnp
+        x = np.array([6e-8, 1e-7, 1.0], np.float16)
+        print(bool((np.asarray(jnp.asarray(x) * 2) == x * 2).all()), bool((np.asarray(jax.jit(lambda x: x * 2)(x)) == x * 2).all()))
+        print(float(jnp.asarray(x)[0]) == float(x[0]), float(jnp.asarray(2.0**-9, jnp.float8_e4m3fn)) == 2.0**-9)
+    """
+    assert run(program).splitlines() == ["True True", "True True"]
+
+
 def test_the_nearest_of_two_elements_as_near_is_the_lower() -> None:
     run(
         """

@@ -18,7 +18,7 @@ from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
-from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out, own
+from cotangent._ops.binding import apart, choose, is_host_value, is_integer, kind, literal, no_out, own
 from cotangent._ops.comparisons import truth
 from cotangent._ops.division import remainder
 from cotangent._ops.extents import capacity, slice_axis
@@ -180,7 +180,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
         raise not_among("trim_zeros", "trim", trim, ("fb", "f", "b"))
     x = _core.array(filt)
     if x.ndim == 0:
-        return x
+        return apart(x, filt)
     if is_sized(x):
         return _trimmed(x, trim.lower(), normalize_axes(axis, x.ndim, "trim_zeros"))
     where = np.nonzero(known(x, "trim_zeros", "slice with static bounds instead"))
