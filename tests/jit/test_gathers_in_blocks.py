@@ -123,3 +123,17 @@ def test_an_input_that_changes_before_the_last_product_is_not_gathered_again():
     expected = reference(x, filters, LAST, 1, "SAME")
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-5)
     np.testing.assert_allclose(moved, x + np.float32(expected.sum() * 1e-6), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "float32"])
+def test_spread_inputs_of_any_dtype_are_multiplied_element_by_element(dtype):
+    x, filters = draw(2, 9, 8, 24, seed=4), draw(3, 3, 24, 4, seed=5)
+    x, filters = (cnp.asarray(np.round(each * 4), dtype) for each in (x, filters))
+    apply = partial(ct.lax.conv_transpose, strides=(3, 2), padding="SAME", dimension_numbers=LAST)
+    wide = ct.jit(apply)(np.asarray(x).astype("float64"), np.asarray(filters).astype("float64"))
+    found = ct.jit(apply)(x, filters)
+    assert found.dtype == x.dtype
+    expected = np.asarray(wide).astype(np.int64).astype(np.int8) if dtype == "int8" else np.asarray(wide)
+    # Sums of whole numbers are exact until the result is rounded.
+    np.testing.assert_allclose(np.asarray(found).astype(float), expected, rtol=4e-3 if dtype == "bfloat16" else 5e-4)
+    assert ct.explain(apply)(x, filters).scratch_bytes < 20 * x.size * 4

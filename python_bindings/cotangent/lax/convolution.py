@@ -16,7 +16,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._base.precision import check_precision
-from cotangent._core import Array
+from cotangent._core import Array, kind
 from cotangent._ops.extents import capacities, capacity
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_weak_as, listed, one_dtype
@@ -160,7 +160,12 @@ def conv_general_dilated(
         outputs_of, inputs_of, *places = numbers.rhs_spec
         if _is_spread(x, axes, counts):
             filters = _transposed(filters, [inputs_of, *places, outputs_of])
+            dtype = x.dtype
+            if kind(x) == "float" and dtype.itemsize == 2:
+                # Products that are rounded to 16 bits before they are summed would lose too much.
+                x, filters = _core.convert(x, "float32"), _core.convert(filters, "float32")
             result = _spread_products(x, feature_axis, filters, counts, strides, spacing, dilation, low)
+            result = _core.convert(result, dtype)
         else:
             # Contracted in the order in which they lie.
             order = [*places, inputs_of] if features_last else [inputs_of, *places]
@@ -190,11 +195,8 @@ def _features_last(spec: Sequence[int]) -> list[int]:
 
 
 def _is_spread(x: Array, axes: Sequence[int], counts: Sequence[int]) -> bool:
-    """Whether there are so many more places than elements that most of what windows see is the zeros between these.
-
-    Products that are rounded to 16 bits before they are summed would lose too much.
-    """
-    return math.prod(counts) > 2 * math.prod(capacity(x, axis) for axis in axes) and x.itemsize > 2
+    """Whether there are so many more places than elements that most of what windows see is the zeros between these."""
+    return math.prod(counts) > 2 * math.prod(capacity(x, axis) for axis in axes) and kind(x) != "bool"
 
 
 def _spread_products(
