@@ -46,7 +46,7 @@ T3 = np.ones((2, 3, 4), np.float32)
         (lambda: cnp.sum(A, initial=V), ValueError, "sum: initial must be a number; got an array of shape (4,)"),
         (lambda: cnp.min(A, initial=V[:1]), ValueError, "min: initial must be a number"),
         (lambda: cnp.ravel_multi_index((np.array([3]),), (3,)), ValueError, "invalid entry in coordinates array"),
-        (lambda: cnp.take(A, 0, mode="one_hot"), ValueError, "mode must be 'fill', 'clip' or 'wrap'"),
+        (lambda: cnp.take(A, 0, mode="one_hot"), ValueError, "mode must be 'fill', 'clip', 'wrap' or 'raise'"),
         (
             lambda: cnp.choose([0, 2], [V, V]),
             ValueError,
@@ -121,7 +121,7 @@ T3 = np.ones((2, 3, 4), np.float32)
         (lambda: cnp.einsum("ij,jk", A, A), TypeError, "label 'j' has size"),
         (lambda: cnp.diff(A, -1), ValueError, "n must not be negative"),
         (lambda: cnp.take(A, 1.5), TypeError, "indices must be integers"),
-        (lambda: cnp.take(A, 1, mode="raise"), ValueError, "mode must be"),
+        (lambda: cnp.take(A, 1, mode="none"), ValueError, "mode must be"),
         (lambda: cnp.take_along_axis(A, np.array([1]), 0), ValueError, "they must be equal"),
         (lambda: cnp.average(A, weights=V), ValueError, "average: weights of shape"),
         (lambda: cnp.convolve(A, V), ValueError, "arrays with one axis"),
