@@ -10,6 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, float0_zeros, give_lengths
+from cotangent._base.carriers import carrier_of
 from cotangent._base.device import Placement
 from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
@@ -417,7 +418,7 @@ def full(
 
 def _only_says_what_it_is(a: Any) -> bool:
     """Whether it has a shape and a dtype, and is no array."""
-    if isinstance(a, (Array, np.ndarray, np.generic)) or hasattr(a, "__array__"):
+    if isinstance(a, (Array, np.ndarray, np.generic)) or hasattr(a, "__array__") or carrier_of(a) is not None:
         return False
     return isinstance(getattr(a, "shape", None), tuple) and isinstance(getattr(a, "dtype", None), np.dtype)
 

@@ -27,8 +27,6 @@ __all__ = [
     "dynamic_update_slice_in_dim",
 ]
 
-_ZERO = np.zeros((), np.int32)
-
 
 def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
     """A start as an integer scalar; negative ones count from the end where `wraps`."""
@@ -38,7 +36,7 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
                 f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false\n"
                 f"  pass {start + capacity(x, axis)}, which counts from the front, or allow_negative_indices=True"
             )
-        return _core.array(np.int64(start + capacity(x, axis) if start < 0 else start))
+        return _core.full((), int(start) + capacity(x, axis) if start < 0 else int(start), np.int64)
     index = _core.array(start)
     if _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
         raise DTypeError(
@@ -244,7 +242,7 @@ def dynamic_slice_in_dim(
     """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_slice_in_dim")
-    starts: list[Any] = [_ZERO] * x.ndim
+    starts: list[Any] = [0] * x.ndim
     sizes = list(capacities(x))
     starts[at], sizes[at] = start_index, int(slice_size)
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -280,7 +278,7 @@ def dynamic_update_slice_in_dim(
     """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_update_slice_in_dim")
-    starts: list[Any] = [_ZERO] * x.ndim
+    starts: list[Any] = [0] * x.ndim
     starts[at] = start_index
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
