@@ -122,16 +122,12 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   }
   const SharingWay way = trials_->way(loop.program);
   const int64_t begin = nanoseconds_now();
-  bool as_said = true;
-  if (way == SharingWay::kAlone) {
-    run_alone(loop);
-  } else if (!share(loop, threads)) {
-    run_alone(loop);
-    as_said = false;
-  }
-  if (as_said)
+  const bool shared = way == SharingWay::kShared && share(loop, threads);
+  if (!shared) run_alone(loop);
+  if (shared == (way == SharingWay::kShared)) {  // as was said
     trials_->tell(loop.program, reinterpret_cast<const void*>(loop.body), way, loop.nanoseconds, begin,
                   nanoseconds_now());
+  }
   trials_->leave();
 }
 

@@ -151,22 +151,20 @@ def _contract(
 
 def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as subscripts and operands."""
-    items = list(operands)
-    arrays, lists = items[: len(items) // 2 * 2 : 2], items[1 : len(items) // 2 * 2 : 2]
-    items = [*items[: 2 * len(lists)], *map(list, items[2 * len(lists) :])]
-    lists = [list(item) for item in lists]
-    labels = sorted({label for item in [*lists, *items[2 * len(lists) :]] for label in item if label is not Ellipsis})
+    behind = len(operands) // 2 * 2
+    arrays = list(operands[:behind:2])
+    lists, result = [list(item) for item in operands[1:behind:2]], [list(item) for item in operands[behind:]]
+    labels = sorted({label for item in [*lists, *result] for label in item if label is not Ellipsis})
     letters = dict(zip(labels, _letters(len(labels), ""), strict=True))
 
     def term(item: Any) -> str:
         return "".join("..." if label is Ellipsis else letters[label] for label in item)
 
-    text = ",".join(map(term, lists))
-    return (text + "->" + term(items[-1]) if len(items) % 2 else text), arrays
+    return "->".join([",".join(map(term, lists)), *map(term, result)]), arrays
 
 
 def _is_labels(item: Any) -> bool:
-    return isinstance(item, (list, tuple)) or (several(item) and not isinstance(item, Array))
+    return several(item) and not isinstance(item, Array)
 
 
 def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Array]]:

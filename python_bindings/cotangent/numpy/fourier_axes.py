@@ -88,7 +88,7 @@ def _fft(
     if sizes is not None:
         # A size that is a value may be anything.
         whole = [isinstance(n, int) and n == -1 for n in sizes]
-        sizes = [symbolic_size(x, axis) if own else n for own, axis, n in zip(whole, where, sizes, strict=True)]
+        sizes = [symbolic_size(x, axis) if all_ else n for all_, axis, n in zip(whole, where, sizes, strict=True)]
     ragged = _core.ragged_axes(x)
     if any(map(is_dimension, sizes)) if sizes is not None else any(axis in ragged for axis in where):
         return _ragged_fft(name, kind, x, sizes, where, norm)
