@@ -144,6 +144,9 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products product
   }
   // Calls become their equations, so that what follows sees across them.
   run_pass("inline_calls", inline_calls, g);
+  // Of what the forward pass computes for an element-wise derivative one array is kept; while products know that zeros
+  // win.
+  run_pass("factor_slopes", factor_slopes, g);
   // What only `contract` knows as it is, where that may look at it.
   if (any_with_terms(*g))
     run_pass("expand_but_grown", products == Products::kOff ? expand_regions : expand_but_grown, g);

@@ -87,6 +87,8 @@ enum class Products : uint8_t {
 GraphPtr eliminate_dead_code(const Graph& graph);
 // Of what branches return, where it is larger than its factors: made of these behind them.
 GraphPtr products_after_branches(const Graph& graph);
+// The derivative of an element-wise piece of a function, kept as one factor of what arrives later.
+GraphPtr factor_slopes(const Graph& graph);
 GraphPtr hoist_products(const Graph& graph);  // of a scan's steps: one before or after it for all of them
 // Sums of products that grow and shrink again, in a cheaper order (contract/contract.cc).
 GraphPtr contract(const Graph& graph, Products products);

@@ -140,9 +140,10 @@ Primitive quotient() {
   result.absent["reference"] = "expands";
   return result;
 }
-const Primitive& kDivNoNan = define(quotient());
 
 }  // namespace
+
+const Primitive& kDivNoNan = define(quotient());
 
 Value mul_no_nan(Value x, Value y) { return x.builder->bind1(kMulNoNan, {x, y}); }
 Value div_no_nan(Value x, Value y) { return x.builder->bind1(kDivNoNan, {x, y}); }
