@@ -174,6 +174,15 @@ enum class Arrangement : uint8_t {
   kChoice,       // operand 1's where operand 0 is true, else operand 2's
 };
 
+// Of what an element-wise primitive is a linear function, and nothing else of its kind is: of kChoice (Arrangement),
+// what is chosen from.
+enum class Linear : uint8_t {
+  kInNone,
+  kInAll,    // operands together: a sum
+  kInEach,   // of two, one at a time: their product
+  kInFirst,  // operand alone: a quotient
+};
+
 // What the primitive says about the lengths of ragged axes. Arithmetic of lengths follows from `scalar_op`.
 enum class LengthRole : uint8_t {
   kNone,
@@ -215,7 +224,7 @@ struct Primitive {
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
   ScalarOp scalar_op = ScalarOp::kAdd;
   bool elementwise = false;  // an element of the result needs the elements at its position only
-  bool bilinear = false;     // and is their product: of two operands, linear in each
+  Linear linear = Linear::kInNone;
   Arrangement arrangement = Arrangement::kNone;
   LengthRole length_role = LengthRole::kNone;
   Region region = Region::kNone;

@@ -15,7 +15,6 @@ extern const Primitive& kConcatenate;
 extern const Primitive& kConvert;
 extern const Primitive& kDimensionSize;
 extern const Primitive& kDiv;
-extern const Primitive& kDivNoNan;
 extern const Primitive& kDotGeneral;
 extern const Primitive& kDynamicSlice;
 extern const Primitive& kDynamicUpdateSlice;

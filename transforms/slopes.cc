@@ -15,8 +15,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -31,7 +31,7 @@ constexpr size_t kLeastFactors = 2;
 struct Piece {
   Var source = kNoVar, result = kNoVar;
   std::vector<uint32_t> equations = {};  // in their order, that of `result` the last one
-  uint32_t known_after = 0;         // the equation behind which all factors are there
+  uint32_t known_after = 0;              // the equation behind which all factors are there
 };
 
 class Pieces {
@@ -82,24 +82,27 @@ class Pieces {
       level_[equation.first_output + k] = level;
     }
     const DType dtype = graph_.aval(equation.first_output).dtype();
+    // Slopes of float16 would overflow where cotangents are scaled so that they do not.
     if (equation.output_count != 1 || !primitive.elementwise || !is_float(dtype) || dtype == DType::kFloat16) return;
-    if (const Var source = linear_in(equation, operands); source != kNoVar) source_[equation.first_output] = source;
+    if (const Var source = linear_in(primitive, operands); source != kNoVar) source_[equation.first_output] = source;
   }
 
-  Var linear_in(const Equation& equation, absl::Span<const Var> operands) const {
-    const Primitive& primitive = *equation.primitive;
-    if (primitive.bilinear) {
-      const int late = level_[operands[0]] > level_[operands[1]] ? 0 : 1;
-      return scaled(operands[late], operands[1 - late]);
+  Var linear_in(const Primitive& primitive, absl::Span<const Var> operands) const {
+    switch (primitive.linear) {
+      case Linear::kInAll:
+        return common(operands.front(), operands.back());
+      case Linear::kInEach: {
+        const int late = level_[operands[0]] > level_[operands[1]] ? 0 : 1;
+        return scaled(operands[late], operands[1 - late]);
+      }
+      case Linear::kInFirst:
+        return scaled(operands[0], operands[1]);
+      case Linear::kInNone:
+        break;
     }
-    if (&primitive == &kNeg) return source_[operands[0]];
-    if (&primitive == &kDiv || &primitive == &kDivNoNan) return scaled(operands[0], operands[1]);
-    if (&primitive == &kAdd || &primitive == &kSub) return common(operands[0], operands[1]);
-    if (&primitive == &kSelect) {
-      const Var source = common(operands[1], operands[2]);
-      return source == kNoVar || level_[operands[0]] >= level_[source] ? kNoVar : source;
-    }
-    return kNoVar;
+    if (primitive.arrangement != Arrangement::kChoice) return kNoVar;
+    const Var source = common(operands[1], operands[2]);
+    return source == kNoVar || level_[operands[0]] >= level_[source] ? kNoVar : source;
   }
   // What a variable times, or over, a factor that was known before is linear in.
   Var scaled(Var var, Var factor) const {
@@ -136,9 +139,9 @@ class Pieces {
           if (operand == piece.source || !seen.insert(operand).second) continue;
           if (leaves_piece(operand)) return false;  // it has an array of its own
           pending.push_back(operand);
-        } else if (definition_[operand] != nullptr) {
+        } else if (definition_[operand] != nullptr && !is_uniform(operand)) {
           piece.known_after = std::max(piece.known_after, index_of(*definition_[operand]));
-          if (definition_[operand]->primitive->elementwise && !is_uniform(operand)) computed.insert(operand);
+          if (definition_[operand]->primitive->elementwise) computed.insert(operand);
         }
       }
     }
@@ -147,11 +150,18 @@ class Pieces {
   }
 
   const Graph& graph_;
-  std::vector<const Equation*> definition_;              // by variable; null for inputs
-  std::vector<int> level_;                               // by variable
-  std::vector<Var> source_;                              // by variable: what it is linear in, itself if in nothing else
-  std::vector<std::vector<const Equation*>> users_;      // by variable; null where the graph returns it
+  std::vector<const Equation*> definition_;          // by variable; null for inputs
+  std::vector<int> level_;                           // by variable
+  std::vector<Var> source_;                          // by variable: what it is linear in, itself if in nothing else
+  std::vector<std::vector<const Equation*>> users_;  // by variable; null where the graph returns it
 };
+
+// A constant that is made later.
+Value uniform(Builder& builder, const Graph& graph, Var var) {
+  const absl::Span<const Equation> equations = graph.equations();
+  const auto maker = std::ranges::lower_bound(equations, var, {}, &Equation::first_output);
+  return builder.bind1(*maker->primitive, {}, graph.attrs_ptr(*maker));
+}
 
 // What a piece makes of a cotangent of 1. `values` are by variable, those of all factors among them.
 Value slope_of(Builder& builder, const Graph& graph, const Piece& piece, const Values& values) {
@@ -162,7 +172,8 @@ Value slope_of(Builder& builder, const Graph& graph, const Piece& piece, const V
     Values operands;
     for (const Var operand : graph.operands(equation)) {
       const auto found = made.find(operand);
-      operands.push_back(found == made.end() ? values[operand] : found->second);
+      const Value known = found == made.end() ? values[operand] : found->second;
+      operands.push_back(known ? known : uniform(builder, graph, operand));
     }
     made[equation.first_output] = builder.bind1(*equation.primitive, operands, graph.attrs_ptr(equation));
   }
@@ -181,22 +192,22 @@ GraphPtr factor_slopes(const Graph& graph) {
   }
   Values values(graph.num_vars());
   absl::flat_hash_map<const Piece*, Value> slopes;
-  return rewrite(graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands,
-                            const AttrsPtr& attrs) {
-    for (size_t i = 0; i < operands.size(); ++i) values[graph.operands(equation)[i]] = operands[i];
-    Values results;
-    if (const auto found = by_result.find(equation.first_output); found != by_result.end()) {
-      results = {mul_no_nan(values[found->second->source], slopes[found->second])};
-    } else {
-      results = builder.bind(*equation.primitive, operands, map_graphs(attrs, factor_slopes));
-    }
-    std::ranges::copy(results, values.begin() + equation.first_output);
-    const auto index = static_cast<uint32_t>(&equation - graph.equations().data());
-    if (const auto found = known_after.find(index); found != known_after.end()) {
-      for (const Piece* piece : found->second) slopes[piece] = slope_of(builder, graph, *piece, values);
-    }
-    return results;
-  });
+  return rewrite(
+      graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+        for (size_t i = 0; i < operands.size(); ++i) values[graph.operands(equation)[i]] = operands[i];
+        Values results;
+        if (const auto found = by_result.find(equation.first_output); found != by_result.end()) {
+          results = {mul_no_nan(values[found->second->source], slopes[found->second])};
+        } else {
+          results = builder.bind(*equation.primitive, operands, map_graphs(attrs, factor_slopes));
+        }
+        std::ranges::copy(results, values.begin() + equation.first_output);
+        const auto index = static_cast<uint32_t>(&equation - graph.equations().data());
+        if (const auto found = known_after.find(index); found != known_after.end()) {
+          for (const Piece* piece : found->second) slopes[piece] = slope_of(builder, graph, *piece, values);
+        }
+        return results;
+      });
 }
 
 }  // namespace ct

@@ -131,6 +131,7 @@ Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool neg
       [negate_y](Value tangent, Value, Value, Value) { return negate_y ? -tangent : tangent; });
   result.simplify = simplify_by(negate_y ? simplify_difference : simplify_sum);
   result.terms = terms::sum_of_operands(negate_y ? -1 : 1);
+  result.linear = Linear::kInAll;
   result.absent.erase("transpose");
   result.transpose = [negate_y](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -151,6 +152,7 @@ Primitive negation() {
                                   [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; });
   result.simplify = simplify_involution();
   result.terms = terms::scaled_by(-1);
+  result.linear = Linear::kInAll;
   return result;
 }
 }  // namespace
@@ -176,7 +178,7 @@ Primitive multiplication() {
   };
   result.simplify = simplify_by(simplify_product);
   result.terms = terms_of_product;
-  result.bilinear = true;
+  result.linear = Linear::kInEach;
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -197,6 +199,7 @@ Primitive division() {
       [](Value tangent, Value, Value y, Value quotient) { return -mul_no_nan(tangent, quotient / y); });
   result.simplify = simplify_by(simplify_quotient);
   result.terms = terms_of_quotient;
+  result.linear = Linear::kInFirst;
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     return Values{input.cotangents[0] / known_operand(input, 1), Value()};

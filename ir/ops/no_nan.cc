@@ -106,7 +106,7 @@ Primitive product_without_nan() {
   result.simplify = simplify_by(simplify_product);
   result.terms = terms_of_product;
   result.elementwise = true;
-  result.bilinear = true;
+  result.linear = Linear::kInEach;
   result.absent["element"] = "expands";
   result.absent["reference"] = "expands";
   return result;
@@ -135,15 +135,15 @@ Primitive quotient() {
   };
   result.simplify = simplify_by(simplify_quotient);
   result.terms = terms_of_quotient;
+  result.linear = Linear::kInFirst;
   result.elementwise = true;
   result.absent["element"] = "expands";
   result.absent["reference"] = "expands";
   return result;
 }
+const Primitive& kDivNoNan = define(quotient());
 
 }  // namespace
-
-const Primitive& kDivNoNan = define(quotient());
 
 Value mul_no_nan(Value x, Value y) { return x.builder->bind1(kMulNoNan, {x, y}); }
 Value div_no_nan(Value x, Value y) { return x.builder->bind1(kDivNoNan, {x, y}); }

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "jit/fuse/crossings.h"
+#include "jit/fuse/later_loops.h"
 #include "jit/fuse/fuse.h"
 #include "jit/fuse/products.h"
 
@@ -90,7 +90,7 @@ class StorageDecision {
     for (Var var : graph_.outputs()) storage_.require(alias_base(graph_, facts_.definition, var), "it is a result");
     products_.transpose_results();
     bound_chains();
-    if (require_crossings(facts_, cost_, kCheap, storage_)) bound_chains();
+    if (require_for_later_loops(facts_, cost_, kCheap, storage_)) bound_chains();
     for (size_t i = graph_.equations().size(); i-- > 0;) {
       const Equation& equation = graph_.equations()[i];
       for (uint32_t k = 0; k < equation.output_count; ++k) place(equation, equation.first_output + k);

@@ -35,6 +35,7 @@ const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> table = {
       {"dce", [](const Graph& g, const Arguments&) { return Result{eliminate_dead_code(g)}; }},
       {"products_after_branches", [](const Graph& g, const Arguments&) { return Result{products_after_branches(g)}; }},
+      {"factor_slopes", [](const Graph& g, const Arguments&) { return Result{factor_slopes(g)}; }},
       {"hoist", [](const Graph& g, const Arguments&) { return Result{hoist_products(g)}; }},
       {"contract", [](const Graph& g, const Arguments&) { return Result{contract(g, Products::kAlways)}; }},
       {"contract_in_blocks", [](const Graph& g, const Arguments&) { return Result{contract(g, Products::kBlocks)}; }},

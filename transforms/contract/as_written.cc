@@ -67,8 +67,8 @@ AsWritten::AsWritten(const Graph& graph, const std::vector<uint32_t>& equations,
       if (const auto found = operations.find(operand); found != operations.end()) of_operands += found->second;
     }
     if (streamed_.contains(result)) {
-      const bool is_product =
-          equation.primitive->is<structures::Product>() || (of_operands == 0 && equation.primitive->bilinear);
+      const bool is_product = equation.primitive->is<structures::Product>() ||
+                              (of_operands == 0 && equation.primitive->linear == Linear::kInEach);
       operations[result] = of_operands + (is_product ? kStreamedProduct : arithmetic_of(graph, equation));
     } else if (of_operands > 0 && equation.primitive->is<structures::Fold>()) {
       const Aval& folded = graph.aval(operands[0]);

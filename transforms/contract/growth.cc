@@ -45,7 +45,7 @@ int64_t Growth::of(const Equation& equation) const {
   int64_t factors = 0;
   if (equation.primitive->is<structures::Product>()) {
     factors = size(operands[0]) + size(operands[1]);
-  } else if (equation.primitive->bilinear) {
+  } else if (equation.primitive->linear == Linear::kInEach) {
     // Of two broadcasts: an outer product.
     factors = source_size(operands[0]) + source_size(operands[1]);
   } else if (const auto* scatter = equation.primitive->structure_as<structures::Scatter>();

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -438,10 +440,15 @@ def integer_power(x: Array, exponent: int) -> Array:
     return result
 
 
+# Of narrower types the reciprocal of a rounded square root would be off by more than the power is.
+_EXACT_ROOTS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 def power(x: Any, y: Any, /) -> Array:
     """The first array raised to the second, element by element.
 
-    A Python int as exponent is expanded into multiplications, so that it has derivatives everywhere. Negative numbers
+    A Python int as exponent is expanded into multiplications, so that it has derivatives everywhere; the Python floats 0.5 and -0.5
+    are the square root and its reciprocal, for float32 and float64, whole ones up to 3 multiplications. Negative numbers
     to a fractional power are NaN. Bools are raised as integers. Integers raised to negative integers of an array, which may be known when
     the program runs only, lose the fraction: 1 and -1 stay what they are, other numbers become 0, as in JAX. NumPy raises.
 
@@ -482,7 +489,14 @@ def power(x: Any, y: Any, /) -> Array:
             array = _core.promote([array, y])[0]
         if -1024 <= y <= 1024:
             return apart(integer_power(array, y), x)
+    exponent = y
     x, y = _core.promote([x, y])
+    if type(exponent) is float and x.dtype in _EXACT_ROOTS:
+        if exponent in (-1.0, 2.0, 3.0):
+            return integer_power(x, int(exponent))
+        if exponent in (-0.5, 0.5):
+            root = primitives.sqrt(x)
+            return root if exponent > 0 else primitives.div(literal(root, 1), root)
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()
         x, y = _core.convert(x, dtype), _core.convert(y, dtype)

@@ -1,17 +1,18 @@
-#include "jit/fuse/crossings.h"
+#include "jit/fuse/later_loops.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "runtime/dtype.h"
 
 namespace ct::jit {
 namespace {
 
-constexpr size_t kMostBehind = 64;  // variables that are looked at for one crossing
-
-bool is_among(Var var, const std::vector<Var>& vars) { return std::ranges::find(vars, var) != vars.end(); }
+constexpr int kMostRounds = 4;       // of which each leaves out what the ones before did not find worth it
+constexpr size_t kMostBehind = 400;  // variables that are looked at for one crossing
 
 class Crossings {
  public:
@@ -23,17 +24,24 @@ class Crossings {
         storage_(storage),
         level_(graph_.num_vars(), 0),
         wanted_early_(graph_.num_vars()),
-        wanted_late_(graph_.num_vars()) {}
+        wanted_late_(graph_.num_vars()),
+        until_(graph_.num_vars(), 0),
+        decided_(graph_.num_vars()) {}
 
   bool run() {
     find_levels();
     find_wanted();
-    find_crossings();
-    return require_smaller();
+    bool any = false;
+    for (int round = 0; round < kMostRounds; ++round) {
+      find_crossings();
+      if (crossings_.empty()) break;
+      any = require_smaller() || any;
+    }
+    return any;
   }
 
  private:
-  // A variable that only later loops want, and what earlier ones store for it if it is not stored itself.
+  // A variable that only later loops want, and the memory that is kept for it if it has none itself.
   struct Crossing {
     Var var;
     std::vector<Var> sources;
@@ -59,20 +67,26 @@ class Crossings {
     }
   }
 
-  // Which variables are wanted on their own level, and which on a later one.
+  // Which variables are wanted on their own level, which on a later one, and until when.
   void find_wanted() {
-    for (const Var var : graph_.outputs()) wanted_early_[var] = true;
+    for (const Var var : graph_.outputs()) {
+      wanted_early_[var] = true;
+      until_[var] = std::numeric_limits<int>::max();
+    }
     for (size_t i = graph_.equations().size(); i-- > 0;) {
       const Equation& equation = graph_.equations()[i];
       const absl::Span<const Var> operands = graph_.operands(equation);
       for (size_t j = 0; j < operands.size(); ++j) {
-        if (!facts_.by_elements[i]) {
-          wanted_early_[operands[j]] = true;
-          continue;
-        }
         for (uint32_t k = 0; k < equation.output_count; ++k) {
           const Var result = equation.first_output + k;
+          if (!facts_.by_elements[i]) {
+            wanted_early_[operands[j]] = true;
+            until_[operands[j]] = std::max(until_[operands[j]], level_[result]);
+            continue;
+          }
           if (!is_read(result, j)) continue;
+          // What is cheap is computed again where it is wanted.
+          until_[operands[j]] = std::max(until_[operands[j]], is_cheap(result) ? until_[result] : level_[result]);
           if (level_[operands[j]] < level_[result]) {
             wanted_late_[operands[j]] = true;
           } else if (wanted_early_[result] || storage_.required[result]) {
@@ -85,43 +99,54 @@ class Crossings {
 
   // Variables that only later loops want, and that cost something even where other such variables are stored.
   void find_crossings() {
+    crossings_.clear();
     std::vector<double> rest(graph_.num_vars(), 0);
     for (Var var = graph_.num_inputs(); var < graph_.num_vars(); ++var) {
-      if (is_free(var)) continue;
+      if (has_memory(var)) continue;
       rest[var] = facts_.facts[var].cost;
       const absl::Span<const Var> operands = graph_.operands(facts_.equation_of(var));
       for (size_t k = 0; k < operands.size(); ++k) {
         if (is_read(var, k) && !is_smaller(operands[k], var)) rest[var] += rest[operands[k]];
       }
-      if (!wanted_late_[var] || wanted_early_[var] || rest[var] <= cheap_) continue;
+      if (!wanted_late_[var] || wanted_early_[var] || decided_[var] || rest[var] <= cheap_) continue;
+      if (wanted_on(var) <= level_[var] + 1) continue;  // right behind a fold of it: nothing is kept for long
       rest[var] = 0;
       look_behind(var);
     }
   }
 
-  bool is_free(Var var) const { return !facts_.has_elements(var) || storage_.required[var] || cost_[var] <= cheap_; }
+  bool has_memory(Var var) const { return !facts_.has_elements(var) || storage_.required[var]; }
+  bool is_cheap(Var var) const { return !has_memory(var) && cost_[var] <= cheap_; }
   // What is broadcast has memory, or a register.
   bool is_smaller(Var operand, Var var) const { return facts_.size_of(operand) * 2 <= facts_.size_of(var); }
 
   void look_behind(Var var) {
     Crossing crossing{var, {}};
     std::vector<Var> behind = {var};
+    absl::flat_hash_set<Var> seen;
     for (size_t next = 0; next < behind.size(); ++next) {
       if (behind.size() > kMostBehind) return;
       const absl::Span<const Var> operands = graph_.operands(facts_.equation_of(behind[next]));
       for (size_t k = 0; k < operands.size(); ++k) {
         const Var operand = operands[k];
-        if (!is_read(behind[next], k) || is_free(operand) || is_smaller(operand, var)) continue;
-        if (is_among(operand, behind)) continue;
+        if (!is_read(behind[next], k) || facts_.is_input(operand) || is_smaller(operand, var)) continue;
+        std::vector<Var>& found =
+            has_memory(operand) || (wanted_early_[operand] && !is_cheap(operand)) ? crossing.sources : behind;
         if (!facts_.facts[behind[next]].operands[k].same) return;
-        if (!wanted_early_[operand]) {
-          behind.push_back(operand);
-        } else if (!is_among(operand, crossing.sources)) {
-          crossing.sources.push_back(operand);
-        }
+        if (seen.insert(operand).second) found.push_back(operand);
       }
     }
-    if (!crossing.sources.empty()) crossings_.push_back(std::move(crossing));
+    crossings_.push_back(std::move(crossing));
+  }
+
+  // The first level behind its own on which the variable is wanted.
+  int wanted_on(Var var) const {
+    int first = std::numeric_limits<int>::max();
+    for (const GraphFacts::Use& use : facts_.uses[var]) {
+      const Var result = graph_.equations()[use.equation].first_output;
+      if (level_[result] > level_[var]) first = std::min(first, level_[result]);
+    }
+    return first;
   }
 
   int64_t bytes_of(Var var) const { return facts_.size_of(var) * dtype_size(graph_.aval(var).dtype()); }
@@ -140,7 +165,7 @@ class Crossings {
       saved[i] -= bytes_of(crossings_[i].var);
       for (const Var source : crossings_[i].sources) {
         const auto [at, is_new] = first_of.emplace(source, i);
-        if (is_new && !wanted_late_[source]) saved[i] += bytes_of(source);
+        if (is_new && until_[source] <= level_[crossings_[i].var]) saved[i] += bytes_of(source);
         if (is_new || root(at->second) == root(i)) continue;
         saved[root(at->second)] += saved[root(i)];
         group[root(i)] = root(at->second);
@@ -148,6 +173,7 @@ class Crossings {
     }
     bool any = false;
     for (size_t i = 0; i < crossings_.size(); ++i) {
+      decided_[crossings_[i].var] = true;
       if (saved[root(i)] <= 0) continue;
       storage_.require(crossings_[i].var, "a later loop wants it, and it is smaller than what it is made of");
       any = true;
@@ -163,12 +189,14 @@ class Crossings {
   std::vector<int> level_;          // by variable
   std::vector<bool> wanted_early_;  // by variable: on its own level
   std::vector<bool> wanted_late_;   // by variable: right behind it, on a later level
+  std::vector<int> until_;          // by variable: the last level that wants it
+  std::vector<bool> decided_;       // by variable
   std::vector<Crossing> crossings_;
 };
 
 }  // namespace
 
-bool require_crossings(const GraphFacts& facts, const std::vector<double>& cost, double cheap, Storage& storage) {
+bool require_for_later_loops(const GraphFacts& facts, const std::vector<double>& cost, double cheap, Storage& storage) {
   return Crossings(facts, cost, cheap, storage).run();
 }
 

@@ -16,6 +16,6 @@ namespace ct::jit {
 
 // Requires memory for such variables. `cost` is what an element of a variable costs, if what can be is computed anew;
 // `cheap` what is not worth an array. Whether there were any.
-bool require_crossings(const GraphFacts& facts, const std::vector<double>& cost, double cheap, Storage& storage);
+bool require_for_later_loops(const GraphFacts& facts, const std::vector<double>& cost, double cheap, Storage& storage);
 
 }  // namespace ct::jit

@@ -1,0 +1,91 @@
+"""Derivatives of element-wise pieces are kept as one array, and what is kept for later loops is as small as it can be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from cotangent import nn
+
+SIZE = 96
+ARRAY = SIZE * SIZE * 4  # bytes
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "gelu": nn.gelu,
+    "gelu by erf": lambda x: nn.gelu(x, approximate=False),
+    "silu": nn.silu,
+    "mish": nn.mish,
+    "softplus of tanh": lambda x: nn.softplus(cnp.tanh(x) * x),
+    "a quotient": lambda x: x / (1 + cnp.exp(-x)) + cnp.sin(x) * 0.1,
+    "chosen": lambda x: cnp.where(x > 0, x * nn.sigmoid(x), cnp.expm1(x) * cnp.cos(x)),
+}
+
+
+def network(activation: Callable[[Any], Any]) -> Callable[..., Any]:
+    def loss(weights: Any, x: Any) -> Any:
+        for w in weights:
+            x = activation(x @ w)
+        return cnp.sum(x * x)
+
+    return loss
+
+
+def data(layers: int = 3, dtype: Any = np.float32) -> tuple[list[np.ndarray], np.ndarray]:
+    random = np.random.default_rng(0)
+    weights = [(random.standard_normal((SIZE, SIZE)) / SIZE**0.5).astype(dtype) for _ in range(layers)]
+    return weights, random.standard_normal((SIZE, SIZE)).astype(dtype)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_gradients_are_those_of_the_equations(name: str) -> None:
+    weights, x = data(dtype=np.float64)
+    loss = network(ACTIVATIONS[name])
+    gradient = ct.jit(ct.grad(loss))(weights, x)
+    forward = ct.jit(lambda w, d: ct.jvp(lambda w: loss(w, x), (w,), (d,))[1])
+    random = np.random.default_rng(1)
+    direction = [random.standard_normal((SIZE, SIZE)) for _ in weights]
+    product = sum(float(np.sum(np.asarray(g) * d)) for g, d in zip(gradient, direction, strict=True))
+    np.testing.assert_allclose(product, float(forward(weights, direction)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_one_array_is_kept_for_a_slope(name: str) -> None:
+    """Of each layer: its result, which the gradient of the next weights wants, and the slope."""
+    layers = 6
+
+    def scratch(count: int) -> int:
+        compiled = ct.jit(ct.grad(network(ACTIVATIONS[name]))).lower(*data(count)).compile()
+        return int(compiled.memory_analysis()["temp_size_in_bytes"])
+
+    more = (scratch(2 * layers) - scratch(layers)) / layers
+    assert more <= 2.1 * ARRAY
+
+
+def test_zeros_that_arrive_stay_zero() -> None:
+    """Where the slope is infinite, and where it is not a number."""
+
+    def loss(w: Any, x: Any) -> Any:
+        y = cnp.sqrt(cnp.abs(x @ w)) * cnp.exp(x @ w)  # at 0 the slope is infinite
+        return cnp.sum((y[:, 1:] @ w[1:]) ** 2)
+
+    w = np.eye(4, dtype=np.float32)
+    x = np.ones((3, 4), np.float32)
+    x[:, 0] = 0
+    gradient = np.asarray(ct.jit(ct.grad(loss))(w, x))
+    assert np.isfinite(gradient).all()
+    assert not gradient[:, 0].any()
+    np.testing.assert_allclose(gradient, np.asarray(ct.grad(loss)(w, x)), rtol=1e-5, atol=1e-5)
+
+
+def test_second_derivatives() -> None:
+    weights, x = data(2)
+    loss = network(nn.gelu)
+
+    def along(weights: Any, directions: Any) -> Any:
+        return ct.jvp(ct.grad(lambda w: loss(w, x)), (weights,), (directions,))[1]
+
+    jitted, eager = ct.jit(along)(weights, weights), along(weights, weights)
+    for a, b in zip(jitted, eager, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-3, atol=2e-3)
