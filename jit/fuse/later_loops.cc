@@ -173,10 +173,14 @@ class Crossings {
     }
     bool any = false;
     for (size_t i = 0; i < crossings_.size(); ++i) {
-      decided_[crossings_[i].var] = true;
-      if (saved[root(i)] <= 0) continue;
-      storage_.require(crossings_[i].var, "a later loop wants it, and it is smaller than what it is made of");
-      any = true;
+      const auto& [var, sources] = crossings_[i];
+      decided_[var] = true;
+      if (saved[root(i)] > 0) {
+        storage_.require(var, "a later loop wants it, and it is smaller than what it is made of");
+        any = true;
+      } else {
+        for (const Var source : sources) until_[source] = std::max(until_[source], wanted_on(var));
+      }
     }
     return any;
   }
