@@ -114,7 +114,7 @@ void emit_statements(CpuEmission& e, BlockId id, uint32_t begin, uint32_t end, a
       }
       emit_call(e, calls.front());
       if (may_stop(e, id, i, after)) stop_if_told(e, 1e9);
-      for (uint32_t j = i; j < after; ++j) count_time(e, statements[j], pending);
+      count_time(e, absl::MakeConstSpan(statements).subspan(i, after - i), pending);
       i = after - 1;
       calls.remove_prefix(1);
       continue;
@@ -132,7 +132,7 @@ void emit_statements(CpuEmission& e, BlockId id, uint32_t begin, uint32_t end, a
       e.addresses.forget(bases);
       e.addresses.are_known = false;
     }
-    count_time(e, statements[i], pending);
+    count_time(e, absl::MakeConstSpan(statements).subspan(i, 1), pending);
     if (took_following) ++i;
   }
 }

@@ -108,16 +108,18 @@ void poll(CpuEmission& e, double nanoseconds) {
 }
 
 void stop_if_told(CpuEmission& e, double nanoseconds) {
-  if (e.stops.wanted && e.lanes.width == 0 && nanoseconds >= kBetweenQuestions / 2) go_on_if(e, ask_to_go_on(e));
+  if (!e.stops.wanted || e.lanes.width != 0 || nanoseconds < kBetweenQuestions / 2) return;
+  go_on_if(e, ask_to_go_on(e));
+  e.stops.asked = true;
 }
 
-// Between the statements of a block.
-void count_time(CpuEmission& e, const loop::Statement& statement, double& pending) {
+// What takes so long that there is a question after it needs no count of the time. So the code of a long program has
+// few branches.
+void count_time(CpuEmission& e, absl::Span<const Statement> statements, double& pending) {
   if (!e.stops.wanted || e.lanes.width != 0) return;
-  pending += e.cost.statement(statement);
-  if (pending < kBetweenQuestions / 2) return;
-  poll(e, pending);
-  pending = 0;
+  for (const Statement& statement : statements) pending += e.cost.statement(statement);
+  if (!e.stops.asked) stop_if_told(e, pending);
+  if (std::exchange(e.stops.asked, false)) pending = 0;
 }
 
 // Whether a function that holds these statements may ask.

@@ -3,6 +3,7 @@
 // last one.
 #pragma once
 
+#include "absl/types/span.h"
 #include "jit/llvm/function_builder.h"
 #include "jit/loop/loop.h"
 
@@ -14,6 +15,7 @@ struct Stops {
   void begin_function() { *this = {.wanted = wanted}; }
 
   bool wanted = false;                    // there are questions
+  bool asked = false;                     // by the statement that is emitted
   llvm::AllocaInst* time_left = nullptr;  // until this function asks again
   llvm::BasicBlock* failed = nullptr;     // returns
 };
@@ -21,7 +23,8 @@ struct Stops {
 void go_on_if(CpuEmission& e, llvm::Value* succeeded);       // else the function returns, and with it the program
 double time_if_long(CpuEmission& e, const loop::For& loop);  // of an iteration; 0: the loop needs no questions
 void poll(CpuEmission& e, double nanoseconds);
-void count_time(CpuEmission& e, const loop::Statement& statement, double& pending);
+// Behind these statements of a block; `pending` is what others before them took.
+void count_time(CpuEmission& e, absl::Span<const loop::Statement> statements, double& pending);
 // Whether a function that holds these statements may ask.
 bool may_stop(CpuEmission& e, loop::BlockId block, uint32_t begin, uint32_t end);
 // After what takes so long and may have returned early.
