@@ -144,7 +144,8 @@ class ObjectMaker {
 
  private:
   void work(Target& target) {
-    for (uint32_t module; (module = next_.fetch_add(1)) < outline_.modules;) {
+    for (uint32_t next; (next = next_.fetch_add(1)) < outline_.modules;) {
+      const uint32_t module = outline_.longest_first[next];
       let_others_fork();
       if (!go_on()) {
         next_ = outline_.modules;

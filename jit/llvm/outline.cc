@@ -1,6 +1,8 @@
 #include "jit/llvm/outline.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -29,7 +31,7 @@ constexpr int64_t kLeastShared = 24;  // below, the call costs as much as the co
 constexpr int64_t kLeastSaved = 80;
 constexpr int64_t kMostShared = 4000;
 constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant that differs between its uses
-constexpr int64_t kGemm = 250;
+constexpr int64_t kGemm = 250, kReadyGemm = 32;
 constexpr int64_t kCall = 4;
 constexpr int64_t kUsualCall = 12;  // with its arguments
 // Of elementwise loops outside of all others, which become two loops of vectors each: several times their statements.
@@ -542,6 +544,24 @@ class Outliner {
 
   // --------------------------------------------------------------------------------------------------------- modules
 
+  // Of its own statements.
+  int64_t products_in(const OutlinedFunction& f) const {
+    int64_t products = 0;
+    auto call = f.calls.begin();
+    for (uint32_t i = f.begin; i < f.end; ++i) {
+      if (call != f.calls.end() && call->begin == i) {
+        i = (call++)->end - 1;
+        continue;
+      }
+      const auto count = [&](const Statement& s) { products += s.kind == StatementKind::kGemm; };
+      const Statement& statement = program_.blocks[f.block].statements[i];
+      count(statement);
+      loop::visit_blocks_of(program_, statement,
+                            [&](BlockId inner) { loop::visit_statements(program_, inner, count); });
+    }
+    return products;
+  }
+
   // Many small modules use many cores; each costs more than a small function does.
   void bundle() {
     int64_t total = 0;
@@ -558,6 +578,13 @@ class Outliner {
       weight += f.weight;
     }
     result_.modules = module + 1;
+    std::vector<int64_t> effort(result_.modules, 0);
+    for (const OutlinedFunction& f : result_.functions) {
+      effort[f.module] += f.weight - products_in(f) * (kGemm - kReadyGemm);
+    }
+    result_.longest_first.resize(result_.modules);
+    std::iota(result_.longest_first.begin(), result_.longest_first.end(), 0);
+    std::ranges::stable_sort(result_.longest_first, std::greater<>(), [&](uint32_t m) { return effort[m]; });
   }
 
   const Program& program_;

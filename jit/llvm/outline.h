@@ -78,6 +78,8 @@ struct Outline {
   bool asks_caller = false;    // of a library: before the arena is a CallerQuestion (device/loaded.h)
   bool may_take_long = false;  // when it runs: it asks whether to go on
   uint32_t modules = 1;
+  // All of them, those first that take the longest to compile where the tiles of products are ready-made.
+  std::vector<uint32_t> longest_first = {0};
 
   absl::Span<const OutlinedCall> calls_in(loop::BlockId inner_block) const {
     const auto at = inner_calls.find(inner_block);
