@@ -1,13 +1,12 @@
 #include "jit/llvm/outline.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "jit/llvm/crossings.h"
+#include "jit/llvm/modules.h"
 #include "jit/llvm/periods.h"
 #include "jit/llvm/statement_form.h"
 #include "jit/loop/visit.h"
@@ -25,19 +24,16 @@ namespace {
 
 // In statements, of which each becomes an instruction or two. A function costs as much to compile as some 50 of them,
 // however small: each pass has to come into the processor's caches again.
-constexpr int64_t kChunk = 400;       // of a function, about
 constexpr int64_t kMost = 600;        // a function of no more is not cut
 constexpr int64_t kLeastShared = 24;  // below, the call costs as much as the code
 constexpr int64_t kLeastSaved = 80;
 constexpr int64_t kMostShared = 4000;
 constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant that differs between its uses
-constexpr int64_t kGemm = 250, kReadyGemm = 32;
 constexpr int64_t kCall = 4;
 constexpr int64_t kUsualCall = 12;  // with its arguments
 // Of elementwise loops outside of all others, which become two loops of vectors each: several times their statements.
 constexpr size_t kLeastElementwise = 8;
 constexpr int64_t kLeastSavedElementwise = 60;
-constexpr int64_t kLargestModule = 4 * kChunk;
 
 class Outliner {
  public:
@@ -69,7 +65,7 @@ class Outliner {
       result_.functions[0].weight = weight_of_block(0);
     }
     find_crossings(program_, constants_, result_);
-    bundle();
+    bundle_modules(program_, result_);
     return std::move(result_);
   }
 
@@ -88,7 +84,7 @@ class Outliner {
       case StatementKind::kConstant:
         return 0;
       case StatementKind::kGemm:
-        return kGemm;
+        return kProductWeight;
       case StatementKind::kFill:
       case StatementKind::kCopy:
       case StatementKind::kSwap:
@@ -310,7 +306,7 @@ class Outliner {
         return (together + run.count % together) * weight + run.count / together * kUsualCall;
       };
       const auto most = static_cast<uint32_t>(
-          std::clamp<int64_t>(kChunk / std::max<int64_t>(weight, 1), 1, static_cast<int64_t>(run.count) / 2));
+          std::clamp<int64_t>(kChunkWeight / std::max<int64_t>(weight, 1), 1, static_cast<int64_t>(run.count) / 2));
       uint32_t together = most;
       for (uint32_t fewer = most; --fewer > 0;) {
         if (made(fewer) < made(together)) together = fewer;
@@ -320,7 +316,7 @@ class Outliner {
       std::vector<uint32_t> cuts = {0};
       weight = 0;
       for (uint32_t i = 0; i < period; ++i) {
-        if (weight > 0 && weight + weights[run.begin + i] > kChunk) {
+        if (weight > 0 && weight + weights[run.begin + i] > kChunkWeight) {
           cuts.push_back(i);
           weight = 0;
         }
@@ -507,7 +503,7 @@ class Outliner {
       for (size_t first = 0; first < items.size();) {
         size_t last = first;
         int64_t weight = 0;
-        while (last < items.size() && (last == first || weight + items[last].weight <= kChunk)) {
+        while (last < items.size() && (last == first || weight + items[last].weight <= kChunkWeight)) {
           weight += items[last++].weight;
         }
         if (last == first + 1 && items[first].is_call) {
@@ -540,51 +536,6 @@ class Outliner {
       f.may_fail = f.may_fail || part.may_fail;
       if (part.is_call) f.calls.push_back(std::move(part.call));
     }
-  }
-
-  // --------------------------------------------------------------------------------------------------------- modules
-
-  // Of its own statements.
-  int64_t products_in(const OutlinedFunction& f) const {
-    int64_t products = 0;
-    auto call = f.calls.begin();
-    for (uint32_t i = f.begin; i < f.end; ++i) {
-      if (call != f.calls.end() && call->begin == i) {
-        i = (call++)->end - 1;
-        continue;
-      }
-      const auto count = [&](const Statement& s) { products += s.kind == StatementKind::kGemm; };
-      const Statement& statement = program_.blocks[f.block].statements[i];
-      count(statement);
-      loop::visit_blocks_of(program_, statement,
-                            [&](BlockId inner) { loop::visit_statements(program_, inner, count); });
-    }
-    return products;
-  }
-
-  // Many small modules use many cores; each costs more than a small function does.
-  void bundle() {
-    int64_t total = 0;
-    for (const OutlinedFunction& f : result_.functions) total += f.weight;
-    const int64_t most = std::clamp(total / 32, 2 * kChunk, kLargestModule);
-    uint32_t module = 0;
-    int64_t weight = 0;
-    for (OutlinedFunction& f : result_.functions) {
-      if (weight > 0 && weight + f.weight > most) {
-        ++module;
-        weight = 0;
-      }
-      f.module = module;
-      weight += f.weight;
-    }
-    result_.modules = module + 1;
-    std::vector<int64_t> effort(result_.modules, 0);
-    for (const OutlinedFunction& f : result_.functions) {
-      effort[f.module] += f.weight - products_in(f) * (kGemm - kReadyGemm);
-    }
-    result_.longest_first.resize(result_.modules);
-    std::iota(result_.longest_first.begin(), result_.longest_first.end(), 0);
-    std::ranges::stable_sort(result_.longest_first, std::greater<>(), [&](uint32_t m) { return effort[m]; });
   }
 
   const Program& program_;
