@@ -41,19 +41,16 @@ class Pieces {
         definition_(graph.num_vars(), nullptr),
         level_(graph.num_vars(), 0),
         source_(graph.num_vars()),
-        users_(graph.num_vars()) {}
+        leaves_(graph.num_vars()) {}
 
   std::vector<Piece> find() {
     for (Var var = 0; var < graph_.num_vars(); ++var) source_[var] = var;
     for (const Equation& equation : graph_.equations()) look_at(equation);
-    for (const Var output : graph_.outputs()) users_[output].push_back(nullptr);
+    for (const Var output : graph_.outputs()) leaves_[output] = true;
     std::vector<Piece> pieces;
-    for (const Equation& equation : graph_.equations()) {
-      if (equation.output_count == 1 && leaves_piece(equation.first_output)) {
-        if (Piece piece{.source = source_[equation.first_output], .result = equation.first_output}; complete(piece)) {
-          pieces.push_back(std::move(piece));
-        }
-      }
+    for (Var var = graph_.num_inputs(); var < graph_.num_vars(); ++var) {
+      if (source_[var] == var || !leaves_[var]) continue;
+      if (Piece piece{.source = source_[var], .result = var}; complete(piece)) pieces.push_back(std::move(piece));
     }
     return pieces;
   }
@@ -71,20 +68,27 @@ class Pieces {
   void look_at(const Equation& equation) {
     const absl::Span<const Var> operands = graph_.operands(equation);
     int level = 0;
-    for (const Var operand : operands) {
-      level = std::max(level, level_[operand]);
-      users_[operand].push_back(&equation);
-    }
+    for (const Var operand : operands) level = std::max(level, level_[operand]);
     const Primitive& primitive = *equation.primitive;
     if (!primitive.elementwise && primitive.arrangement == Arrangement::kNone) ++level;
     for (uint32_t k = 0; k < equation.output_count; ++k) {
       definition_[equation.first_output + k] = &equation;
       level_[equation.first_output + k] = level;
     }
-    const DType dtype = graph_.aval(equation.first_output).dtype();
+    const Var result = equation.first_output;
+    if (may_be_in_piece(equation)) {
+      if (const Var source = linear_in(primitive, operands); source != kNoVar) source_[result] = source;
+    }
+    for (const Var operand : operands) {
+      if (equation.output_count != 1 || source_[result] != source_[operand]) leaves_[operand] = true;
+    }
+  }
+  bool may_be_in_piece(const Equation& equation) const {
+    if (equation.output_count != 1 || !equation.primitive->elementwise) return false;
+    const Aval& aval = graph_.aval(equation.first_output);
+    if (aval.size() == 1) return false;  // numbers are in registers
     // Slopes of float16 would overflow where cotangents are scaled so that they do not.
-    if (equation.output_count != 1 || !primitive.elementwise || !is_float(dtype) || dtype == DType::kFloat16) return;
-    if (const Var source = linear_in(primitive, operands); source != kNoVar) source_[equation.first_output] = source;
+    return is_float(aval.dtype()) && aval.dtype() != DType::kFloat16;
   }
 
   Var linear_in(const Primitive& primitive, absl::Span<const Var> operands) const {
@@ -114,15 +118,6 @@ class Pieces {
     return is_zero(b) || source_[a] == source_[b] ? source_[a] : kNoVar;
   }
 
-  // Whether the variable is one of a piece, and somebody wants it who is not.
-  bool leaves_piece(Var var) const {
-    const Var source = source_[var];
-    if (source == var) return false;
-    return std::ranges::any_of(users_[var], [&](const Equation* user) {
-      return user == nullptr || user->output_count != 1 || source_[user->first_output] != source;
-    });
-  }
-
   // Finds the piece's equations. Whether it is worth a slope.
   bool complete(Piece& piece) const {
     absl::flat_hash_set<Var> seen = {piece.result};
@@ -137,7 +132,7 @@ class Pieces {
       for (const Var operand : graph_.operands(equation)) {
         if (source_[operand] == piece.source) {
           if (operand == piece.source || !seen.insert(operand).second) continue;
-          if (leaves_piece(operand)) return false;  // it has an array of its own
+          if (leaves_[operand]) return false;  // it has an array of its own
           pending.push_back(operand);
         } else if (definition_[operand] != nullptr && !is_uniform(operand)) {
           piece.known_after = std::max(piece.known_after, index_of(*definition_[operand]));
@@ -150,10 +145,10 @@ class Pieces {
   }
 
   const Graph& graph_;
-  std::vector<const Equation*> definition_;          // by variable; null for inputs
-  std::vector<int> level_;                           // by variable
-  std::vector<Var> source_;                          // by variable: what it is linear in, itself if in nothing else
-  std::vector<std::vector<const Equation*>> users_;  // by variable; null where the graph returns it
+  std::vector<const Equation*> definition_;  // by variable; null for inputs
+  std::vector<int> level_;                   // by variable
+  std::vector<Var> source_;                  // by variable: what it is linear in, itself if in nothing else
+  std::vector<bool> leaves_;                 // by variable: somebody wants it whose source is another
 };
 
 // A constant that is made later.

@@ -102,7 +102,7 @@ class Crossings {
     crossings_.clear();
     std::vector<double> rest(graph_.num_vars(), 0);
     for (Var var = graph_.num_inputs(); var < graph_.num_vars(); ++var) {
-      if (has_memory(var)) continue;
+      if (has_memory(var) || facts_.size_of(var) == 1) continue;  // numbers are in registers
       rest[var] = facts_.facts[var].cost;
       const absl::Span<const Var> operands = graph_.operands(facts_.equation_of(var));
       for (size_t k = 0; k < operands.size(); ++k) {
