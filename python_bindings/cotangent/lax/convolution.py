@@ -151,9 +151,13 @@ def conv_general_dilated(
     feature_axis = rank + 1 if features_last else 1
     if alone and has_few_taps(x, windows, counts):
         each = outputs // channels
-        filters = _transposed(filters, [*numbers.rhs_spec[2:], *numbers.rhs_spec[1::-1]])
-        filters = _reshaped(filters, [*windows, channels, each])
-        result = tap_sums(x, filters, feature_axis, counts, strides, spacing, dilation, pads)
+        order, shape = [*numbers.rhs_spec[2:], *numbers.rhs_spec[1::-1]], [*windows, channels, each]
+        known = None
+        # Not under an eager transform, which is captured anew for each array that the program makes.
+        if _core.capture_mode() == "jit" and _core.is_traced(x) and not _core.is_traced(filters):
+            known = _core.to_numpy(filters).transpose(order).reshape(shape)
+        filters = _reshaped(_transposed(filters, order), shape)
+        result = tap_sums(x, filters, feature_axis, counts, strides, spacing, dilation, pads, known)
         out = _features_last(numbers.out_spec) if features_last else list(numbers.out_spec)
         result = give_lengths(result, {axes[place]: length for place, length in lengths.items()})
     elif one_group:

@@ -10,6 +10,8 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -36,6 +38,7 @@ def tap_sums(
     spacing: Sequence[int],
     dilation: Sequence[int],
     pads: Sequence[tuple[int, int]],
+    known: np.ndarray | None = None,
 ) -> Array:
     """Convolves each feature with its filters.
 
@@ -46,6 +49,8 @@ def tap_sums(
         counts: at how many places windows fit, a spatial axis.
         strides, spacing, dilation: of the windows, of their elements, and of those of ``x``.
         pads: in front of and behind each spatial axis.
+        known: the filters, if their numbers are known when a function is captured: then they are numbers of the program, and of these 1 is none.
+            Products with 0 are left, which are NaN for NaN.
 
     Returns:
         As ``x``, with a place where it has an element and each feature's filters, in order, where it has the feature.
@@ -53,7 +58,7 @@ def tap_sums(
     dtype = x.dtype
     if kind(x) == "float" and dtype.itemsize == 2:
         x, filters = _core.convert(x, "float32"), _core.convert(filters, "float32")
-        return _core.convert(tap_sums(x, filters, feature_axis, counts, strides, spacing, dilation, pads), dtype)
+        return _core.convert(tap_sums(x, filters, feature_axis, counts, strides, spacing, dilation, pads, known), dtype)
     *windows, features, each = capacities(filters)
     spatial = [axis for axis in range(1, x.ndim) if axis != feature_axis]
     x = _padded(x, spatial, dilation, pads)
@@ -63,17 +68,22 @@ def tap_sums(
     features_of = [feature_axis] if each == 1 else [feature_axis, feature_axis + 1]
     shape[feature_axis : feature_axis + 1] = [features, each][: len(features_of)]
     kept = [axis for axis in range(len(shape)) if axis not in features_of[1:]]
+
+    def factor(place: tuple[int, ...]) -> Array:
+        if known is not None and (known[place] == known[place].flat[0]).all():
+            return _core.full(shape, known[place].flat[0].item(), x.dtype)
+        start, limit = [*place, 0, 0], [*(i + 1 for i in place), features, each]
+        tap = primitives.slice(filters, start=start, limit=limit, stride=[1] * filters.ndim)
+        tap = primitives.reshape(tap, shape=[features, each][: len(features_of)])
+        return primitives.broadcast(tap, shape=shape, axes=features_of)
+
     result: Array | None = None
     for place in itertools.product(*map(range, windows)):
         first = [position * gap for position, gap in zip(place, spacing, strict=True)]
         moved = _slice(x, spatial, first, counts, strides)
         if each > 1:
             moved = primitives.broadcast(moved, shape=shape, axes=kept)
-        tap = primitives.slice(
-            filters, start=[*place, 0, 0], limit=[*(i + 1 for i in place), features, each], stride=[1] * filters.ndim
-        )
-        tap = primitives.reshape(tap, shape=[features, each][: len(features_of)])
-        part = moved * primitives.broadcast(tap, shape=shape, axes=features_of)
+        part = moved if known is not None and (known[place] == 1).all() else moved * factor(place)
         result = part if result is None else result + part
     assert result is not None
     if each == 1:
