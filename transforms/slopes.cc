@@ -151,14 +151,15 @@ class Pieces {
   std::vector<bool> leaves_;                 // by variable: somebody wants it whose source is another
 };
 
-// A constant that is made later.
-Value uniform(Builder& builder, const Graph& graph, Var var) {
+// An input, or a constant that is made later.
+Value made_anew(Builder& builder, const Graph& graph, Var var) {
+  if (var < graph.num_inputs()) return {&builder, var};
   const absl::Span<const Equation> equations = graph.equations();
   const auto maker = std::ranges::lower_bound(equations, var, {}, &Equation::first_output);
   return builder.bind1(*maker->primitive, {}, graph.attrs_ptr(*maker));
 }
 
-// What a piece makes of a cotangent of 1. `values` are by variable, those of all factors among them.
+// What a piece makes of a cotangent of 1. `values` are by variable, those of all factors that are computed among them.
 Value slope_of(Builder& builder, const Graph& graph, const Piece& piece, const Values& values) {
   absl::flat_hash_map<Var, Value> made = {{piece.source, full(builder, graph.aval(piece.source), 1)}};
   for (const uint32_t index : piece.equations) {
@@ -168,7 +169,7 @@ Value slope_of(Builder& builder, const Graph& graph, const Piece& piece, const V
     for (const Var operand : graph.operands(equation)) {
       const auto found = made.find(operand);
       const Value known = found == made.end() ? values[operand] : found->second;
-      operands.push_back(known ? known : uniform(builder, graph, operand));
+      operands.push_back(known ? known : made_anew(builder, graph, operand));
     }
     made[equation.first_output] = builder.bind1(*equation.primitive, operands, graph.attrs_ptr(equation));
   }

@@ -7,7 +7,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from cotangent import nn
+from cotangent import lax, nn
 
 SIZE = 96
 ARRAY = SIZE * SIZE * 4  # bytes
@@ -89,3 +89,23 @@ def test_second_derivatives() -> None:
     jitted, eager = ct.jit(along)(weights, weights), along(weights, weights)
     for a, b in zip(jitted, eager, strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-3, atol=2e-3)
+
+
+def test_factors_that_only_the_slope_reads() -> None:
+    """In the body of a loop that goes backwards they are inputs, which no equation before has read."""
+
+    def loss(x: Any, w: Any) -> Any:
+        def step(carry: Any, _: Any) -> Any:
+            decay = cnp.exp(-cnp.abs(carry))
+            bent = cnp.where(decay > 0.1, decay, decay * 0.3)
+            share = nn.softmax(cnp.hypot(carry, bent) @ w, axis=-1)
+            return cnp.tanh(carry @ w), cnp.sum(share**2 * carry)
+
+        carry, results = lax.scan(step, x, None, length=3)
+        return cnp.sum(carry) + cnp.sum(results)
+
+    random = np.random.default_rng(3)
+    x, w = random.standard_normal((2, 5, 5)) * 0.5
+    jitted, expected = (ct.jit(ct.grad(loss, (0, 1)), backend=b)(x, w) for b in (None, "interpreter"))
+    for a, b in zip(jitted, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10, atol=1e-12)

@@ -89,15 +89,28 @@ def normal_density(x: Array) -> Array:
     return (math.sqrt(0.5 / math.pi) * exp_of_minus_rest(0.5 * rest)) * primitives.exp(-0.5 * square)
 
 
+def _below(x: Array, magnitude: Array) -> Array:
+    """The probability that a standard normal variable is below ``x``, whose absolute value is ``magnitude``.
+
+    Both sides of 0.7, as tails on all lanes cost less than a branch for each vector.
+    """
+    tail, middle = normal_tail(magnitude), 0.5 + 0.5 * _erf_near(x * math.sqrt(0.5))
+    return pick(magnitude < 0.7, middle, pick(x < 0.0, tail, 1.0 - tail))
+
+
 @elementwise(lambda x, result: normal_density(x))
 def ndtr_of_one(x: Array) -> Array:
     """The distribution function of the standard normal distribution."""
-    # Below that the sum would cancel.
-    low = x < -0.7
-    return where_needed(low, lambda: normal_tail(-x), 0.5 + 0.5 * primitives.erf(x * math.sqrt(0.5)))
+    return _below(x, primitives.abs(x))
 
 
-@elementwise(lambda x, result: ndtr_of_one(x) + x * normal_density(x))
+def _gelu_slope(x: Array, _: Array) -> Array:
+    magnitude = primitives.abs(x)
+    # The density is 0 that far, and infinity times 0 is NaN.
+    return _below(x, magnitude) + pick(magnitude > 100.0, 0.0, x) * normal_density(magnitude)
+
+
+@elementwise(_gelu_slope)
 def gelu_of_one(x: Array) -> Array:
     """``x`` times the distribution function of the standard normal distribution."""
     magnitude = primitives.abs(x)
