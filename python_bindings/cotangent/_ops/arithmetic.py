@@ -447,8 +447,8 @@ _EXACT_ROOTS = (np.dtype(np.float32), np.dtype(np.float64))
 def power(x: Any, y: Any, /) -> Array:
     """The first array raised to the second, element by element.
 
-    A Python int as exponent is expanded into multiplications, so that it has derivatives everywhere; the Python floats 0.5 and -0.5
-    are the square root and its reciprocal, for float32 and float64, whole ones up to 3 multiplications. Negative numbers
+    A Python int as exponent is expanded into multiplications, so that it has derivatives everywhere; the Python floats 0.5,
+    1.5, and these negated, are made of the square root, for float32 and float64, whole ones up to 3 are multiplications. Negative numbers
     to a fractional power are NaN. Bools are raised as integers. Integers raised to negative integers of an array, which may be known when
     the program runs only, lose the fraction: 1 and -1 stay what they are, other numbers become 0, as in JAX. NumPy raises.
 
@@ -494,9 +494,11 @@ def power(x: Any, y: Any, /) -> Array:
     if type(exponent) is float and x.dtype in _EXACT_ROOTS:
         if exponent in (-1.0, 2.0, 3.0):
             return integer_power(x, int(exponent))
-        if exponent in (-0.5, 0.5):
-            root = primitives.sqrt(x)
-            return root if exponent > 0 else primitives.div(literal(root, 1), root)
+        if exponent in (-1.5, -0.5, 0.5, 1.5):
+            root, one = primitives.sqrt(x), literal(x, 1)
+            if exponent in (-1.5, 1.5):
+                return primitives.mul(x, root) if exponent > 0 else primitives.div(primitives.div(one, x), root)
+            return root if exponent > 0 else primitives.div(one, root)
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()
         x, y = _core.convert(x, dtype), _core.convert(y, dtype)
