@@ -205,13 +205,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def _on(wanted: str | None, array: Array, copy: bool | None) -> Array:
     """``array``, which a device of a back end is to have: a named one, or the default."""
     if wanted is None:
-        return array if copy is False or _core.place_of(array) else put_beside(array, ())  # type: ignore[no-any-return]
+        return array if copy is False or _core.place_of(array) else put_beside(array, ())
     here = _core.place_of(array) or "llvm"
     if copy is False and here != wanted:
         raise ValueError(
             f"from_dlpack: memory of {device_at(here)} cannot be shared with {device_at(wanted)}\n  leave copy out, to copy it"
         )
-    return _core.put_on(array, wanted)  # type: ignore[no-any-return]
+    return _core.put_on(array, wanted)
 
 
 def _gathered(elements: Array, first: int, shape: list[int], strides: list[int]) -> Array:
