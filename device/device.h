@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "device/loaded.h"
 #include "device/plan.h"
 #include "device/queue.h"
+#include "runtime/memory_advice.h"
 #include "runtime/tensor.h"
 
 namespace ct {
@@ -28,8 +30,10 @@ class Device {
     static_cast<void>(other), static_cast<void>(to), static_cast<void>(from), static_cast<void>(bytes);
     return false;
   }
-  // In the device's memory; Error(kMemory) when there is none.
+  // In the device's memory; Error(kMemory), without a hint, when there is none.
   virtual std::shared_ptr<Buffer> allocate(size_t bytes) = 0;
+  // What to do then.
+  virtual std::string memory_advice() const { return kMemoryAdvice; }
   virtual absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table = nullptr) = 0;
   // That of the calling thread.
   virtual Queue& queue() = 0;

@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "device/device.h"
 #include "device/host_call.h"
+#include "device/memory_text.h"
 #include "device/residency.h"
 #include "device/run_plan.h"
 #include "runtime/error.h"
@@ -66,7 +67,16 @@ void Loaded::play(void* const* inputs, void* const* outputs) const {
   run_plan(*this, device_.queue(), inputs, outputs);
 }
 
-std::vector<Tensor> Loaded::play_resident(absl::Span<const Tensor> inputs) const { return run_resident(*this, inputs); }
+std::vector<Tensor> Loaded::play_resident(absl::Span<const Tensor> inputs) const {
+  try {
+    return run_resident(*this, inputs);
+  } catch (Error& error) {
+    if (error.kind() == ErrorKind::kMemory) {
+      error.hint(concat(largest_arrays(plan_), "\n  ", device_.memory_advice()));
+    }
+    throw;
+  }
+}
 
 std::vector<Tensor> Loaded::operator()(absl::Span<const Tensor> inputs) const {
   if (inputs.size() != plan_.inputs.size()) {

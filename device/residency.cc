@@ -31,10 +31,15 @@ std::shared_ptr<const Resident> bring(Device& device, const Tensor& tensor, bool
 
 Tensor put(Device& device, const Tensor& tensor) {
   if (tensor.place() == device.place()) return tensor;
-  bool waits = false;
-  auto there = bring(device, tensor, waits);
-  if (waits) device.queue().wait();
-  return {tensor.aval(), Buffer::on_device(static_cast<size_t>(tensor.aval().bytes()), std::move(there))};
+  try {
+    bool waits = false;
+    auto there = bring(device, tensor, waits);
+    if (waits) device.queue().wait();
+    return {tensor.aval(), Buffer::on_device(static_cast<size_t>(tensor.aval().bytes()), std::move(there))};
+  } catch (Error& error) {
+    if (error.kind() == ErrorKind::kMemory) error.hint(device.memory_advice());
+    throw;
+  }
 }
 
 Tensor adopt(Device& device, const Aval& aval, void* address, std::function<void()> release) {

@@ -279,10 +279,14 @@ std::vector<Tensor> evaluate_on_device(const Primitive& primitive, absl::Span<co
                                        const AttrsPtr& attrs) {
   std::vector<Aval> avals;
   for (const Tensor& operand : operands) avals.push_back(operand.aval());
-  return eager_graph_runner(
-      build_graph(avals,
-                  [&](Builder& builder, const Values& inputs) { return builder.bind(primitive, inputs, attrs); }),
-      operands);
+  const GraphPtr graph = build_graph(
+      avals, [&](Builder& builder, const Values& inputs) { return builder.bind(primitive, inputs, attrs); });
+  try {
+    return eager_graph_runner(graph, operands);
+  } catch (Error& error) {
+    error.op(primitive.name).at(LocationScope::current());
+    throw;
+  }
 }
 
 std::vector<Tensor> evaluate_anywhere(const Primitive& primitive, absl::Span<const Tensor> operands,

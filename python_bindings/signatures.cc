@@ -121,10 +121,10 @@ class Matcher {
       const PromotedType type = scalar_type(object);
       if (!(Aval(type.dtype, {}, type.weak) == expected)) return false;
     }
-    if (!recording_ && !entry_.is_resident) {
+    if (!recording_) {
       if (const void* elements = elements_in_place(object, expected)) {
         keep(object);
-        leaves_.pointers.push_back(const_cast<void*>(elements));
+        add_elements(const_cast<void*>(elements), expected);
         return true;
       }
     }
@@ -146,6 +146,15 @@ class Matcher {
       leaves_.tensors.push_back(tensor);
     } else {
       leaves_.pointers.push_back(tensor.data());
+    }
+  }
+
+  // What the leaves' owners keep for as long as the call takes.
+  void add_elements(void* elements, const Aval& aval) {
+    if (entry_.is_resident) {
+      leaves_.tensors.emplace_back(aval, Buffer::borrow(elements, static_cast<size_t>(aval.bytes()), [] {}));
+    } else {
+      leaves_.pointers.push_back(elements);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "runtime/error.h"
+#include "runtime/memory_advice.h"
 #include "runtime/size.h"
 #include "runtime/tensor.h"
 #include "runtime/text.h"
@@ -31,7 +32,7 @@ void* cpu_arena(int64_t bytes) {
   arena.data = std::aligned_alloc(kArenaAlignment, static_cast<size_t>(rounded));
   if (arena.data == nullptr) {
     throw Error(ErrorKind::kMemory, concat("no memory for ", rounded, " bytes of intermediate results"))
-        .hint("use smaller arrays or batches");
+        .hint(concat(kMemoryAdvice, "; ct.explain(f)(...) lists these results by your lines"));
   }
   if (rounded >= kManyPages) advise_huge_pages(arena.data, static_cast<size_t>(rounded));
   arena.bytes = rounded;

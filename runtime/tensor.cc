@@ -11,6 +11,7 @@
 #endif
 
 #include "runtime/float_types.h"
+#include "runtime/memory_advice.h"
 #include "runtime/process.h"
 #include "runtime/processor.h"
 
@@ -209,7 +210,7 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
   }
   if (block == nullptr) {
     throw Error(ErrorKind::kMemory, "out of memory: could not allocate " + std::to_string(bytes) + " bytes")
-        .hint("use smaller arrays or batches: ct.vmap(f, chunk_size=...), ct.jit(f, memory_limit=...)");
+        .hint(kMemoryAdvice);
   }
   try {
     return std::make_shared<Buffer>(Passkey{}, block, block, bytes, nullptr);

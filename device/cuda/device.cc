@@ -48,6 +48,7 @@ class Cuda final : public CudaDevice {
     opened.enter();
     return opened.allocate(bytes);
   }
+  std::string memory_advice() const override { return cuda::kGpuMemoryAdvice; }
 
   absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table) override {
     if (const std::string problem = check_plan(plan); !problem.empty()) return absl::InvalidArgumentError(problem);

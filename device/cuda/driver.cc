@@ -43,8 +43,7 @@ std::string advice(Status status) {
     case Status::kStubLibrary:
       return "this libcuda is the stub for linking: take its folder out of LD_LIBRARY_PATH";
     case Status::kOutOfMemory:
-      return "free what other processes and libraries hold (nvidia-smi shows it), or use less: jit(..., "
-             "memory_limit=...)";
+      return kGpuMemoryAdvice;
     case Status::kInvalidImage:
     case Status::kInvalidPtx:
     case Status::kNoBinaryForGpu:

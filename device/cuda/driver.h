@@ -27,6 +27,10 @@ inline constexpr int kLeastDriver = 11080;
 
 class Driver;
 
+// What to do where a GPU has no memory left.
+inline constexpr const char* kGpuMemoryAdvice =
+    "free what other processes and libraries hold (nvidia-smi shows it), or use less: jit(..., memory_limit=...)";
+
 template <class... Parameters>
 using Call = LibraryCall<Driver, Status, Parameters...>;
 

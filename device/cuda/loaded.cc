@@ -1,6 +1,5 @@
 #include "device/cuda/loaded.h"
 
-#include <algorithm>
 #include <array>
 
 #include "device/residency.h"
@@ -80,35 +79,7 @@ std::vector<Tensor> CudaLoaded::play_resident(absl::Span<const Tensor> inputs) c
   const Working computes(Work::kCompute);
   context_->enter();
   context_->driver().note_plan(name_);
-  try {
-    return Loaded::play_resident(inputs);
-  } catch (Error& error) {
-    if (error.kind() == ErrorKind::kMemory) error.hint(largest_buffers());
-    throw;
-  }
-}
-
-std::string CudaLoaded::largest_buffers() const {
-  std::vector<std::pair<int64_t, std::string>> all = {{plan().arena_bytes, "temporaries"}};
-  std::vector<bool> is_used(plan().inputs.size());
-  for (const PlanBuffer& buffer : plan().buffers) {
-    if (buffer.kind == PlanBuffer::Kind::kInput) is_used[static_cast<size_t>(buffer.position)] = true;
-  }
-  for (size_t i = 0; i < plan().inputs.size(); ++i) {
-    if (!is_used[i]) continue;
-    all.emplace_back(plan().inputs[i].bytes(), concat("input ", i, ", ", plan().inputs[i].to_string()));
-  }
-  for (size_t i = 0; i < plan().outputs.size(); ++i) {
-    all.emplace_back(plan().outputs[i].bytes(), concat("result ", i, ", ", plan().outputs[i].to_string()));
-  }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text = "the program's largest arrays:";
-  for (size_t i = 0; i < std::min<size_t>(all.size(), 3); ++i) {
-    text += concat("\n    ", all[i].first, " bytes: ", all[i].second);
-  }
-  return text +
-         "\n  free what other processes and libraries hold (nvidia-smi shows it), or use less: "
-         "jit(..., memory_limit=...)";
+  return Loaded::play_resident(inputs);
 }
 
 }  // namespace ct::cuda

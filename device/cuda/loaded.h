@@ -37,7 +37,6 @@ class CudaLoaded final : public Loaded {
 
   std::vector<Tensor> play_resident(absl::Span<const Tensor> inputs) const override;
   void find_functions();
-  std::string largest_buffers() const;
 
   const std::shared_ptr<GpuContext> context_;
   const std::shared_ptr<const std::string> name_;  // with types, for errors

@@ -67,7 +67,13 @@ class EmulatedQueue final : public HostQueue {
 class Emulated final : public Device {
  public:
   int place() const override { return kEmulatedPlace; }
-  std::shared_ptr<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
+  std::shared_ptr<Buffer> allocate(size_t bytes) override {
+    try {
+      return Buffer::allocate(bytes);
+    } catch (const Error& error) {
+      throw Error(error.kind(), error.message(), error.site());
+    }
+  }
 
   absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table) override {
     if (const std::string problem = check_plan(plan); !problem.empty()) return absl::InvalidArgumentError(problem);

@@ -28,6 +28,11 @@ namespace {
 constexpr double kLeastOnGrid = 40'000;  // nanoseconds
 // Iterations of a fold for each thread of a grid.
 constexpr int64_t kLeastOfPart = 4;
+// Statements of a kernel, those inside of others among them: the time to compile a kernel grows faster than its size,
+// and nothing keeps a program small (outline.h). As many take longer to run than a launch does.
+constexpr int64_t kMostStatements = 4000;
+// Statements that each kernel computes again.
+constexpr int64_t kMostRepeated = 1000;
 
 int64_t aligned(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -61,6 +66,7 @@ class Cutter {
   void add_for(const For& loop, Pieces& pieces);
   void add_while(const loop::While& loop, Pieces& pieces);
   void add_if(const loop::If& branch, Pieces& pieces);
+  void add_to_block(const Statement& s, Pieces& pieces);
   // The block that runs last, or a new one.
   Kernel& open_block(Pieces& pieces);
   Kernel& new_kernel(Kernel::Kind kind, Pieces& pieces);
@@ -83,7 +89,7 @@ class Cutter {
 
 // Cheap, and the same whenever it is computed.
 bool Cutter::repeats(const Statement& s) const {
-  if (!loop::is_instruction(s)) return false;
+  if (!loop::is_instruction(s) || std::ssize(cut_.repeated) >= kMostRepeated) return false;
   if (s.kind == StatementKind::kLoad && program_.buffers[s.buffer].kind != BufferKind::kInput &&
       program_.buffers[s.buffer].kind != BufferKind::kConstant) {
     return false;
@@ -129,6 +135,17 @@ Kernel& Cutter::open_block(Pieces& pieces) {
   return new_kernel(Kernel::Kind::kBlock, pieces);
 }
 
+void Cutter::add_to_block(const Statement& s, Pieces& pieces) {
+  int64_t size = 1;
+  loop::visit_blocks_of(
+      program_, s, [&](BlockId block) { loop::visit_statements(program_, block, [&](const Statement&) { ++size; }); });
+  Kernel& last = open_block(pieces);
+  const bool is_full = last.size > 0 && last.size + size > kMostStatements;
+  Kernel& kernel = is_full ? new_kernel(Kernel::Kind::kBlock, pieces) : last;
+  kernel.statements.push_back(&s);
+  kernel.size += size;
+}
+
 void Cutter::add_block(BlockId block, Pieces& pieces) {
   for (const Statement& s : program_.blocks[block].statements) add(s, pieces);
 }
@@ -148,7 +165,7 @@ void Cutter::add(const Statement& s, Pieces& pieces) {
   } else if (is_for_grid(s) && !calls_host(s)) {
     add_for_grid(s, pieces);
   } else if (!is_opened(s)) {
-    open_block(pieces).statements.push_back(&s);
+    add_to_block(s, pieces);
   } else if (s.kind == StatementKind::kFor) {
     add_for(program_.fors[s.detail], pieces);
   } else if (s.kind == StatementKind::kWhile) {
@@ -352,9 +369,10 @@ Needs needs_of(const loop::Program& program, const Cut& cut, const Kernel& kerne
   }
   for (auto s = cut.repeated.rbegin(); s != cut.repeated.rend(); ++s) {
     if (outside.erase((*s)->result) == 0) continue;
-    needs.repeated.insert(needs.repeated.begin(), *s);
+    needs.repeated.push_back(*s);
     loop::visit_inputs(program, **s, use);
   }
+  std::ranges::reverse(needs.repeated);
   needs.loaded.assign(outside.begin(), outside.end());
   return needs;
 }

@@ -5,7 +5,7 @@
 // What else is large and has independent items is a kernel on the grid. All statements between such ones are one kernel
 // of one block, which runs them together (block_scope.h), loops with all their iterations among them: so a small
 // program is one launch. Loops and branches that hold what is large, or a call of the host, are the device's own: they
-// are opened, and their bodies cut in the same way.
+// are opened, and their bodies cut in the same way. A block of very many statements is several kernels.
 //
 // Scalars that kernels hand each other have slots in memory, as have the variables and carries of opened loops. What is
 // cheap, and the same whenever it is computed, each kernel computes again.
@@ -69,6 +69,7 @@ struct Kernel {
   Kind kind = Kind::kBlock;
   std::vector<Parts> parts = {};  // kParts: its own; kBlock: what is put together before the statements
   std::vector<const loop::Statement*> statements = {};
+  int64_t size = 0;  // kBlock: the statements and all inside them
   // kBlock: after the statements.
   std::vector<Move> moves = {};
   std::vector<Assignment> assignments = {};

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import Any
 
 from cotangent import _core
@@ -12,6 +14,18 @@ from cotangent._ops.indexing import require_places
 from cotangent._ops.views import living_bases, write_through
 from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import IndexUpdateHelper, warn_of_lost_fractions
+
+# An assignment reads the array, computes another and puts that in its place; of two threads at once one would undo what the other did.
+_one_at_a_time = threading.RLock()
+
+
+def _after_fork() -> None:
+    """The thread that may have held the lock is not in this process."""
+    global _one_at_a_time
+    _one_at_a_time = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _fitting(value: Any, dtype: Any) -> Any:
@@ -66,4 +80,5 @@ def assign(x: Array, index: Any, value: Any, held: bool) -> None:
             f"x[i] = y: y is {given.dtype}, and x is {x.dtype}\n  take y.real, or make x complex: x = x.astype({given.dtype.name!r})"
         )
     warn_of_lost_fractions(x, given, "x[i] = y")
-    write_through(x, index, IndexUpdateHelper(x)[index].set(value), bases)
+    with _one_at_a_time:
+        write_through(x, index, IndexUpdateHelper(x)[index].set(value), bases)

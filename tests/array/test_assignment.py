@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 import pickle
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -361,6 +364,60 @@ def test_threads() -> None:
         thread.join()
     assert x.tolist() == [float(i) for i in range(8)]
     assert len(seen) == 8
+
+
+@pytest.mark.parametrize("way", ["array", "view"])
+def test_threads_that_assign_at_once(way: str) -> None:
+    """None undoes what another does, as in NumPy; large arrays take long enough for one to be in the midst of it."""
+    count, each = 4, 8
+    x = cnp.zeros((2, 1 << 16))
+    places = [x[1] if way == "view" else x for _ in range(count)]
+    ready = threading.Barrier(count)
+
+    def work(first: int) -> None:
+        ready.wait()
+        for i in range(first, count * each, count):
+            places[first][i if way == "view" else (1, i)] = 1.0
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert x[1, : count * each].tolist() == [1.0] * (count * each)
+    assert [place[..., : count * each].sum() for place in places] == [count * each] * count
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_while_another_thread_assigns() -> None:
+    x, stop = cnp.zeros(1 << 16), threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            x[0] = 1.0
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                try:
+                    signal.alarm(60)  # ends a process that waits for ever
+                    y = cnp.zeros(2)
+                    y[1] = 3.0
+                    os._exit(int(y[1]))
+                finally:
+                    os._exit(1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    finally:
+        stop.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,8 @@ TEST_F(Cuda, AProgramWithoutMemoryNamesItsLargestArrays) {
   plan.arena_bytes = 4096;
   const LoadedPtr loaded = load(*device, plan);
   EXPECT_THAT(error_of([&] { run(*loaded, 3); }, ErrorKind::kMemory),
-              AllOf(HasSubstr("largest arrays:\n    4096 bytes: temporaries\n    4 bytes: input 0, float32[]"),
+              AllOf(HasSubstr("largest arrays:\n    4096 bytes: intermediate results, which ct.explain(f)(...) lists "
+                              "by your lines\n    4 bytes: input 0, float32[]"),
                     HasSubstr("memory_limit")));
   setenv("CT_FAKE_CUDA_MEMORY", "60000", 1);
   EXPECT_EQ(run(*loaded, 3), 96);

@@ -394,6 +394,18 @@ def test_arrays_made_of_buffers_files_and_seeds_are_on_the_default_device(tmp_pa
     assert str(ct.device_put(made[0]).device) == THERE and str(ct.device_put(DATA).device) == "cpu:0"
 
 
+def test_memory_that_is_shared_stays_where_it_is() -> None:
+    theirs = DATA.copy()
+    with ct.default_device("cuda-emulated"):
+        shared, copied = cnp.from_dlpack(theirs, copy=False), cnp.from_dlpack(theirs)
+        assert str((shared + 1).device) == THERE
+    theirs[:] = 7
+    assert (str(shared.device), str(copied.device)) == ("cpu:0", THERE)
+    assert (shared.tolist(), copied.tolist()) == (theirs.tolist(), DATA.tolist())
+    assert str(cnp.from_dlpack(there(), device="cpu").device) == "cpu:0"
+    assert str(cnp.from_dlpack(there(), copy=False).device) == THERE
+
+
 def test_jit_runs_where_its_shardings_say() -> None:
     place = there().sharding
     for given in ({"in_shardings": place}, {"out_shardings": place}, {"in_shardings": (place,), "out_shardings": None}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -138,6 +139,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def test_memory() -> None:
-    """200 MB are summed without a copy of them."""
+    """200 MB are summed without a copy of them; a device with memory of its own has one."""
     result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    assert int(result.stdout) < 100
+    copies = int(os.environ.get("CT_DEVICE", "") == "cuda-emulated")
+    assert int(result.stdout) < 100 + copies * 200

@@ -179,7 +179,8 @@ def load(path: str | Path, name: str | None = None, *, native: bool | None = Non
         Which library, when the folder holds several.
     native : bool, optional
         Whether the functions run the code of the folder's library. By default, if it belongs to the file and fits this
-        processor; True raises why it does not; with False, as with a file alone, the programs are compiled here.
+        processor; True raises why it does not; with False, as with a file alone, the programs are compiled here. So are
+        those that run on a GPU, which is the default device or has an argument.
     verify : str, default "structure"
         ``"structure"``, which reads none of the saved arrays' values; ``"all"`` compares these with their checksum,
         too.

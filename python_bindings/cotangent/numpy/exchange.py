@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
-from cotangent._base.device import Placement, put_beside
+from cotangent._base.device import backend_for, device_at, put_beside
 from cotangent._core import Array
 from cotangent._ops.binding import apart, kind
 from cotangent._ops.keys import key_data
@@ -159,7 +159,7 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
     return _made(np.fromfile(file, _core.canonical_dtype(dtype), count, sep, offset, **kwargs))
 
 
-def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array of another library that offers ``__dlpack__``.
 
     It is where the other one is: on the host, or on the GPU. It is a copy, as arrays are immutable and the other
@@ -170,7 +170,7 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     x : object with ``__dlpack__``
         The array of the other library.
     device : Device, str or sharding, optional
-        Where the result is wanted. None: where ``x`` is.
+        Where the result is wanted. None: where ``x`` is; what is copied from the host goes to the default device.
     copy : bool or None, default None
         False: the memory is shared, and must not be written to as long as this array, or a result that was made of it
         without computing, is there.
@@ -183,21 +183,35 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     Raises
     ------
     ValueError
-        The array is on a device that is not there, or cannot be shared with ``copy=False``.
+        The array is on a device that is not there, or cannot be shared with ``copy=False``: it is on another device
+        than the result is to be, for example.
 
     Examples
     --------
     >>> ct.numpy.from_dlpack(np.array([1.0, 2.0], np.float32))
     Array([1., 2.], dtype=float32)
     """
+    wanted = backend_for(device, "from_dlpack")
     if isinstance(x, Array):
-        return apart(x, x) if copy else x
+        return _on(wanted, apart(x, x) if copy else x, copy)
     if not hasattr(x, "__dlpack__") and type(x).__name__ != "PyCapsule":
         raise TypeError(
             f"from_dlpack: a {type(x).__name__} has no __dlpack__\n  make an array of it: ct.numpy.asarray(x)"
         )
     found = _core.from_dlpack(x, copy is False)
-    return _gathered(*found) if isinstance(found, tuple) else found
+    return _on(wanted, _gathered(*found) if isinstance(found, tuple) else found, copy)
+
+
+def _on(wanted: str | None, array: Array, copy: bool | None) -> Array:
+    """``array``, which a device of a back end is to have: a named one, or the default."""
+    if wanted is None:
+        return array if copy is False or _core.place_of(array) else put_beside(array, ())
+    here = _core.place_of(array) or "llvm"
+    if copy is False and here != wanted:
+        raise ValueError(
+            f"from_dlpack: memory of {device_at(here)} cannot be shared with {device_at(wanted)}\n  leave copy out, to copy it"
+        )
+    return _core.put_on(array, wanted)
 
 
 def _gathered(elements: Array, first: int, shape: list[int], strides: list[int]) -> Array:
