@@ -136,20 +136,20 @@ def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], opera
     for one, other in itertools.combinations(captured, 2):
         for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
             check_one_size(name, path, x, y)
-    operands, places = _shared_operands(leaves, captured)
+    given, places = _shared_operands(leaves, captured)
     # What all branches hand on as it is, is no result of theirs.
     handed_on = [_one_operand(captured, places, k) for k in range(len(first.graph.outputs))]
     made = [k for k, operand in enumerate(handed_on) if operand is None]
     graphs = []
-    for branch, of_branch in zip(captured, places, strict=True):
+    for known, of_branch in zip(captured, places, strict=True):
 
-        def run(xs: list[Any], graph: Graph = branch.graph, taken: list[int] = of_branch) -> tuple[list[Any], None]:
+        def run(xs: list[Any], graph: Graph = known.graph, taken: list[int] = of_branch) -> tuple[list[Any], None]:
             results = _core.apply_graph(graph, [xs[place] for place in taken])
             return [results[k] for k in made], None
 
-        graphs.append(_core.capture(run, operands, [], "rearrange", "branch")[0])
-    results = iter(primitives.cond(_core.convert(index, "int32"), *operands, branches=graphs))
-    return first.structure.unflatten([next(results) if place is None else operands[place] for place in handed_on])
+        graphs.append(_core.capture(run, given, [], "rearrange", "branch")[0])
+    results = iter(primitives.cond(_core.convert(index, "int32"), *given, branches=graphs))
+    return first.structure.unflatten([next(results) if place is None else given[place] for place in handed_on])
 
 
 def _shared_operands(leaves: list[Any], captured: Sequence[Captured]) -> tuple[list[Any], list[list[int]]]:

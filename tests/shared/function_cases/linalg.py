@@ -272,6 +272,15 @@ scipy.record(
 )
 scipy.record("solve", A, B, call=of(diagonal), oracle=with_np(diagonal, theirs.solve), tolerance=16, ragged=({1: 1},))
 scipy.record(
+    "solve_banded",
+    (1, 2),
+    draw(4, 5, domain=(0.5, 1)) + np.array([[0.0], [0.0], [4.0], [0.0]]),
+    draw(5, 2),
+    oracle=theirs.solve_banded,
+    tolerance=32,
+    ragged=({1: 1, 2: 0},),
+)
+scipy.record(
     "solve_triangular",
     A,
     B,
