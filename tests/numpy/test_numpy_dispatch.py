@@ -370,7 +370,7 @@ def test_casting_of_joined_arrays(name):
         {"dtype": "float64", "casting": "safe"},
         {"dtype": "int16", "casting": "unsafe"},
     ):
-        found = ct.jit(lambda x, y: join((x, y), **options))(x, y)  # noqa: B023
+        found = ct.jit(lambda x, y: join((x, y), **options))(x, y)
         expected = join((x, y), **options)
         np.testing.assert_array_equal(found, expected)
         assert found.dtype == options.get("dtype", found.dtype)

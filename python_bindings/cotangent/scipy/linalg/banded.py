@@ -142,8 +142,7 @@ def solve_banded(
         rows, columns = cnp.arange(lower + upper + 1)[:, None], cnp.arange(capacity(bands, 1))
         bands = cnp.where(columns + rows - upper < length, without_padding(bands, [1]), 0)
         bands = cnp.where((rows == upper) & (columns >= length), 1, bands)
-        solution = solve_banded((lower, upper), bands, without_padding(right, [0]))
-        return give_lengths(solution, {0: length})
+        return give_lengths(solve_banded((lower, upper), bands, without_padding(right, [0])), {0: length})
     columns = right if right.ndim == 2 else right[:, None]
     turned = _transposed(lower, upper, bands)
     solution: Array = custom_linear_solve(
