@@ -219,14 +219,15 @@ def y1(x: Any) -> Array:
 
 def _by_order(name: str, n: Any, x: Any, function: Callable[[Array, int], Array]) -> Array:
     """The function of each order among ``n``, which are known whole numbers, at the elements that have it."""
-    orders = _core.peek_numpy(n, f"the order of {name}")
+    orders = _core.peek_numpy(n, f"the order of {name}") if isinstance(n, Array) else np.asarray(n)
     (x,) = floats(name, x)
     if np.any(orders != np.round(orders)):
         raise NotImplementedError(
             f"{name}: the orders must be whole numbers; got {orders.flat[np.argmax(orders != np.round(orders))]}\n"
             "  modified functions of any order: ct.scipy.special.iv"
         )
-    x = ops.broadcast_to(x, np.broadcast_shapes(x.shape, orders.shape))
+    if orders.ndim:
+        x = ops.broadcast_to(x, np.broadcast_shapes(x.shape, orders.shape))
     result: Array | None = None
     for order in sorted({int(k) for k in orders.flat}):
         value = function(x, abs(order))
