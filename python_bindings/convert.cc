@@ -1,6 +1,7 @@
 // Python values to tensors and back: scalars, NumPy arrays, nested lists. DLPack has a file of its own.
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "ir/ops.h"
 #include "ir/primitives.h"
@@ -372,9 +373,28 @@ Datum datum_after(py::handle object, int conversions) {
 
 }  // namespace
 
+namespace {
+
+// An array of `float0`, a derivative of what has none: elements without bytes.
+bool is_float0(py::handle object) {
+  if (!py::isinstance<py::array>(object)) return false;
+  const auto array = py::reinterpret_borrow<py::array>(object);
+  if (array.dtype().kind() != 'V' || array.itemsize() != 0) return false;
+  const py::object names = array.dtype().attr("names"), expected = py::make_tuple("float0");
+  return names.equal(expected);
+}
+
+}  // namespace
+
 std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
   if (is_python_scalar(object.ptr())) return datum_from_python(object);
+  if (is_float0(object)) {  // in programs such derivatives are bools
+    const auto array = py::reinterpret_borrow<py::array>(object);
+    Tensor zeros{Aval(DType::kBool, Shape(array.shape(), array.shape() + array.ndim()))};
+    std::memset(zeros.data(), 0, static_cast<size_t>(zeros.aval().bytes()));
+    return zeros;
+  }
   if (array_method(object.ptr()) != nullptr || py::isinstance<py::array>(object)) return datum_from_python(object);
   if (py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) return tensor_from_python(object);
   return std::nullopt;

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from mpmath import (
     atanh,
     besseli,
+    besselj,
+    bessely,
     chebyfit,
     ci,
     cos,
@@ -18,6 +20,7 @@ from mpmath import (
     erfinv,
     euler,
     exp,
+    expj,
     expm1,
     fac2,
     factorial,
@@ -30,6 +33,7 @@ from mpmath import (
     log1p,
     loggamma,
     mp,
+    mpc,
     mpf,
     pi,
     polylog,
@@ -135,6 +139,34 @@ def bessel(order: int) -> tuple[Function, Function]:
     return near_zero(lambda x: exp(-x) * besseli(order, x) / x**order, mpf(1) / 2**order), near_zero(
         far, 1 / sqrt(2 * pi)
     )
+
+
+def oscillating(order: int) -> dict[str, Function]:
+    """What the Bessel functions J and Y of order 0 or 1 are made of.
+
+    J / x^order in x^2, what Y / x^order has beside logarithm and pole in x^2, and in (8 / x)^2 the parts P and x Q / 8
+    of the waves J + i Y = sqrt(2 / (pi x)) exp(i (x - (2 order + 1) pi / 4)) (P + i Q).
+    """
+
+    def rest_of_y(t: mpf) -> mpf:
+        x = sqrt(t)
+        pole = -1 / x if order else mpf(0)
+        return (bessely(order, x) - 2 / pi * (log(x) * besselj(order, x) + pole)) / x**order
+
+    def wave(w: mpf) -> tuple[mpf, mpf]:
+        x = 8 / sqrt(w)
+        turned = expj(-(x - (2 * order + 1) * pi / 4)) * sqrt(pi * x / 2)
+        value = (besselj(order, x) + mpc(0, 1) * bessely(order, x)) * turned
+        return re(value), value.imag * x / 8
+
+    # Near 0 the functions are smooth: a close argument, to a millionth of a rounding error.
+    away = lambda t: max(t, mpf("1e-25"))  # noqa: E731
+    return {
+        "J": lambda t: besselj(order, sqrt(away(t))) / sqrt(away(t)) ** order,
+        "Y": lambda t: rest_of_y(away(t)),
+        "P": lambda w: wave(away(w))[0],
+        "Q": lambda w: wave(away(w))[1],
+    }
 
 
 def scaled_exp1(t: mpf) -> mpf:
@@ -270,6 +302,16 @@ def main() -> None:
         print(f"\n# exp(-x) I{order}(x){' / x' * order} on [0, 8]; exp(-x) I{order}(x) sqrt(x) in 1 / x, for x >= 8.")
         fit(f"I{order}E_NEAR", near, 0, 8, 17, 29)
         fit(f"I{order}E_FAR", far, 0, 0.125, 6, 22)
+    for order in (0, 1):
+        parts = oscillating(order)
+        print(
+            f"\n# J{order}(x){' / x' * order} on [0, 8] and what Y{order}(x){' / x' * order} has beside logarithm and pole, in x^2."
+        )
+        fit(f"J{order}_NEAR", parts["J"], 0, 64, 11, 17, through_zero=True)
+        fit(f"Y{order}_NEAR", parts["Y"], 0, 64, 11, 17, through_zero=True)
+        print(f"\n# P and x Q / 8 of J{order} and Y{order} in (8 / x)^2, for x >= 8.")
+        fit(f"JY{order}_P", parts["P"], 0, 1, 4, 14)
+        fit(f"JY{order}_Q", parts["Q"], 0, 1, 4, 14)
     print("\n# x exp(x) E1(x) in (x - 2) / (x + 2), for x >= 1.")
     fit("E1_FAR", scaled_exp1, mpf(-1) / 3, 1, 12, 28)
     print("\n# pi x f(x) and pi^2 x^3 g(x) of the Fresnel integrals' auxiliary functions, in 1 / x^2, for x >= 1.6.")

@@ -238,7 +238,24 @@ def array_function(self: Array, function: Any, types: Any, args: tuple[Any, ...]
             )
         written[...] = write(written, *args[1:], **kwargs)
         return None
-    return _counterpart(function)(*args, **kwargs)
+    counterpart = _counterpart(function)
+    if "casting" in kwargs:
+        _check_casting(function, kwargs.pop("casting"), args, kwargs)
+    return counterpart(*args, **kwargs)
+
+
+def _check_casting(function: Any, casting: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """NumPy's TypeError where the arrays that are joined are not to become what ``dtype`` says."""
+    dtype = kwargs.get("dtype")
+    if dtype is None or not args:
+        return
+    for x in args[0]:
+        given = x.dtype if hasattr(x, "dtype") else np.result_type(x)
+        if not np.can_cast(given, dtype, casting):  # type: ignore[arg-type]
+            raise TypeError(
+                f"{_full_name(function)}: arrays of dtype {given} are not to become {np.dtype(dtype)} by the rule casting={casting!r}\n"
+                '  pass casting="unsafe", or convert them with .astype'
+            )
 
 
 # Python's operators, which arrays of NumPy on the left of a Ragged come to.

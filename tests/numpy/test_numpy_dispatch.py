@@ -352,3 +352,38 @@ def test_out_is_assigned_to(function):
     shifted = [np.sum(function(x + sign * np.float32([0, 0.125, 0]))) for sign in (1, -1)]
     assert abs(slope[1] - (shifted[0] - shifted[1]) / 0.25) < 1e-3
     np.testing.assert_array_equal(x, np.array([-1.0, 2.25, 3.5], np.float32))
+
+
+def test_lexsort_takes_an_array_of_keys():
+    keys = np.array([[3, 1, 2, 1], [1, 1, 0, 0]])
+    expected = np.lexsort(keys)
+    np.testing.assert_array_equal(np.lexsort(cnp.array(keys)), expected)
+    np.testing.assert_array_equal(ct.jit(np.lexsort)(keys), expected)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "hstack", "stack", "vstack"])
+def test_casting_of_joined_arrays(name):
+    join = getattr(np, name)
+    x, y = np.float32([[1.5, 2.5]]), np.array([[3, 4]])
+    for options in (
+        {"casting": "same_kind"},
+        {"dtype": "float64", "casting": "safe"},
+        {"dtype": "int16", "casting": "unsafe"},
+    ):
+        found = ct.jit(lambda x, y: join((x, y), **options))(x, y)
+        expected = join((x, y), **options)
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == options.get("dtype", found.dtype)
+    with pytest.raises(TypeError, match="float32 are not to become int32 by the rule casting='same_kind'"):
+        ct.jit(lambda x, y: join((x, y), dtype="int32", casting="same_kind"))(x, y)
+
+
+def test_real_if_close_of_known_values():
+    for x in ([1.0, 2.0], [1 + 1e-9j, 2], [1 + 1e-3j, 2]):
+        expected = np.real_if_close(np.complex64(x))
+        found = cnp.real_if_close(np.complex64(x))
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+    assert cnp.real_if_close(np.complex64([1 + 0.1j]), tol=0.2).dtype == "float32"
+    with pytest.raises(ct.errors.ConcretizationError):
+        ct.jit(np.real_if_close)(np.complex64([1]))

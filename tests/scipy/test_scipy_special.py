@@ -146,6 +146,67 @@ def test_derivatives(name):
     np.testing.assert_allclose(second(*flat), (ends[0] - ends[1]) / 2e-5, rtol=5e-5, atol=1e-6)
 
 
+ENDS = np.array([0.0, -0.0, 1e-300, np.nan, -1.0, 1e5])
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1", "rgamma"])
+def test_ends_of_bessel_functions_and_of_the_reciprocal_gamma(name):
+    np.testing.assert_allclose(getattr(special, name)(ENDS), getattr(scipy_special, name)(ENDS), rtol=1e-10)
+
+
+def test_bessel_functions_of_whole_orders():
+    x = np.array([0.0, 0.3, 2.0, 7.9, 8.1, 50.0, np.nan])
+    for n in (0, 1, 2, 7, -1, -4):
+        for name in ("jn", "jv"):
+            np.testing.assert_allclose(
+                getattr(special, name)(n, x), getattr(scipy_special, name)(n, x), rtol=1e-11, atol=1e-15
+            )
+        np.testing.assert_allclose(special.yn(n, x), scipy_special.yn(n, x), rtol=1e-11, atol=1e-15)
+    orders = np.array([[0], [3], [-2]])
+    np.testing.assert_allclose(ct.jit(lambda x: special.jn(orders, x))(x), scipy_special.jn(orders, x), rtol=1e-11)
+    np.testing.assert_allclose(special.yn(orders, x[1:-1]), scipy_special.yn(orders, x[1:-1]), rtol=1e-11)
+    # Upwards the values overflow, and stay infinite.
+    assert special.yn(40, np.float64(1e-10)) == -np.inf
+    np.testing.assert_array_equal(special.j0(np.array([np.inf, -np.inf])), [0, 0])
+    with pytest.raises(NotImplementedError, match="must be whole numbers"):
+        special.jv(0.5, 1.0)
+    with pytest.raises(ct.errors.ConcretizationError, match="is needed here"):
+        ct.jit(special.jn)(1, 2.0)
+
+
+def test_modified_bessel_functions_of_any_order():
+    v = np.array([0.0, 0.3, 1.0, 2.5, 11.9, 29.0, 50.0])[:, None]
+    x = np.array([0.0, 1e-3, 0.7, 3.9, 4.1, 7.9, 8.1, 40.0, 300.0, 1e4])
+    np.testing.assert_allclose(special.iv(v, x[:-1]), scipy_special.iv(v, x[:-1]), rtol=3e-13)
+    np.testing.assert_allclose(special.ive(v, x), scipy_special.ive(v, x), rtol=3e-13)
+    # Of negative arguments where the order is whole.
+    np.testing.assert_allclose(special.iv(v, -x[1:5]), scipy_special.iv(v, -x[1:5]), rtol=3e-13)
+    np.testing.assert_allclose(special.iv(-2.0, x[:5]), scipy_special.iv(-2.0, x[:5]), rtol=3e-13)
+    np.testing.assert_array_equal(special.iv([1.0, 2.0, 1.0], [-np.inf, -np.inf, np.inf]), [-np.inf, np.inf, np.inf])
+    np.testing.assert_allclose(special.iv(2.0, np.float64(712.0)), scipy_special.iv(2.0, 712.0), rtol=1e-11)
+    slopes = ct.vmap(ct.grad(special.iv, 1))
+    v, x = np.array([0.0, 0.0, 1.0, 2.5, 60.0]), np.array([0.0, 2.0, 0.0, 9.0, 30.0])
+    np.testing.assert_allclose(slopes(v, x), scipy_special.ivp(v, x), rtol=1e-12)
+
+
+def test_derivatives_where_functions_vanish_or_their_formulas_cancel():
+    # The second of J_1 is -3 x / 8 near 0, where the derivative of J_0 - J_1 / x would cancel.
+    second = ct.grad(ct.grad(special.j1))
+    np.testing.assert_allclose(second(np.float64(1e-4)), -0.375e-4, rtol=1e-8)
+    np.testing.assert_allclose(ct.grad(second)(np.float64(1e-4)), -0.375, rtol=1e-7)
+    # At poles of gamma, (-1)^n n!.
+    np.testing.assert_allclose(ct.vmap(ct.grad(special.rgamma))(-np.arange(5.0)), [1, -1, 2, -6, 24], rtol=1e-14)
+    for name, x in (("j0", [0.0, 0.5, 9.0]), ("y0", [0.5, 9.0]), ("y1", [0.5, 9.0]), ("erfcinv", [0.1, 0.6, 1.7])):
+        ct.test_util.check_grads(getattr(special, name), (np.array(x),), order=2, modes=["fwd", "rev"])
+    for function in (lambda x: special.jn(3, x), lambda x: special.yn(3, x)):
+        ct.test_util.check_grads(function, (np.array([0.5, 3.0, 9.0]),), order=2, modes=["fwd", "rev"])
+
+
+def test_erfcinv():
+    y = np.array([0.0, 1e-300, 1e-8, 0.4999, 0.5, 1.0, 1 + 1e-9, 1.7, 2.0, -0.1, 2.1])
+    np.testing.assert_allclose(special.erfcinv(y), scipy_special.erfcinv(y), rtol=1e-13)
+
+
 def test_gamma_of_complex_numbers():
     random = np.random.default_rng(0)
     z = random.uniform(-12, 12, 400) + 1j * random.uniform(-12, 12, 400)

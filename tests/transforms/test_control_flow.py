@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
-from cotangent import lax
+from cotangent import _core, lax
 
 XS = np.array([0.5, -1.0, 1.5, 0.25])
 
@@ -201,6 +202,65 @@ def test_what_all_branches_pass_on_is_not_batched():
 
     doubled, same = ct.vmap(f, (0, None), (0, None))(np.arange(3.0), 5.0)
     assert doubled.tolist() == [0, 2, 6] and same == 5
+
+
+HANDED_ON: dict[str, Callable[[Any, Any], Any]] = {
+    "cond": lambda w, n: lax.cond(n > 1, lambda: (w, n), lambda: (w, n + 1)),
+    "switch": lambda w, n: lax.switch(n, [lambda: (w, n + 1), lambda: (w, n + 1), lambda: (w, n)]),
+    "in other places": lambda w, n: lax.cond(n > 1, lambda x, y: (x, n), lambda x, y: (y, n + 1), w, w),
+    "cond in cond": lambda w, n: lax.cond(
+        n > 1, lambda: lax.cond(n > 5, lambda: (w, n + 9), lambda: (w, n)), lambda: (w, n + 1)
+    ),
+    "in a scan": lambda w, n: lax.scan(
+        lambda c, _: (lax.cond(c[1] > 1, lambda: c, lambda: (c[0], c[1] + 1)), None), (w, n), None, 1
+    )[0],
+    "in a while_loop": lambda w, n: lax.while_loop(
+        lambda c: c[1] < 1, lambda c: lax.cond(c[1] > 1, lambda: c, lambda: (c[0], c[1] + 1)), (w, n)
+    ),
+    "a constant of a while_loop": lambda w, n: lax.while_loop(lambda c: c[1] < 1, lambda c: (w, c[1] + 1), (w, n)),
+    "made alike": lambda w, n: lax.cond(n > 1, lambda: (w * 2, n), lambda: (w * 2, n + 1)),
+    "constants": lambda w, n: lax.cond(n > 1, lambda: (1.5, n), lambda: (1.5, n + 1)),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+@pytest.mark.parametrize("shared", [cnp.array(1.5), np.float32([1.5, 2.5])], ids=["scalar", "array"])
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_what_branches_close_over_and_hand_on_is_one_for_all_examples(name: str, shared: Any, wrap: Any) -> None:
+    f = HANDED_ON[name]
+    each = [f(shared, n) for n in range(3)]
+    kept, n = wrap(lambda w, n: ct.vmap(f, (None, 0), (None, 0))(w, n))(shared, cnp.arange(3))
+    np.testing.assert_array_equal(kept, each[0][0])
+    assert n.tolist() == [int(x[1]) for x in each]
+    kept, n = ct.vmap(ct.vmap(wrap(f), (None, 0), (None, 0)), (None, 0), (None, 0))(shared, cnp.arange(3)[:, None])
+    np.testing.assert_array_equal(kept, each[0][0])
+    assert n.tolist() == [[int(x[1])] for x in each]
+    # The derivative counts every example.
+    total = ct.grad(lambda w: cnp.sum(ct.vmap(f, (None, 0))(w, cnp.arange(3))[0]))(cnp.array(shared))
+    np.testing.assert_array_equal(total, np.full(np.shape(shared), {"made alike": 6, "constants": 0}.get(name, 3)))
+
+
+def test_a_python_number_that_branches_hand_on_is_one_for_all_examples() -> None:
+    kept, n = ct.vmap(HANDED_ON["cond"], (None, 0), (None, 0))(1.5, cnp.arange(3))
+    assert float(kept) == 1.5 and n.tolist() == [1, 2, 2]
+
+
+def test_what_differs_between_branches_is_chosen_for_each_example() -> None:
+    def f(w, v, n):
+        return lax.cond(n > 1, lambda: (w, w * 2, v), lambda: (w + 0 * v, w * 3, w))
+
+    for k, found in enumerate(ct.vmap(f, (None, None, 0))(1.0, 2.0, cnp.arange(3))):
+        np.testing.assert_array_equal(found, [[1, 1, 1], [3, 3, 2], [1, 1, 2]][k])
+    with pytest.raises(ValueError, match="output 0 differs"):
+        ct.vmap(lambda w, n: lax.cond(n > 1, lambda: w * 2, lambda: w * 3), (None, 0), None)(1.0, cnp.arange(3))
+
+
+def test_an_array_that_several_branches_close_over_is_one_operand() -> None:
+    w, n = cnp.ones(2), cnp.array(1)
+    graph = str(ct.make_ir(lambda w, n: lax.cond(n > 1, lambda: (w, w * n), lambda: (w, w + n)))(w, n))
+    assert re.search(r"cond . . . \{", graph), graph
+    found = lax.cond(True, lambda: w, lambda: w)
+    assert found is w or _core.same_value(found, w)
 
 
 def test_map_of_all_slices_at_once() -> None:

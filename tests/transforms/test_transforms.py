@@ -346,3 +346,18 @@ def test_anything_with_a_shape_and_a_dtype_describes_an_argument() -> None:
     with pytest.raises(TypeError, match="unsupported type"):
         ct.jit(f)(x)
     assert ct.ShapeDtypeStruct.like(X) == ct.ShapeDtypeStruct((3,), "float64")
+
+
+def test_float0_arrays_are_arguments_of_transforms() -> None:
+    zero, zeros = np.zeros((), ct.float0), np.zeros(3, ct.float0)
+    _, pull = ct.vjp(lambda x, y: x + y, 2, 1)
+    assert all(x.dtype == "bool" and not x for x in ct.jit(pull)(zero))
+    assert float(ct.jit(lambda _, y: y * 2)(zeros, 1.5)) == 3.0
+    assert ct.vmap(lambda _, y: y * 2)(zeros, np.arange(3)).tolist() == [0, 2, 4]
+    value, tangent = ct.jit(lambda x, t: ct.jvp(lambda x: x + 1.5, (x,), (t,)))(2, zero)
+    assert float(value) == 3.5 and float(tangent) == 0.0
+    assert float(ct.grad(lambda x, _: x * 2)(2.0, zeros)) == 2.0
+    assert float(ct.lax.scan(lambda c, _: (c + 1.0, None), 0.0, zeros)[0]) == 3.0
+    # In operations they are none.
+    with pytest.raises(TypeError, match="void"):
+        cnp.add(zero, 1.0)

@@ -212,12 +212,36 @@ std::vector<Batched> batch_branch(Builder& builder, Value rows, absl::Span<const
   return batched_in_front(cond(builder, {skip.finish(nothing), run.finish(results)}, arguments));
 }
 
-// The operand that all branches return as this output as it is, or -1.
-int passed_on(const Branches& branches, size_t output) {
-  const Var var = branches[0]->outputs()[output];
-  const bool everywhere = std::all_of(branches.begin(), branches.end(),
-                                      [&](const GraphPtr& branch) { return branch->outputs()[output] == var; });
-  return everywhere && var < branches[0]->num_inputs() ? static_cast<int>(var) : -1;
+// What all branches return alike as this output, where it is the same for all examples: an operand that each hands on
+// as it is, or what each makes in the same way of unbatched operands, at little cost. Its value is null where they
+// differ. `varies`: which outputs of each branch depend on what is batched.
+Batched common_output(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
+                      const Branches& branches, const std::vector<Flags>& varies, size_t output) {
+  Batched handed_on;
+  GraphPtr made;
+  std::vector<Batched> made_of;
+  for (size_t b = 0; b < branches.size(); ++b) {
+    const Graph& branch = *branches[b];
+    if (const Var var = branch.outputs()[output]; var < branch.num_inputs()) {
+      const Batched& found = operands[var];
+      if (b > 0 && (found.value != handed_on.value || found.axis != handed_on.axis)) return {};
+      handed_on = found;
+      continue;
+    }
+    if (handed_on.value || varies[b][output] || branch.has_side_effects() || meets(branch, axis)) return {};
+    Flags wanted(branch.outputs().size(), false);
+    wanted[output] = true;
+    const PrunedGraph found = pruned_of(branches[b], wanted);
+    const GraphPtr graph = with_inputs(found.graph, found.inputs);
+    const std::vector<Batched> of = marked(operands, found.inputs);
+    const auto same = [](const Batched& x, const Batched& y) { return x.value == y.value; };
+    if (b == 0 ? !is_cheap(*graph) : !made || !same_graph(*graph, *made) || !std::ranges::equal(of, made_of, same)) {
+      return {};
+    }
+    made = graph;
+    made_of = of;
+  }
+  return made ? batch_inline(builder, *made, made_of, axis)[0] : handed_on;
 }
 
 // Examples that take different branches: each branch that some example takes is computed, then chosen from.
@@ -242,10 +266,13 @@ std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batch
       results[k] = {select(broadcast(rows, chosen.shape(), {0}), chosen, other), 0};
     }
   }
+  Flags batched;
+  for (const Batched& operand : operands.subspan(1)) batched.push_back(operand.batched());
+  std::vector<Flags> varies;
+  for (const GraphPtr& branch : branches) varies.push_back(depends_on(*branch, batched));
   for (size_t k = 0; k < results.size(); ++k) {
-    if (const int operand = passed_on(branches, k); operand >= 0) {
-      results[k] = operands[static_cast<size_t>(operand) + 1];
-    }
+    const Batched common = common_output(builder, operands.subspan(1), axis, branches, varies, k);
+    if (common.value) results[k] = common;
   }
   return results;
 }

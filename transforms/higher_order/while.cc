@@ -309,9 +309,14 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
     if (by_example || test.out_axes[0] < 0) break;
     by_example = true;
     const size_t first = step_axes.size() - loop.operands.count(Loop::kCarries);
+    const std::vector<Batched> inputs =
+        loop.inputs_of(Loop::kOfBody, std::vector<Batched>(operands.begin(), operands.end()));
     for (size_t i = first; i < step_axes.size(); ++i) {
-      // What the body hands on as it is, is the same for all examples, whenever they stop.
-      if (loop.body->outputs()[i - first] != static_cast<Var>(i)) step_axes[i] = 0;
+      // What the body hands on as it is, is the same for all examples, whenever they stop; so is a constant of the body
+      // that the carry is from the start.
+      const Var from = loop.body->outputs()[i - first];
+      const bool constant = from < first && !inputs[from].batched() && inputs[from].value == inputs[i].value;
+      if (from != static_cast<Var>(i) && !constant) step_axes[i] = 0;
     }
   }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -20,7 +22,7 @@ from cotangent._ops.binding import (
 from cotangent._ops.floating_parts import signbit
 from cotangent._ops.views import as_view, whole_view
 
-__all__ = ["angle", "conj", "conjugate", "imag", "real"]
+__all__ = ["angle", "conj", "conjugate", "imag", "real", "real_if_close"]
 
 
 @whole_view
@@ -121,6 +123,41 @@ def angle(z: Any, deg: bool = False) -> Array:
         turned = signbit(array)
         result = choose(primitives.ne(array, array), math.nan, choose(turned, math.pi, literal(array, 0.0)))
     return result * literal(result, 180.0 / math.pi) if deg else result
+
+
+def real_if_close(a: Any, tol: float = 100) -> Array:
+    """The real parts of complex numbers if no imaginary part is beyond a bound, else the numbers.
+
+    The dtype of the result depends on values: it can be used where they are known, and not within `jit`.
+
+    Parameters
+    ----------
+    a : array
+        Numbers.
+    tol : float
+        The bound: of more than 1 in machine epsilons of the dtype, else itself.
+
+    Returns
+    -------
+    array
+        Of the shape of ``a``.
+
+    Raises
+    ------
+    ConcretizationError
+        A program is being captured.
+
+    Examples
+    --------
+    >>> ct.numpy.real_if_close(ct.numpy.array([1 + 1e-9j, 2]))
+    Array([1., 2.], dtype=float32)
+    """
+    array = _core.array(a)
+    if kind(array) != "complex":
+        return array
+    bound = tol * float(np.finfo(np.dtype(array.dtype)).eps) if tol > 1 else tol
+    parts = np.abs(_core.peek_numpy(imag(array), "real_if_close, whose dtype depends on values,"))
+    return real(array) if bool(np.all(parts < bound)) else array
 
 
 check_arguments(globals())

@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import choose
 from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import (
@@ -20,7 +21,7 @@ from cotangent._special.support import (
     where_needed,
 )
 
-__all__ = ["erf", "erfc", "erfcx", "erfinv", "ndtri"]
+__all__ = ["erf", "erfc", "erfcinv", "erfcx", "erfinv", "ndtri"]
 
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
@@ -271,6 +272,35 @@ def erfinv(x: Any) -> Array:
     Array([0.    , 0.4769], dtype=float32)
     """
     return _erf_inv(*floats("erfinv", x))
+
+
+def erfcinv(y: Any) -> Array:
+    """The inverse of `erfc`: infinite at 0 and 2, NaN beyond.
+
+    Parameters
+    ----------
+    y : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``y``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 7.17.
+
+    Examples
+    --------
+    >>> ct.scipy.special.erfcinv(ct.numpy.array([0.5, 1.0])).round(4)
+    Array([0.4769, 0.    ], dtype=float32)
+    """
+    (y,) = floats("erfcinv", y)
+    small = y < 0.5
+    # From a half on, 1 - y is exact.
+    tail, rest = choose(small, y, 0.5), choose(small, 1.0, y)
+    return choose(small, -math.sqrt(0.5) * _ndtri(0.5 * tail), _erf_inv(1.0 - rest))
 
 
 def ndtri(p: Any) -> Array:

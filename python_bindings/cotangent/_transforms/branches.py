@@ -9,8 +9,9 @@ from typing import Any
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import check_callable, flatten_arguments, function_name
+from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._base.messages import marked_difference, missing_return, structure_text
+from cotangent._core import Graph
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.bodies import _capture_body, _width_hint
 from cotangent._transforms.lengths import may_not_run
@@ -135,16 +136,47 @@ def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], opera
     for one, other in itertools.combinations(captured, 2):
         for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
             check_one_size(name, path, x, y)
-    closure = [x for branch in captured for x in branch.closure]
+    given, places = _shared_operands(leaves, captured)
+    # What all branches hand on as it is, is no result of theirs.
+    handed_on = [_one_operand(captured, places, k) for k in range(len(first.graph.outputs))]
+    made = [k for k, operand in enumerate(handed_on) if operand is None]
     graphs = []
-    offset = len(leaves)
-    for branch in captured:  # type: ignore[assignment]
-        begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
-        run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
-        graphs.append(_core.capture(run, [*leaves, *closure], [], "rearrange", "branch")[0])
-        offset = end
-    outputs = primitives.cond(_core.convert(index, "int32"), *leaves, *closure, branches=graphs)
-    return first.structure.unflatten(outputs)
+    for known, of_branch in zip(captured, places, strict=True):
+
+        def run(xs: list[Any], graph: Graph = known.graph, taken: list[int] = of_branch) -> tuple[list[Any], None]:
+            results = _core.apply_graph(graph, [xs[place] for place in taken])
+            return [results[k] for k in made], None
+
+        graphs.append(_core.capture(run, given, [], "rearrange", "branch")[0])
+    results = iter(primitives.cond(_core.convert(index, "int32"), *given, branches=graphs))
+    return first.structure.unflatten([next(results) if place is None else given[place] for place in handed_on])
+
+
+def _shared_operands(leaves: list[Any], captured: Sequence[Captured]) -> tuple[list[Any], list[list[int]]]:
+    """The operands of all branches: their arguments, then what some close over, each array once; and which are each branch's inputs."""
+    operands = list(leaves)
+    places = []
+    for branch in captured:
+        of_branch = list(range(len(leaves)))
+        last = -1
+        for x in branch.closure:
+            # Branches that close over many arrays mostly do so in one order.
+            order = itertools.chain(range(last + 1, len(operands)), range(last + 1))
+            last = next((k for k in order if _core.same_value(operands[k], x)), len(operands))
+            if last == len(operands):
+                operands.append(x)
+            of_branch.append(last)
+        places.append(of_branch)
+    return operands, places
+
+
+def _one_operand(captured: Sequence[Captured], places: list[list[int]], output: int) -> int | None:
+    """The operand that all branches return as this output, as it is."""
+    found = set()
+    for branch, of_branch in zip(captured, places, strict=True):
+        variable = branch.graph.outputs[output]
+        found.add(of_branch[variable] if variable < len(of_branch) else None)
+    return found.pop() if len(found) == 1 else None
 
 
 def cond(

@@ -56,6 +56,7 @@ _UNUSED: dict[str, Any] = {
     "persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
     "persistent_cache_min_compile_time_secs": 1.0,
     "persistent_cache_min_entry_size_bytes": 0,
+    "pprint_use_color": True,
     "raise_persistent_cache_errors": False,
     "random_seed_offset": 0,
     "refs_to_pins": False,

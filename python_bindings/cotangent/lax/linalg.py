@@ -9,6 +9,7 @@ an iteration that does not converge, input that holds NaN.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -322,7 +323,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     b : array, shape (..., n, k)
         The right-hand sides.
     perturb_singular : bool
-        Not supported: must be false.
+        Whether pivots that vanish beside the largest element are replaced by so small a number, so that singular
+        systems have large solutions instead of infinite ones and NaN.
 
     Returns
     -------
@@ -331,8 +333,6 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
     Raises
     ------
-    NotImplementedError
-        ``perturb_singular`` is true.
     ShapeError
         The shapes do not fit.
 
@@ -347,10 +347,6 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     Array([[1.],
            [2.]], dtype=float32)
     """
-    if perturb_singular:
-        raise NotImplementedError(
-            "tridiagonal_solve: perturb_singular is not supported\n  add to the diagonal yourself"
-        )
     if not alike(dl, d, du) or capacities(d) != capacities(b)[:-1] or d.ndim == 0:
         raise ShapeError(
             "tridiagonal_solve takes diagonals [..., n] and right-hand sides [..., n, k]; "
@@ -364,18 +360,31 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         # Behind the system stand equations 1 x = 0 that nothing of it is in.
         dl, main, b = without_padding(dl, [last]), without_padding(d, [last], 1.0), without_padding(b, [last])
         du = ops.where(ops.arange(capacity(d, -1)) < length - 1, without_padding(du, [last]), 0)
-        return give_lengths(tridiagonal_solve(dl, main, du, b), {last: length})
+        solution = tridiagonal_solve(dl, main, du, b, perturb_singular=perturb_singular)
+        return give_lengths(solution, {last: length})
     # Along axis 0 a row a step: three coefficients from the column that is next eliminated on, and the right-hand side.
     lower, main, upper = (ops.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))
     right = ops.moveaxis(b, -2, 0)
     upper = ops.concatenate([upper[:-1], ops.zeros_like(upper[:1])])
     nothing = ops.zeros_like(main[0])
     Row = tuple[Array, Array, Array, Array]
+    least: Array | None = None
+    if perturb_singular:
+        sizes = [ops.max(ops.abs(x), axis=0) for x in (lower[1:], main, upper) if x.shape[0]]
+        largest = functools.reduce(ops.maximum, sizes)
+        least = ops.finfo(d.dtype).eps * ops.where(largest > 0, largest, 1.0)
+
+    def pivoted(x: Array) -> Array:
+        if least is None:
+            return x
+        close: Array = ops.where(ops.abs(x) < least, ops.where(ops.real(x) < 0, -least, least).astype(x.dtype), x)
+        return close
 
     def eliminate(row: Row, following: Row) -> tuple[Row, Row]:
         swap = ops.abs(following[0]) > ops.abs(row[0])
         pivot = [ops.where(swap, y, x) for x, y in zip(row, following, strict=True)]
         other = [ops.where(swap, x, y) for x, y in zip(row, following, strict=True)]
+        pivot[0] = pivoted(pivot[0])
         factor = other[0] / pivot[0]
         rest = [y - factor * x for x, y in zip(pivot[1:], other[1:], strict=True)]
         return (rest[0], rest[1], nothing, rest[2]), (pivot[0], pivot[1], pivot[2], pivot[3])
@@ -387,7 +396,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         x = (row[3] - row[1] * known[0] - row[2] * known[1]) / row[0]
         return (x, known[0]), x
 
-    end = last[3] / last[0]
+    end = last[3] / pivoted(last[0])
     _, x = scan(substitute, (end, ops.zeros_like(end)), rows, reverse=True)
     return ops.moveaxis(ops.concatenate([x, end[None]]), 0, -2)
 

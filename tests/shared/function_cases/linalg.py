@@ -272,6 +272,15 @@ scipy.record(
 )
 scipy.record("solve", A, B, call=of(diagonal), oracle=with_np(diagonal, theirs.solve), tolerance=16, ragged=({1: 1},))
 scipy.record(
+    "solve_banded",
+    draw(4, 5),
+    draw(5, 2),
+    call=lambda f, ab, b: f((1, 2), ab + 8 * np.eye(4, 1, -2, dtype=np.float32), b),
+    oracle=lambda ab, b: theirs.solve_banded((1, 2), ab + 8 * np.eye(4, 1, -2), b),
+    tolerance=32,
+    ragged=({0: 1, 1: 0},),
+)
+scipy.record(
     "solve_triangular",
     A,
     B,

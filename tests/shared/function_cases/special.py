@@ -15,6 +15,18 @@ SHORT = ("float32", "float64", "float16", "bfloat16")
 
 for name in ["erf", "erfc", "expit", "log_ndtr", "ndtr", "i0", "i0e", "i1", "i1e", "dawsn", "erfcx", "sici", "fresnel"]:
     special.elements(name, POSITIVE if name == "sici" else X, dtypes=SHORT, oracle=getattr(theirs, name), tolerance=16)
+for name in ["j0", "j1", "rgamma"]:
+    special.elements(name, X, dtypes=SHORT, oracle=getattr(theirs, name), tolerance=16)
+for name in ["y0", "y1", "erfcinv"]:
+    special.elements(name, UNIT, dtypes=SHORT, oracle=getattr(theirs, name), tolerance=32)
+for name in ["iv", "ive"]:
+    special.elements(
+        name, POSITIVE, POSITIVE, dtypes=("float32", "float64"), oracle=getattr(theirs, name), tolerance=64
+    )
+for name in ["jn", "jv", "yn"]:
+    special.record(
+        name, 2, draw(3, domain=(0.4, 3)), dtypes=("float32", "float64"), oracle=getattr(theirs, name), tolerance=32
+    )
 for name in ["digamma", "entr", "exp1", "expi", "gamma", "gammaln", "spence", "loggamma"]:
     special.elements(name, POSITIVE, dtypes=SHORT, oracle=getattr(theirs, name), tolerance=16)
 for name in ["ndtri", "logit"]:

@@ -75,6 +75,7 @@ for name in ["isreal", "iscomplex", "logical_not"]:
     unary(name, ALL, grads=False)
 for name in ["real", "imag", "conj", "conjugate"]:
     unary(name, ("float32", "int32", *COMPLEXES), grads=name != "imag")
+unary("real_if_close", ("float32", "int32"))
 unary("angle", ("complex64", "complex128", "float32"), grads=False)
 case("angle", draw(*M), dtypes=COMPLEXES, deg=True)
 unary("nan_to_num", FLOATS + COMPLEXES + ("int32",))

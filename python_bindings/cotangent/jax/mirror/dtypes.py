@@ -21,4 +21,6 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype that arrays have where this one is asked for; without one, that of floating numbers."""
     if is_tiny(dtype):
         return np.dtype(dtype)
+    if isinstance(dtype, np.dtype) and dtype == dtypes.float0:
+        return dtype
     return canonical(dtypes.canonicalize_dtype(float if dtype is None else dtype, allow_extended_dtype))

@@ -7,6 +7,7 @@ Each module is one idea and lists its public names in ``__all__``; this package 
 """
 
 from cotangent._base.names import suggest_names as _suggest_names
+from cotangent.scipy.linalg.banded import *
 from cotangent.scipy.linalg.decompositions import *
 from cotangent.scipy.linalg.matrices_of_size import *
 from cotangent.scipy.linalg.matrix_functions import *

@@ -7,6 +7,7 @@ from cotangent._special import (
     digamma,
     erf,
     erfc,
+    erfcinv,
     erfinv,
     gammainc,
     gammaincc,
@@ -20,7 +21,9 @@ from cotangent._special import (
 from cotangent._special.exponential_integrals import exp1, expi, expn
 from cotangent._special.integrals import dawsn, fresnel, sici, spence, wofz
 from cotangent._special.normal import ndtr, owens_t
+from cotangent._special.orders import iv, ive
 from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
+from cotangent._special.waves import j0, j1, jn, jv, y0, y1, yn
 from cotangent.nn.normalization import logsumexp
 from cotangent.scipy.special.entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy
 from cotangent.scipy.special.gammas import (
@@ -35,6 +38,7 @@ from cotangent.scipy.special.gammas import (
     multigammaln,
     poch,
     polygamma,
+    rgamma,
     zeta,
 )
 from cotangent.scipy.special.normal import erfcx, log_ndtr
@@ -56,6 +60,7 @@ __all__ = [
     "entr",
     "erf",
     "erfc",
+    "erfcinv",
     "erfcx",
     "erfinv",
     "exp1",
@@ -75,6 +80,12 @@ __all__ = [
     "i0e",
     "i1",
     "i1e",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jn",
+    "jv",
     "kl_div",
     "log_ndtr",
     "log_softmax",
@@ -89,6 +100,7 @@ __all__ = [
     "polygamma",
     "psi",
     "rel_entr",
+    "rgamma",
     "sici",
     "softmax",
     "spence",
@@ -96,6 +108,9 @@ __all__ = [
     "wofz",
     "xlog1py",
     "xlogy",
+    "y0",
+    "y1",
+    "yn",
     "zeta",
 ]
 

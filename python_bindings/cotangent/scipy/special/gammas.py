@@ -13,6 +13,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.elementary import sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise
 from cotangent._ops.sizes import static_count
 from cotangent._special import digamma, gammaln, tables
@@ -49,6 +50,49 @@ def gamma(x: Any) -> Array:
     """
     (array,) = _core.promote([x], inexact=True)
     return complex_gamma(array) if cnp.iscomplexobj(array) else _real_gamma(array)
+
+
+def _rgamma_slope(x: Array, result: Array) -> Array:
+    # Below a half that of the reflection sin(pi x) / pi gamma(1 - x), which is finite at the poles of digamma.
+    low = x < 0.5
+    mirrored = cnp.where(low, 1 - x, 1.0)
+    turned = cnp.where(low, x, 0.0)
+    other = _real_gamma(mirrored)
+    left = sin_of_pi(turned + 0.5) * other - sin_of_pi(turned) / math.pi * other * digamma(mirrored)
+    right = cnp.where(low, 1.0, x)
+    slope = cnp.where(low, left, -digamma(right) * _rgamma(right))
+    return cnp.where(x == math.inf, 0.0, slope)  # type: ignore[no-any-return]
+
+
+@elementwise(_rgamma_slope)
+def _rgamma(x: Array) -> Array:
+    pole = (x <= 0) & (x == cnp.floor(x))  # of -inf, too, as in SciPy
+    return cnp.where(pole, 0.0, 1.0 / _real_gamma(cnp.where(pole, 1.0, x)))  # type: ignore[no-any-return]
+
+
+def rgamma(z: Any) -> Array:
+    """The reciprocal of the gamma function of real numbers, which is 0 at the poles of that one.
+
+    Parameters
+    ----------
+    z : array
+        Real numbers; integers are computed in the default floating dtype.
+
+    Returns
+    -------
+    array
+        Of the shape of ``z``.
+
+    References
+    ----------
+    NIST Digital Library of Mathematical Functions, section 5.7.
+
+    Examples
+    --------
+    >>> ct.scipy.special.rgamma(ct.numpy.array([-1.0, 0.5, 5.0])).round(4)
+    Array([0.    , 0.5642, 0.0417], dtype=float32)
+    """
+    return _rgamma(*floats("rgamma", z))
 
 
 def loggamma(x: Any) -> Array:

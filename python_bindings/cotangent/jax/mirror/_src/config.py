@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from cotangent.jax.settings import STATES, Config, State, StateContextManager, config
 
@@ -66,8 +66,11 @@ class ExplicitX64Mode(_Word):
 class Flag:
     """A value by a name."""
 
+    by_name: ClassVar[dict[str, Flag]] = {}
+
     def __init__(self, name: str, default: Any) -> None:
         self._name = self.name = name
+        self.by_name[name] = self
         self.value = default
 
     def _set(self, value: Any) -> None:

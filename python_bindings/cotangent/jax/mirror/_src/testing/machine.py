@@ -13,6 +13,7 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import _core, tree_util
+from cotangent.jax.mirror._src.config import Flag
 from cotangent.jax.mirror.dtypes import canonicalize_dtype
 from cotangent.jax.settings import config
 
@@ -140,9 +141,12 @@ def device_supports_buffer_donation() -> Callable[[Function], Function]:
 
 def skip_on_flag(flag_name: str, skip_value: Any) -> Callable[[Function], Function]:
     """The decorator of a test that is not run where an option has a value."""
-    return _skipping(
-        lambda: config.read(flag_name) == skip_value, lambda test: f"{test.__name__}: {flag_name} is {skip_value}"
-    )
+
+    def has_value() -> bool:
+        flag = Flag.by_name.get(flag_name)
+        return bool((flag.value if flag else config.read(flag_name)) == skip_value)
+
+    return _skipping(has_value, lambda test: f"{test.__name__}: {flag_name} is {skip_value}")
 
 
 def is_running_under_pytest() -> bool:

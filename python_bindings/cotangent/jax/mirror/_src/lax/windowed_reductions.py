@@ -1,0 +1,35 @@
+"""``jax._src.lax.windowed_reductions``: what the public module lacks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cotangent as ct
+from cotangent.jax.narrowing import narrowed_function
+
+__all__ = ["_select_and_gather_add"]
+
+
+def _gathered(
+    tangents: Any,
+    operand: Any,
+    select_prim: Any,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> Any:
+    """Of each window the tangent at its largest or smallest element: the derivative of that element."""
+    largest = getattr(select_prim, "name", "") == "ge"
+    fold, start = (ct.lax.max, -ct.numpy.inf) if largest else (ct.lax.min, ct.numpy.inf)
+
+    def extremes(x: Any) -> Any:
+        given = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+        return ct.lax.reduce_window(x, ct.numpy.asarray(start, x.dtype), fold, *given)
+
+    return ct.jvp(extremes, (operand,), (tangents,))[1]
+
+
+_select_and_gather_add = narrowed_function(_gathered)
