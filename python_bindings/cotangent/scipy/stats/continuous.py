@@ -268,7 +268,8 @@ def _student_log_density(z: Array, df: Array) -> Array:
     finite = safe(~endless, df)
     power = 0.5 * (finite + 1) * _log1p_of_square(z / cnp.sqrt(finite))
     power = cnp.where(endless, 0.5 * z * z, power)
-    return _log_gamma_half_step(0.5 * df) - _HALF_LOG_TWO_PI - power
+    result: Array = _log_gamma_half_step(0.5 * df) - _HALF_LOG_TWO_PI - power
+    return result
 
 
 def _student_below(z: Array, df: Array) -> Array:
