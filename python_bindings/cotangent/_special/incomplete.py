@@ -268,7 +268,7 @@ def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
     p, q = where_needed(uniform, lambda: _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0)), (p, q))
     # At the ends; NaN where one of the arguments is, or is negative.
     at_zero = _and(x == 0.0, a > 0.0)
-    full = _and(x > 0.0, primitives.or_(a == 0.0, _and(x == math.inf, a < math.inf)))
+    full = _and(x > 0.0, primitives.or_(a == 0.0, _and(x == math.inf, a > 0.0, a < math.inf)))
     nothing = primitives.or_(at_zero, _and(a == math.inf, x >= 0.0, x < math.inf))
     for case, low in ((full, 1.0), (nothing, 0.0)):
         p, q = pick(case, low, p), pick(case, 1.0 - low, q)
