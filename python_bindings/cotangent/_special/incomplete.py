@@ -396,7 +396,8 @@ def _regularised_beta(a: Array, b: Array, x: Array) -> Array:
     q = pick(ordinary, pick(turned, a_wide, b_wide), 1.0)
     z = pick(ordinary, pick(turned, 1.0 - x_wide, x_wide), 0.5)
     value = primitives.exp(power) / p * _beta_fraction(p, q, z, ordinary, _enough(x.dtype))
-    value = pick(turned, 1.0 - value, value)
+    # Rounding makes no probability negative.
+    value = pick(turned, primitives.max(1.0 - value, _number(0.0)), value)
     inside = _and(a_wide >= 0.0, b_wide >= 0.0, x_wide >= 0.0, x_wide <= 1.0)
     # Parameters at their ends put all weight at one end of the interval.
     low = primitives.or_(a_wide == 0.0, b_wide == math.inf)
