@@ -325,3 +325,32 @@ def test_sums_that_cancel_are_computed_in_single_precision(dtype):
         for tier in (function, ct.jit(function)):
             assert tier(x, y).dtype == x.dtype
             np.testing.assert_array_equal(tier(x, y).astype("float32"), expected.astype("float32"))
+
+
+def test_rising_factorials_of_negative_steps():
+    """``(z)_-k`` is ``1 / ((z - 1) ... (z - k))``, also next to a pole of gamma, where ``z - k`` has no digits of z."""
+    for z in (-2.5, -1e-10, 1e-20, 1e-10, 0.5):
+        for k in (1, 2, 5):
+            factors = z - np.arange(1.0, k + 1)
+            value = special.poch(np.float64(z), np.float64(-k))
+            np.testing.assert_allclose(value, 1 / np.prod(factors), rtol=1e-13)
+            slope = ct.grad(special.poch)(np.float64(z), np.float64(-k))
+            np.testing.assert_allclose(slope, -np.sum(1 / factors) / np.prod(factors), rtol=1e-12)
+    np.testing.assert_allclose(special.poch(np.float64(-1e-10), np.float64(1)), -1e-10, rtol=1e-13)
+    near = [float(special.poch(np.float64(0.5), np.float64(m))) for m in (-3 - 1e-6, -3 + 1e-6)]
+    slope = ct.grad(special.poch, 1)(np.float64(0.5), np.float64(-3))
+    np.testing.assert_allclose(slope, (near[1] - near[0]) / 2e-6, rtol=1e-5)
+
+
+def test_gamma_probabilities_of_negative_parameters():
+    a = np.array([-np.inf, -2.5, -1e-10, 2.0])
+    for function in (special.gammainc, special.gammaincc):
+        assert (
+            np.isnan(function(a, np.inf)).tolist() == np.isnan(function(a, 1.0)).tolist() == [True, True, True, False]
+        )
+
+
+def test_beta_probabilities_are_not_negative():
+    """Where nearly all of the distribution is at 1, the little below it is lost in rounding."""
+    value = special.betainc(np.array([0.5, 2.0, 5.0]), np.float64(1e-20), np.float64(1 - 1e-10))
+    assert (0 <= value).all() and (value < 1e-14).all()

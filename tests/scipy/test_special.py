@@ -272,3 +272,14 @@ def test_arrays_of_many_axes(shape):
         np.testing.assert_allclose(result, scipy_special.hyp1f1(x, 0.5 + x, -x), rtol=1e-12)
     gradient = ct.grad(lambda x: cnp.sum(ct.scipy.special.gammaln(x)))(x)
     np.testing.assert_allclose(gradient, scipy_special.digamma(x), rtol=1e-10)
+
+
+@pytest.mark.parametrize("a", [10.5, 11.0, 19.0, 25.0])
+def test_gamma_probabilities_next_to_zero(a):
+    """``x**a / gamma(a + 1)`` to first order; the digits of x are not lost against those of a."""
+    for x in (1e-5, 1e-10, 1e-15):
+        expected = np.exp(a * np.log(x) - scipy_special.gammaln(a + 1)) * (1 - a * x / (a + 1))
+        if expected > 1e-300:
+            np.testing.assert_allclose(special.gammainc(np.float64(a), np.float64(x)), expected, rtol=1e-11 + x * x)
+            slope = ct.grad(special.gammainc, 1)(np.float64(a), np.float64(x))
+            np.testing.assert_allclose(slope, expected * a / x, rtol=2 * x + 1e-11)

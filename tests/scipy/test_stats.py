@@ -238,3 +238,113 @@ def test_numbers_of_trials_that_are_not_whole_give_nan(name, rest):
     expected = getattr(scipy_stats, name).pmf(1, trials, *rest)
     np.testing.assert_allclose(getattr(stats, name).pmf(1, trials, *rest), expected, rtol=1e-6)
     assert np.isnan(expected).tolist() == [True, False]
+
+
+FAR = np.array(
+    [-1e300, -1e20, -500, -40, -8, -5, -3, -1e-20, 0, 1e-20, 2e-9, 1e-5, 0.5, 0.99999, 3, 5, 8, 40, 75, 500, 1e20]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("cauchy", ()),
+        ("expon", ()),
+        ("laplace", ()),
+        ("logistic", ()),
+        ("gumbel_l", ()),
+        ("gumbel_r", ()),
+        ("uniform", ()),
+        ("gamma", (3.0,)),
+        ("chi2", (15.0,)),
+        ("beta", (1.5, 2.5)),
+        ("gennorm", (1.0,)),
+        ("gennorm", (2.0,)),
+        ("t", (15.0,)),
+        ("t", (1e8,)),
+        ("truncnorm", (-9.0, 9.0)),
+        ("truncnorm", (0.0, np.inf)),
+    ],
+)
+def test_logarithms_of_probabilities_close_to_one_keep_their_digits(name, shapes):
+    """They are small numbers, not the logarithm of a number that was rounded to 1."""
+    smallest = 1.0
+    for function in ("logcdf", "logsf"):
+        with np.errstate(all="ignore"):
+            expected = getattr(getattr(scipy_stats, name), function)(FAR, *shapes)
+        actual = np.asarray(getattr(getattr(stats, name), function)(FAR, *map(np.float64, shapes)))
+        normal = (np.abs(expected) > 1e-290) & np.isfinite(
+            expected
+        )  # SciPy's logarithms may be infinite where these are not
+        np.testing.assert_allclose(actual[normal], expected[normal], rtol=1e-6 if shapes == (0.0, np.inf) else 2e-9)
+        assert (actual[expected == 0] > -1e-290).all()
+        smallest = min(smallest, np.abs(expected[normal]).min())
+    assert smallest < 1e-10
+
+
+def test_both_tails_of_counts_keep_their_digits():
+    k = np.array([0.0, 1.0, 5.0, 50.0])
+    for mu in (1e-10, 3.0):
+        np.testing.assert_allclose(stats.poisson.sf(k, np.float64(mu)), scipy_stats.poisson.sf(k, mu), rtol=1e-11)
+        expected = np.log1p(-scipy_stats.poisson.sf(k, mu))
+        np.testing.assert_allclose(stats.poisson.logcdf(k, np.float64(mu)), expected, rtol=1e-11)
+    assert float(stats.bernoulli.logcdf(0.0, np.float64(1e-20))) == -1e-20
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_nan_gives_nan(name):
+    """A variable that is NaN is neither in the support nor beside it."""
+    distribution = getattr(stats, name)
+    given = [np.float64(shape) for shape in {**CONTINUOUS, **DISCRETE}[name]]
+    for function in set(dir(distribution)) - {"entropy"}:
+        apply = getattr(distribution, function)
+        assert np.isnan(apply(np.array([np.nan, 0.5]), *given)).tolist()[0], function
+        assert np.isnan(apply(np.float64(0.5), *given, loc=np.float64(np.nan))), function
+
+
+@pytest.mark.parametrize("df", [1e6, 1e20, 1e100, np.inf])
+def test_many_degrees_of_freedom(df):
+    """Up to infinitely many, where Student's distribution is the normal one."""
+    x = np.array([-np.inf, -30.0, -2.0, -1e-20, 0.0, 1e-300, 0.3, 5.0, np.inf])
+    for function in ("pdf", "logpdf", "cdf", "sf", "logcdf"):
+        expected = getattr(scipy_stats.t if df < 1e10 else scipy_stats.norm, function)(x, *[df] * (df < 1e10))
+        np.testing.assert_allclose(getattr(stats.t, function)(x, df), expected, rtol=2e-10, err_msg=function)
+    assert (
+        ct.vmap(ct.grad(stats.t.logpdf), (0, None))(x[1:-1], df).round(6).tolist()
+        == np.round(-x[1:-1] * (df + 1) / (df + x[1:-1] ** 2) if df < np.inf else -x[1:-1], 6).tolist()
+    )
+    at = np.array([-2.0, -1e-20, 0.3])
+    np.testing.assert_allclose(
+        ct.vmap(ct.grad(stats.t.cdf), (0, None))(at, df), stats.t.pdf(at, df), rtol=1e-9, err_msg="slope"
+    )
+
+
+def test_student_in_the_middle():
+    """Where half of the probability is on either side, and the part in between is a small number."""
+    for df in (0.5, 1.0, 15.0, 1e3):
+        slope = float(stats.t.pdf(0.0, df))
+        middle = np.asarray(stats.t.cdf(np.array([-1e-9, 1e-9]), df)) - 0.5
+        np.testing.assert_allclose(middle, [-1e-9 * slope, 1e-9 * slope], rtol=1e-6)
+        at = np.array([-0.7, -1e-9, 0.4, 3.0])
+        np.testing.assert_allclose(ct.vmap(ct.grad(stats.t.cdf), (0, None))(at, df), stats.t.pdf(at, df), rtol=1e-9)
+
+
+def test_squares_that_overflow():
+    assert stats.cauchy.logpdf(np.array([1e200, -1e300])).round(6).tolist() == [-922.178767, -1382.695786]
+    assert stats.cauchy.logpdf(np.float32(1e30)).round(3) == np.float32(-139.3).round(3)
+    assert float(stats.t.logpdf(1e200, np.float64(2.0)).round(6)) == -1381.551056
+    assert float(stats.logistic.logpdf(-np.inf)) == -np.inf
+    # Far out in the support the truncated distribution has no mass left.
+    assert float(stats.truncnorm.sf(1e200, 0.0, np.inf)) == 0
+    assert float(stats.truncnorm.logcdf(-1e300, -np.inf, -3.0)) == -np.inf
+
+
+def test_points_on_the_edge_of_a_simplex():
+    x = np.array([0.1, 0.0, 0.2, 0.7])
+    assert float(stats.dirichlet.pdf(x, np.ones(4)).round(12)) == scipy_stats.dirichlet.pdf(x, np.ones(4)) == 6
+    assert float(stats.dirichlet.pdf(x, np.array([1.0, 2.0, 3.0, 4.0]))) == 0
+    assert np.isnan(stats.dirichlet.pdf(x * np.nan, np.ones(4)))
+    assert np.isnan(stats.dirichlet.pdf(x, np.array([1.0, 1.0, 1.0, -2.0])))
+    assert np.isnan(stats.multinomial.logpmf([3, 4], 7, np.array([-2.0, 3.0])))
+    assert np.isnan(stats.multinomial.logpmf([np.nan, 4], 7, np.array([0.3, 0.7])))
+    assert float(stats.multinomial.logpmf([3, 4], 0, np.array([0.3, 0.7]))) == -np.inf

@@ -142,3 +142,54 @@ def test_errors() -> None:
         ct.mask(ct.vmap(f, chunk_size=2))(ct.Ragged(np.ones(5), {0: 3}))
     with pytest.raises(ValueError, match="out_axes"):
         ct.vmap(f, out_axes=None, chunk_size=2)(np.ones(5))
+
+
+def curved(params: Any, x: Any) -> Any:
+    hidden = cnp.tanh(params["w"] @ x)
+    return {"value": hidden * params["b"], "total": hidden.sum()}, hidden
+
+
+PARAMS = {"w": rng.normal(size=(3, 4)), "b": rng.normal(size=3)}
+POINT = rng.normal(size=4)
+
+
+@pytest.mark.parametrize("run", [identity, ct.jit])
+@pytest.mark.parametrize("transform", [ct.jacfwd, ct.jacrev])
+@pytest.mark.parametrize("chunk_size", [1, 3, 4, 19, 100])
+def test_jacobians_in_chunks_of_vectors(run: Any, transform: Any, chunk_size: int) -> None:
+    options: Any = {"argnums": (0, 1), "has_aux": True}
+    same(
+        run(transform(curved, **options, chunk_size=chunk_size))(PARAMS, POINT),
+        transform(curved, **options)(PARAMS, POINT),
+    )
+
+
+def test_jacobians_in_chunks_nest() -> None:
+    f = lambda x: cnp.sin(x) * x.sum()  # noqa: E731
+    inner = lambda x: ct.jacrev(f, chunk_size=2)(x)  # noqa: E731
+    same(ct.jacfwd(inner, chunk_size=3)(X[0]), ct.jacfwd(ct.jacrev(f))(X[0]))
+    same(ct.vmap(inner)(X), ct.vmap(ct.jacrev(f))(X))
+    same(ct.grad(lambda x: (inner(x) ** 2).sum())(X[0]), ct.grad(lambda x: (ct.jacrev(f)(x) ** 2).sum())(X[0]))
+    assert ct.jacrev(cnp.sin, chunk_size=2)(cnp.zeros(0)).shape == (0, 0)
+
+
+def spread(x: Any) -> Any:
+    return cnp.sort(cnp.cumsum(cnp.sort(cnp.outer(cnp.sin(x), x), axis=0), axis=1), axis=1).std(axis=0)
+
+
+@pytest.mark.parametrize("transform", [ct.jacfwd, ct.jacrev])
+def test_jacobians_in_chunks_need_less_memory(transform: Any) -> None:
+    def temporary(**options: Any) -> int:
+        jacobian = ct.jit(transform(spread, **options), backend="llvm")
+        bytes_: int = jacobian.lower(cnp.ones(64)).compile().memory_analysis()["temp_size_in_bytes"]
+        return bytes_
+
+    assert temporary(chunk_size=2) < temporary() / 4
+
+
+@pytest.mark.parametrize("transform", [ct.jacfwd, ct.jacrev])
+def test_jacobians_of_ragged_arguments_in_chunks(transform: Any) -> None:
+    lines = ct.ragged([rng.normal(size=n) for n in (2, 4, 3)])
+    of_line = lambda **options: ct.vmap(ct.mask(transform(lambda x: cnp.cumsum(x * x), **options)))  # noqa: E731
+    for a, b in zip(of_line(chunk_size=3)(lines), of_line()(lines), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13)

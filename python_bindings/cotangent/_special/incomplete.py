@@ -92,11 +92,22 @@ def _repeat(step: Callable[..., Any], state: tuple[Array, ...], go_on: Callable[
     return while_loop(lambda carry: go_on(*carry), body, state)
 
 
-def _deviation(u: Array) -> Array:
-    """``log(1 + u) - u``, for all u > -1."""
+def _deviation(u: Array, ratio: Array) -> Array:
+    """``log(1 + u) - u``, for all u > -1; ``ratio`` is 1 + u with the digits that u has lost near -1."""
     near = primitives.abs(u) < 0.35
-    eta = _eta(pick(near, u, 0.0))
-    return pick(near, -0.5 * eta * eta, primitives.log1p(u) - u)
+    return pick(near, _small_deviation(pick(near, u, 0.0)), _log_ratio(u, ratio) - u)
+
+
+def _small_deviation(u: Array) -> Array:
+    """``log(1 + u) - u``, for |u| < 0.35."""
+    eta = _eta(u)
+    return -0.5 * eta * eta
+
+
+def _log_ratio(excess: Array, ratio: Array) -> Array:
+    """The logarithm of a ratio that is also known less 1."""
+    small = excess < -0.5
+    return pick(small, primitives.log(pick(small, ratio, 1.0)), primitives.log1p(pick(small, 0.0, excess)))
 
 
 def _eta(u: Array) -> Array:
@@ -124,7 +135,7 @@ def _power(a: Array, x: Array, digits: str) -> Array:
     def uniform() -> Array:
         # Without the cancellation between a log(x) and log gamma(a).
         big = pick(large, a, 10.0)
-        exponent = big * _deviation((x - big) / big) - _stirling(1.0 / big, digits)
+        exponent = big * _deviation((x - big) / big, x / big) - _stirling(1.0 / big, digits)
         return primitives.exp(exponent) / primitives.sqrt(2.0 * math.pi * big)
 
     return where_needed(large, uniform, result)
@@ -257,7 +268,7 @@ def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
     p, q = where_needed(uniform, lambda: _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0)), (p, q))
     # At the ends; NaN where one of the arguments is, or is negative.
     at_zero = _and(x == 0.0, a > 0.0)
-    full = _and(x > 0.0, primitives.or_(a == 0.0, _and(x == math.inf, a < math.inf)))
+    full = _and(x > 0.0, primitives.or_(a == 0.0, _and(x == math.inf, a > 0.0, a < math.inf)))
     nothing = primitives.or_(at_zero, _and(a == math.inf, x >= 0.0, x < math.inf))
     for case, low in ((full, 1.0), (nothing, 0.0)):
         p, q = pick(case, low, p), pick(case, 1.0 - low, q)
@@ -339,19 +350,13 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
 # ---- The beta function -----------------------------------------------------------------------------------------------
 
 
-def _log_ratio(excess: Array, ratio: Array) -> Array:
-    """The logarithm of a ratio that is also known less 1."""
-    small = excess < -0.5
-    return pick(small, primitives.log(pick(small, ratio, 1.0)), primitives.log1p(pick(small, 0.0, excess)))
-
-
 def _log_of_beta_power(a: Array, b: Array, x: Array) -> Array:
     """The logarithm of ``x**a (1 - x)**b / beta(a, b)``, without cancellation of large terms."""
     y = 1.0 - x
     total = a + b
     u, v = (b * x - a * y) / a, (a * y - b * x) / b
     near = _and(primitives.abs(u) < 0.35, primitives.abs(v) < 0.35)
-    close = a * _deviation(pick(near, u, 0.0)) + b * _deviation(pick(near, v, 0.0))
+    close = a * _small_deviation(pick(near, u, 0.0)) + b * _small_deviation(pick(near, v, 0.0))
     far = a * _log_ratio(u, x * (total / a)) + b * _log_ratio(v, y * (total / b))
     corrections = stirling_correction(total) - stirling_correction(a) - stirling_correction(b)
     return pick(near, close, far) + corrections + 0.5 * primitives.log(a / (2.0 * math.pi) * (b / total))
@@ -391,7 +396,8 @@ def _regularised_beta(a: Array, b: Array, x: Array) -> Array:
     q = pick(ordinary, pick(turned, a_wide, b_wide), 1.0)
     z = pick(ordinary, pick(turned, 1.0 - x_wide, x_wide), 0.5)
     value = primitives.exp(power) / p * _beta_fraction(p, q, z, ordinary, _enough(x.dtype))
-    value = pick(turned, 1.0 - value, value)
+    # Rounding makes no probability negative.
+    value = pick(turned, primitives.max(1.0 - value, _number(0.0)), value)
     inside = _and(a_wide >= 0.0, b_wide >= 0.0, x_wide >= 0.0, x_wide <= 1.0)
     # Parameters at their ends put all weight at one end of the interval.
     low = primitives.or_(a_wide == 0.0, b_wide == math.inf)

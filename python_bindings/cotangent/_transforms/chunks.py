@@ -19,17 +19,17 @@ from cotangent._transforms.control_flow import scan_with
 from cotangent.ad_checkpoint import checkpoint
 
 
-def checked_chunk_size(chunk_size: Any, name: str) -> int | None:
-    """A number of examples, or None. A bool is one of Python's ints, but no number of anything."""
+def checked_chunk_size(chunk_size: Any, name: str, of: str = "examples") -> int | None:
+    """A number of examples, or of what ``of`` says, or None. A bool is one of Python's ints, but no number of anything."""
     if chunk_size is None:
         return None
     if isinstance(chunk_size, (bool, np.bool_)):
         raise TypeError(
-            f"{name}: chunk_size is a number of examples, or None for all; got {chunk_size}\n"
+            f"{name}: chunk_size is a number of {of}, or None for all; got {chunk_size}\n"
             "  pass chunk_size=1 for one at a time, chunk_size=None for all at once"
         )
     if chunk_size < 1:
-        raise ValueError(f"{name}: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once")
+        raise ValueError(f"{name}: chunk_size must be positive; got {chunk_size}\n  None computes all {of} at once")
     return operator.index(chunk_size)
 
 

@@ -22,7 +22,8 @@ from cotangent._base.capture import (
 from cotangent._base.device import put_beside
 from cotangent._base.messages import missing_return, warn_user
 from cotangent._base.misplaced import Positions, check_options, check_positions
-from cotangent._core import Array
+from cotangent._core import Array, Graph
+from cotangent._transforms.chunks import apply_in_chunks, checked_chunk_size
 from cotangent._transforms.differentiation import (
     _differentiated,
     _is_length,
@@ -53,9 +54,16 @@ def _basis(leaves: Sequence[Any], total: int) -> list[Array]:
 
 
 def _jacobian(
-    fun: Function, argnums: Positions, has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool
+    fun: Function,
+    argnums: Positions,
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
+    chunk_size: int | None,
+    forward: bool,
 ) -> Function:
     transform = "jacfwd" if forward else "jacrev"
+    chunk = checked_chunk_size(chunk_size, transform, "vectors")
     check_callable(fun, transform)
     check_options(transform, fun, argnums)
     check_positions(transform, fun, "argnums", argnums)
@@ -96,13 +104,11 @@ def _jacobian(
         vectors = [put_beside(each, differentiated) for each in _basis(rows, total)]
         basis = [as_ragged_as(each, model, 1) for each, model in zip(vectors, models, strict=True)]
         if forward:
-            graph = _core.graph_vmap(tangent, [-1] * len(residuals) + [0] * len(basis), total, [0] * len(inexact_out))
-            columns = _core.apply_graph(graph, residuals + basis)[:out_count]
+            columns = _products(tangent, residuals, basis, total, len(inexact_out), chunk)[:out_count]
         else:
             pulled = _core.graph_transpose(tangent, [False] * len(residuals) + [True] * len(sources))
             extra = [_core.full((total, *aval[0]), 0.0, aval[1]) for aval in inexact_out[out_count:]]
-            graph = _core.graph_vmap(pulled, [-1] * len(residuals) + [0] * len(inexact_out), total, [0] * len(sources))
-            columns = _core.apply_graph(graph, residuals + basis + extra)
+            columns = _products(pulled, residuals, basis + extra, total, len(sources), chunk)
         # blocks[o][i] has shape out.shape + in.shape.
         blocks = _jacobian_blocks(columns, rows, forward)
         per_output = []
@@ -138,6 +144,16 @@ def _jacobian(
         return (jacobian, captured.aux.unflatten(outputs[out_count:])) if has_aux else jacobian
 
     return jacobian_fun
+
+
+def _products(
+    linear: Graph, residuals: list[Array], vectors: list[Array], total: int, results: int, chunk: int | None
+) -> list[Array]:
+    """The results of a linear graph for ``total`` vectors, ``chunk`` of them at a time."""
+    axes = [-1] * len(residuals) + [0] * len(vectors)
+    if chunk is not None and chunk < total:
+        return apply_in_chunks(linear, residuals + vectors, axes, [0] * results, total, chunk)
+    return _core.apply_graph(_core.graph_vmap(linear, axes, total, [0] * results), residuals + vectors)
 
 
 def _check_dtypes(
@@ -225,13 +241,17 @@ def _unstacked(x: Array, axis: int, shape: Sequence[int]) -> Array:
 
 
 def jacfwd(
-    fun: Callable[P, Any], argnums: Positions = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[P, Any],
+    argnums: Positions = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[P, Any]:
     """Makes a function that returns the Jacobian, by forward mode.
 
     One pass for each element of the differentiated arguments, all of them as one batch: for functions with more outputs
-    than inputs. The memory is that of the batch; where it is too large, compute parts of it with `jvp` under
-    ``vmap(chunk_size=…)``.
+    than inputs. The memory is that of the batch; ``chunk_size`` cuts it.
 
     Parameters
     ----------
@@ -244,6 +264,8 @@ def jacfwd(
         Whether ``fun`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
     holomorphic : bool, default False
         Inputs and outputs are complex, and ``fun`` is holomorphic.
+    chunk_size : int, optional
+        How many passes at a time; None for all of them. The Jacobian is the same.
 
     Returns
     -------
@@ -258,6 +280,8 @@ def jacfwd(
         An output or an argument has a dtype without derivatives, or arguments are complex without ``holomorphic``.
     TypeError
         The output is a `Ragged`.
+    ValueError
+        ``chunk_size`` is not positive.
 
     Examples
     --------
@@ -266,7 +290,7 @@ def jacfwd(
     >>> ct.jacfwd(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
-    return _jacobian(fun, argnums, has_aux, holomorphic, False, forward=True)
+    return _jacobian(fun, argnums, has_aux, holomorphic, False, chunk_size, forward=True)
 
 
 def jacrev(
@@ -275,11 +299,13 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[P, Any]:
     """Makes a function that returns the Jacobian, by reverse mode.
 
     One pass for each element of the output, all of them as one batch: for functions with more inputs than outputs.
-    `jacobian` is another name of it.
+    The memory is that of the batch; ``chunk_size`` cuts it. `jacobian` is another name of it.
 
     Parameters
     ----------
@@ -294,6 +320,8 @@ def jacrev(
         Inputs and outputs are complex, and ``fun`` is holomorphic.
     allow_int : bool, default False
         The blocks of integer and bool arguments are float0 zeros, instead of an error.
+    chunk_size : int, optional
+        How many passes at a time; None for all of them. The Jacobian is the same.
 
     Returns
     -------
@@ -308,13 +336,15 @@ def jacrev(
         An output or an argument has a dtype without derivatives, or outputs are complex without ``holomorphic``.
     TypeError
         The output is a `Ragged`.
+    ValueError
+        ``chunk_size`` is not positive.
 
     Examples
     --------
     >>> ct.jacrev(lambda x: ct.numpy.stack([x.sum(), (x * x).sum()]))(np.float32([1, 2, 3])).tolist()
     [[1.0, 1.0, 1.0], [2.0, 4.0, 6.0]]
     """
-    return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, forward=False)
+    return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, chunk_size, forward=False)
 
 
 jacobian = jacrev

@@ -68,11 +68,37 @@ class Distribution:
         apply.__signature__ = inspect.Signature(parameters)
         apply.__doc__ = describe(self._name, function, names)
 
-    def _where_valid(self, value: Array, shapes: Sequence[Array], scale: Array | None = None) -> Array:
-        """The value where the shapes, and the scale if there is one, make a distribution; NaN elsewhere, as in SciPy."""
+    def _where_valid(
+        self, value: Array, shapes: Sequence[Array], scale: Array | None = None, variable: Array | None = None
+    ) -> Array:
+        """The value where the shapes, and the scale if there is one, make a distribution; NaN elsewhere, and of a variable that is NaN, as in SciPy."""
         if self._valid is not None:
             value = inside(self._valid(*shapes), value, math.nan)
+        if variable is not None:
+            value = inside(variable == variable, value, math.nan)  # comparisons with NaN put it out of the support
         return value if scale is None else inside(scale > 0, value, math.nan)
+
+    def _probability(self, function: str) -> Function:
+        """``cdf``, ``sf`` or the logarithm of one, from what is given."""
+        given = self._functions
+        if function in given:
+            return given[function]
+        tail = function.removeprefix("log")
+        other = "sf" if tail == "cdf" else "cdf"
+        if tail == function:
+            return lambda *a: 1 - given[other](*a)
+        this, rest = self._probability(tail), self._probability(other)
+
+        def logarithm(*a: Array) -> Array:
+            probability = this(*a)
+            small = probability < 0.5
+            near_nothing = cnp.log(safe(small & (probability > 0), probability, 0.5))
+            # Close to 1 the digits are those of the other tail.
+            near_one = cnp.log1p(-safe(~small, rest(*a), 0.5))
+            result: Array = cnp.where(small, inside(probability > 0, near_nothing), near_one)
+            return result
+
+        return logarithm
 
     def _arguments(self, function: str, first: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
         """The variable, the shapes, the location and the scale if it is not 1 by default, as arrays of one floating dtype and shape."""
@@ -130,32 +156,21 @@ class Continuous(Distribution):
             scale = scales[0] if scales else None
             if inverse:
                 value = self._functions[function](x, *shapes)
-                return self._where_valid((value if scale is None else value * scale) + loc, shapes, scale)
+                return self._where_valid((value if scale is None else value * scale) + loc, shapes, scale, x)
             z = x - loc if scale is None else (x - loc) / scale
             if function in ("logpdf", "pdf"):
                 value = self._functions["logpdf"](z, *shapes)
-                value = self._where_valid(value if scale is None else value - cnp.log(scale), shapes, scale)
+                value = self._where_valid(value if scale is None else value - cnp.log(scale), shapes, scale, z)
                 return value if function == "logpdf" else cnp.exp(value)
-            return self._where_valid(self._probability(function)(z, *shapes), shapes, scale)
+            return self._where_valid(self._probability(function)(z, *shapes), shapes, scale, z)
 
         self._describe(apply, function, "q" if inverse else "x")
         return checked(apply)
 
-    def _probability(self, function: str) -> Function:
-        given = self._functions
-        if function in given:
-            return given[function]
-        if function == "cdf":
-            return lambda *a: 1 - given["sf"](*a)
-        if function == "sf":
-            return lambda *a: 1 - given["cdf"](*a)
-        tail = self._probability(function.removeprefix("log"))
-        return lambda *a: cnp.log(tail(*a))
-
 
 @leaving_methods
 class Discrete(Distribution):
-    """A distribution of whole numbers; see `Distribution`. Given: ``logpmf``, and any of ``cdf``, ``ppf``, ``entropy``."""
+    """A distribution of whole numbers; see `Distribution`. Given: ``logpmf``, and any of ``cdf``, ``sf``, ``ppf``, ``entropy``."""
 
     _variable = "k"
 
@@ -179,15 +194,13 @@ class Discrete(Distribution):
                 return self._where_valid(self._functions[function](*shapes), shapes)
             k, *shapes, loc = self._arguments(function, "q" if function == "ppf" else "k", args, kwargs)
             if function == "ppf":
-                return self._where_valid(self._functions[function](k, *shapes) + loc, shapes)
+                return self._where_valid(self._functions[function](k, *shapes) + loc, shapes, variable=k)
             k = k - loc
             if function in ("logpmf", "pmf"):
                 value = self._functions["logpmf"](k, *shapes)
-                value = self._where_valid(cnp.where(k == cnp.floor(k), value, -math.inf), shapes)
+                value = self._where_valid(cnp.where(k == cnp.floor(k), value, -math.inf), shapes, variable=k)
                 return value if function == "logpmf" else cnp.exp(value)
-            below = self._where_valid(self._functions["cdf"](cnp.floor(k), *shapes), shapes)
-            value = 1 - below if function.endswith("sf") else below
-            return cnp.log(value) if function.startswith("log") else value
+            return self._where_valid(self._probability(function)(cnp.floor(k), *shapes), shapes, variable=k)
 
         self._describe(apply, function, "" if function == "entropy" else "q" if function == "ppf" else "k")
         return checked(apply)

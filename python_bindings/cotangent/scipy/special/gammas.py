@@ -346,47 +346,49 @@ def _digamma_difference(z: Array, m: Array) -> Array:
     return result
 
 
-def _without_poles(z: Array, m: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """The start, the step and the end of a rising factorial of the same magnitude; where z is a pole of gamma, and z + m."""
+def _without_poles(z: Array, m: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """The start, the step and the end of a rising factorial of the same magnitude; where they are turned around, and where z is a pole, and z + m."""
     end = z + m
     pole, pole_at_end = (z <= 0) & (z == cnp.floor(z)), (end <= 0) & (end == cnp.floor(end))
-    both, one = pole & pole_at_end, pole ^ pole_at_end
-    # (z)_m = (-1)^m (1 - z - m)_m for whole m.
-    start = cnp.where(both, 1 - end, cnp.where(one, 1.0, z))
-    end = cnp.where(both, 1 - z, cnp.where(one, 1.0, end))
-    return start, cnp.where(one, 0.0, m), end, pole, pole_at_end
+    # (z)_m = (-1)^m (1 - z - m)_m for whole m: no poles, and below 0 no digits of z lost against those of m.
+    turned = (pole & pole_at_end) | ((m == cnp.floor(m)) & (m < 0) & (z < 1))
+    zero, infinite = pole & ~pole_at_end & ~turned, pole_at_end & ~pole & ~turned
+    one = zero | infinite
+    start = cnp.where(turned, 1 - end, cnp.where(one, 1.0, z))
+    end = cnp.where(turned, 1 - z, cnp.where(one, 1.0, end))
+    return start, cnp.where(one, 0.0, m), end, turned, zero, infinite
 
 
 def _poch_slope_in_z(z: Array, m: Array, result: Array) -> Array:
-    start, step, _, pole, pole_at_end = _without_poles(z, m)
+    start, step, _, turned, zero, infinite = _without_poles(z, m)
     slope = result * _digamma_difference(start, step)
-    slope = cnp.where(pole & pole_at_end, -slope, slope)
-    value: Array = cnp.where((pole ^ pole_at_end) | (m == 0), 0.0, slope)
+    value: Array = cnp.where(zero | infinite | (m == 0), 0.0, cnp.where(turned, -slope, slope))
     return value
 
 
 def _poch_slope_in_m(z: Array, m: Array, result: Array) -> Array:
-    _, _, end, pole, pole_at_end = _without_poles(z, m)
-    slope: Array = cnp.where(pole ^ pole_at_end, 0.0, result * digamma(end))
+    _, _, end, turned, zero, infinite = _without_poles(z, m)
+    # The function of all m, not of whole ones alone.
+    end = cnp.where(turned & (z + m != cnp.floor(z + m)), z + m, end)
+    slope: Array = cnp.where(zero | infinite, 0.0, result * digamma(end))
     return slope
 
 
 @elementwise(_poch_slope_in_z, _poch_slope_in_m)
 def _poch(z: Array, m: Array) -> Array:
-    start, step, end, pole, pole_at_end = _without_poles(z, m)
+    start, step, end, turned, zero, infinite = _without_poles(z, m)
     limit = by_precision(z, 30.0, 150.0)
     small = (start > 0) & (end > 0) & (end < limit) & (start < limit)
     value = gamma(cnp.where(small, end, 1.0)) / gamma(cnp.where(small, start, 1.0))
 
     def by_logarithms() -> Array:
-        both = pole & pole_at_end
-        sign = cnp.where(both, cnp.where(cnp.floor(m / 2) * 2 == m, 1.0, -1.0), gammasgn(end) * gammasgn(start))
+        sign = cnp.where(turned, cnp.where(cnp.floor(m / 2) * 2 == m, 1.0, -1.0), gammasgn(end) * gammasgn(start))
         result = cnp.where(small, value, cnp.exp(_log_gamma_ratio(start, cnp.where(small, 0.0, step)))) * sign
-        result = cnp.where(pole & ~pole_at_end, 0.0, cnp.where(pole_at_end & ~pole, cnp.inf, result))
+        result = cnp.where(zero, 0.0, cnp.where(infinite, cnp.inf, result))
         special: Array = cnp.where(cnp.isnan(z) | cnp.isnan(m), cnp.nan, result)
         return special
 
-    value = where_needed(~small | pole | pole_at_end, by_logarithms, value)
+    value = where_needed(~small | turned | zero | infinite, by_logarithms, value)
     result: Array = cnp.where(m == 0, 1.0, value)
     return result
 

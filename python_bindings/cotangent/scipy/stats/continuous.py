@@ -71,6 +71,7 @@ uniform = Continuous(
     {
         "logpdf": lambda z: inside((z >= 0) & (z <= 1), cnp.zeros_like(z)),
         "cdf": lambda z: cnp.clip(z, 0.0, 1.0),
+        "sf": lambda z: cnp.clip(1 - z, 0.0, 1.0),
         "ppf": lambda q: cnp.where((q >= 0) & (q <= 1), q, math.nan),
     },
 )
@@ -86,12 +87,18 @@ expon = Continuous(
     {
         "logpdf": lambda z: inside(z >= 0, -z),
         "cdf": lambda z: -cnp.expm1(-_positive(z)),
-        "logcdf": lambda z: inside(z > 0, cnp.log(-cnp.expm1(-safe(z > 0, z)))),
         "sf": lambda z: cnp.exp(-_positive(z)),
         "logsf": lambda z: -_positive(z),
         "ppf": lambda q: -cnp.log1p(-cnp.where((q >= 0) & (q <= 1), q, math.nan)),
     },
 )
+
+
+def _laplace_log_below(z: Array) -> Array:
+    low = z < 0
+    result: Array = cnp.where(low, safe(low, z, 0.0) - math.log(2.0), cnp.log1p(-0.5 * cnp.exp(-safe(~low, z, 0.0))))
+    return result
+
 
 laplace = Continuous(
     "laplace",
@@ -99,6 +106,8 @@ laplace = Continuous(
     {
         "logpdf": lambda z: -cnp.abs(z) - math.log(2.0),
         "cdf": lambda z: cnp.where(z < 0, 0.5 * cnp.exp(cnp.minimum(z, 0.0)), 1 - 0.5 * cnp.exp(-cnp.maximum(z, 0.0))),
+        "logcdf": _laplace_log_below,
+        "logsf": lambda z: _laplace_log_below(-z),
         "sf": lambda z: cnp.where(z > 0, 0.5 * cnp.exp(-cnp.maximum(z, 0.0)), 1 - 0.5 * cnp.exp(cnp.minimum(z, 0.0))),
         "ppf": lambda q: cnp.where(
             q < 0.5, cnp.log(2 * safe(q < 0.5, q, 0.5)), -cnp.log(2 * (1 - safe(q >= 0.5, q, 0.5)))
@@ -110,7 +119,7 @@ logistic = Continuous(
     "logistic",
     (),
     {
-        "logpdf": lambda z: -z - 2 * cnp.logaddexp(0.0, -z),
+        "logpdf": lambda z: -2 * cnp.logaddexp(0.5 * z, -0.5 * z),
         "cdf": expit,
         "logcdf": lambda z: -cnp.logaddexp(0.0, -z),
         "sf": lambda z: expit(-z),
@@ -120,11 +129,20 @@ logistic = Continuous(
     },
 )
 
+
+def _log1p_of_square(z: Array) -> Array:
+    """``log1p(z * z)``, whose square does not overflow."""
+    far = cnp.abs(z) > float(cnp.finfo(z.dtype).eps) ** -0.5
+    near = safe(~far, z, 0.0)
+    result: Array = cnp.where(far, 2 * cnp.log(cnp.abs(safe(far, z))), cnp.log1p(near * near))
+    return result
+
+
 cauchy = Continuous(
     "cauchy",
     (),
     {
-        "logpdf": lambda z: -math.log(math.pi) - cnp.log1p(z * z),
+        "logpdf": lambda z: -math.log(math.pi) - _log1p_of_square(z),
         "cdf": lambda z: cnp.arctan2(cnp.ones_like(z), -z) / math.pi,
         "sf": lambda z: cnp.arctan2(cnp.ones_like(z), z) / math.pi,
         "ppf": lambda q: _cauchy_quantile(q),
@@ -228,25 +246,75 @@ pareto = Continuous(
     valid=lambda b: b > 0,
 )
 
+# gammaln(x + 1/2) - gammaln(x) - log(x) / 2 as a series in 1 / x**2, without its factor 1 / x (DLMF 5.11.8).
+_HALF_STEP = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432)
+
+
+def _log_gamma_half_step(x: Array) -> Array:
+    """``gammaln(x + 1/2) - gammaln(x) - log(x) / 2``, for large numbers without a difference of larger ones."""
+    far = x >= 20
+    big, little = safe(far, x, 20.0), safe(~far, x)
+    square = 1 / big / big
+    series = cnp.zeros_like(big)
+    for coefficient in reversed(_HALF_STEP):
+        series = series * square + coefficient
+    near = gammaln(little + 0.5) - gammaln(little) - 0.5 * cnp.log(little)
+    result: Array = cnp.where(far, series / big, near)
+    return result
+
+
+def _student_log_density(z: Array, df: Array) -> Array:
+    endless = df == math.inf
+    finite = safe(~endless, df)
+    power = 0.5 * (finite + 1) * _log1p_of_square(z / cnp.sqrt(finite))
+    power = cnp.where(endless, 0.5 * z * z, power)
+    result: Array = _log_gamma_half_step(0.5 * df) - _HALF_LOG_TWO_PI - power
+    return result
+
+
+def _student_below(z: Array, df: Array) -> Array:
+    """By the incomplete beta function, from the end that keeps digits; for many degrees of freedom by the normal distribution."""
+    many = df > 1e5
+    few = safe(~many, df)
+    square = (z / cnp.sqrt(few)) ** 2
+    middle = square < cnp.minimum(1.0, 1.0 / few)
+    half = 0.5 * cnp.ones_like(few)
+    p, q = cnp.where(middle, half, 0.5 * few), cnp.where(middle, 0.5 * few, half)
+    part = 0.5 * betainc(p, q, safe(middle, square) / (1 + square))
+    tail = cnp.where(middle, 0.5 - part, part)
+    below = cnp.where(z > 0, 1 - tail, tail)
+    result: Array = cnp.where(many, ndtr(_normal_of_student(z, safe(many, df, 1e6))), below)
+    return result
+
+
+def _normal_of_student(z: Array, df: Array) -> Array:
+    """The normal number with the same probability below it, for many degrees of freedom (Hill, 1970)."""
+    endless = df == math.inf
+    near = cnp.clip(z, -60.0, 60.0)  # nothing is left below and above
+    a = safe(~endless, df, 1e6) - 0.5
+    y = a * cnp.log1p(near * near / (a + 0.5))
+    b = 48 * a * a
+    correction = ((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y * y + 100 + b) + y + 3) / b + 1
+    seen = near * near > 0
+    moved = near * correction * cnp.sqrt(safe(seen, y) / safe(seen, near * near))
+    result: Array = cnp.where(endless, near, moved)
+    return result
+
+
 t = Continuous(
     "t",
     ("df",),
     {
-        "logpdf": lambda z, df: (
-            gammaln(0.5 * (df + 1))
-            - gammaln(0.5 * df)
-            - 0.5 * cnp.log(math.pi * df)
-            - 0.5 * (df + 1) * cnp.log1p(z * z / df)
-        ),
-        "cdf": lambda z, df: _student_below(z, df),
+        "logpdf": _student_log_density,
+        "cdf": _student_below,
         "sf": lambda z, df: _student_below(-z, df),
     },
     valid=lambda df: df > 0,
 )
 
 
-def _student_below(z: Array, df: Array) -> Array:
-    tail = 0.5 * betainc(0.5 * df, 0.5 * cnp.ones_like(df), df / (df + z * z))
+def _general_normal_below(z: Array, power: Array) -> Array:
+    tail = 0.5 * gammaincc(1 / power, cnp.abs(z) ** power)
     result: Array = cnp.where(z > 0, 1 - tail, tail)
     return result
 
@@ -256,7 +324,8 @@ gennorm = Continuous(
     ("beta",),
     {
         "logpdf": lambda z, power: cnp.log(0.5 * power) - gammaln(1 / power) - cnp.abs(z) ** power,
-        "cdf": lambda z, power: 0.5 * (1 + cnp.sign(z) * gammainc(1 / power, cnp.abs(z) ** power)),
+        "cdf": _general_normal_below,
+        "sf": lambda z, power: _general_normal_below(-z, power),
     },
     valid=lambda power: power > 0,
 )
@@ -265,7 +334,7 @@ vonmises = Continuous(
     "vonmises",
     ("kappa",),
     # exp(-kappa) is inside of i0e, so that a large kappa does not overflow.
-    {"logpdf": lambda z, kappa: kappa * (cnp.cos(z) - 1) - math.log(2 * math.pi) - cnp.log(i0e(kappa))},
+    {"logpdf": lambda z, kappa: -2 * kappa * cnp.sin(0.5 * z) ** 2 - math.log(2 * math.pi) - cnp.log(i0e(kappa))},
     valid=lambda kappa: kappa >= 0,
 )
 
@@ -275,7 +344,10 @@ wrapcauchy = Continuous(
     {
         "logpdf": lambda z, c: inside(
             (z >= 0) & (z <= 2 * math.pi),
-            cnp.log1p(-c * c) - math.log(2 * math.pi) - cnp.log(1 + c * c - 2 * c * cnp.cos(z)),
+            cnp.log1p(-c)
+            + cnp.log1p(c)
+            - math.log(2 * math.pi)
+            - cnp.log((1 - c) ** 2 + 4 * c * cnp.sin(0.5 * z) ** 2),
         )
     },
     valid=lambda c: (c >= 0) & (c < 1),
@@ -288,7 +360,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     low, high = cnp.where(right, -b, a), cnp.where(right, -a, b)
     # Both at or below 0, or around it.
     upper, lower = log_ndtr(high), log_ndtr(low)
-    tail = upper + cnp.log1p(-cnp.exp(lower - upper))
+    tail = upper + cnp.log1p(-cnp.exp(safe(upper > -math.inf, lower - upper, -1.0)))
     around = cnp.log1p(-ndtr(low) - ndtr(-high))
     result: Array = cnp.where(high > 0, around, tail)
     return result
@@ -303,12 +375,24 @@ def _truncated(
     return result
 
 
+def _log_of_part(part: Array, rest: Array, whole: Array) -> Array:
+    """The logarithm of a part's probability; close to 1, its digits are those of the rest."""
+    this, other = part - whole, rest - whole
+    most = this > -math.log(2.0)
+    result: Array = cnp.where(most, cnp.log1p(-cnp.exp(safe(most, other, -1.0))), this)
+    return result
+
+
 def _truncated_log_cdf(z: Array, a: Array, b: Array) -> Array:
-    return _truncated(z, a, b, lambda x: _log_mass(a, x) - _log_mass(a, b), -math.inf, 0.0)
+    return _truncated(
+        z, a, b, lambda x: _log_of_part(_log_mass(a, x), _log_mass(x, b), _log_mass(a, b)), -math.inf, 0.0
+    )
 
 
 def _truncated_log_sf(z: Array, a: Array, b: Array) -> Array:
-    return _truncated(z, a, b, lambda x: _log_mass(x, b) - _log_mass(a, b), 0.0, -math.inf)
+    return _truncated(
+        z, a, b, lambda x: _log_of_part(_log_mass(x, b), _log_mass(a, x), _log_mass(a, b)), 0.0, -math.inf
+    )
 
 
 truncnorm = Continuous(

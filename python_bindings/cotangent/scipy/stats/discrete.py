@@ -10,6 +10,7 @@ from cotangent._core import Array
 from cotangent.scipy._distributions import Discrete, inside, safe
 from cotangent.scipy.special import (
     betaln,
+    gammainc,
     gammaincc,
     gammaln,
     xlog1py,
@@ -40,6 +41,7 @@ bernoulli = Discrete(
     {
         "logpmf": lambda k, p: inside((k == 0) | (k == 1), xlogy(k, p) + xlog1py(1 - k, -p)),
         "cdf": lambda k, p: cnp.where(k < 0, 0.0, cnp.where(k < 1, 1 - p, 1.0)),
+        "sf": lambda k, p: cnp.where(k < 0, 1.0, cnp.where(k < 1, p, 0.0)),
         "ppf": lambda q, p: inside(
             _is_probability(q), cnp.where(q <= 1 - p, cnp.where(q == 0, -1.0, 0.0), 1.0), math.nan
         ),
@@ -113,6 +115,7 @@ poisson = Discrete(
     {
         "logpmf": _poisson,
         "cdf": lambda k, mu: cnp.where(k < 0, 0.0, gammaincc(safe(k >= 0, k, 0.0) + 1, mu)),
+        "sf": lambda k, mu: cnp.where(k < 0, 1.0, gammainc(safe(k >= 0, k, 0.0) + 1, mu)),
         "entropy": _poisson_entropy,
     },
     valid=lambda mu: mu >= 0,

@@ -46,7 +46,7 @@ class _Multinomial:
         Returns
         -------
         array, shape (...)
-            The logarithms.
+            The logarithms; NaN of NaN, and where ``p`` has no probabilities or ``n`` is negative.
 
         References
         ----------
@@ -61,7 +61,8 @@ class _Multinomial:
         n = cnp.asarray(n, x.dtype)
         possible = (cnp.sum(x, axis=-1) == n) & cnp.all((x >= 0) & (x == cnp.floor(x)), axis=-1)
         value = gammaln(n + 1) + cnp.sum(xlogy(x, p) - gammaln(x + 1), axis=-1)
-        return inside(possible, value)
+        known = cnp.all((x == x) & (p >= 0) & (p <= 1), axis=-1) & (n >= 0)
+        return inside(known, inside(possible, value), math.nan)
 
     @staticmethod
     def pmf(x: Any, n: Any, p: Any) -> Array:
@@ -79,7 +80,7 @@ class _Multinomial:
         Returns
         -------
         array, shape (...)
-            The probabilities.
+            The probabilities; NaN of NaN, and where ``p`` has none or ``n`` is negative.
 
         References
         ----------
@@ -119,14 +120,14 @@ class _Dirichlet:
         Parameters
         ----------
         x : array, shape (k, ...) or (k - 1, ...)
-            Positive coordinates that sum to 1 (to 1e-6); the last may be left out.
+            Coordinates from 0 on that sum to 1 (to 1e-6); the last may be left out.
         alpha : array, shape (k,)
             The concentrations, above 0.
 
         Returns
         -------
         array, shape (...)
-            The logarithms; -inf beside the simplex.
+            The logarithms; -inf beside the simplex, NaN of NaN and where a concentration is not above 0.
 
         Raises
         ------
@@ -159,10 +160,11 @@ class _Dirichlet:
             )
         if fewer:
             x = cnp.concatenate([x, 1 - cnp.sum(x, axis=0, keepdims=True)])
-        on_simplex = cnp.all(x > 0, axis=0) & (cnp.abs(cnp.sum(x, axis=0) - 1) < 1e-6)
+        on_simplex = cnp.all(x >= 0, axis=0) & (cnp.abs(cnp.sum(x, axis=0) - 1) < 1e-6)
         column = alpha.reshape(-1, *[1] * (x.ndim - 1))
         value = gammaln(cnp.sum(alpha)) - cnp.sum(gammaln(alpha)) + cnp.sum(xlogy(column - 1, x), axis=0)
-        return inside(on_simplex, value)
+        known = cnp.all(x == x, axis=0) & cnp.all(alpha > 0)
+        return inside(known, inside(on_simplex, value), math.nan)
 
     @staticmethod
     def pdf(x: Any, alpha: Any) -> Array:
@@ -171,14 +173,14 @@ class _Dirichlet:
         Parameters
         ----------
         x : array, shape (k, ...) or (k - 1, ...)
-            Positive coordinates that sum to 1 (to 1e-6); the last may be left out.
+            Coordinates from 0 on that sum to 1 (to 1e-6); the last may be left out.
         alpha : array, shape (k,)
             The concentrations, above 0.
 
         Returns
         -------
         array, shape (...)
-            The densities; 0 beside the simplex.
+            The densities; 0 beside the simplex, NaN of NaN and where a concentration is not above 0.
 
         Raises
         ------
