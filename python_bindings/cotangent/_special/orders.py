@@ -91,10 +91,11 @@ def _ive(v: Array, x: Array) -> Array:
     above, here = fori_loop(
         0, 2, lambda k, s: (s[1], _large_order(highest + (1 - ops.astype(k, x.dtype)), far, terms)), (far, far)
     )
+    # Counted: an order that is no whole number, and 1 less 32 times, may not be what it was.
     here = while_loop(
-        lambda s: s[0] > order,
-        lambda s: (s[0] - 1, s[2], s[1] + 2.0 * s[0] / far * s[2]),
-        (highest, above, here),
+        lambda s: s[0] > 0,
+        lambda s: (s[0] - 1, s[2], s[1] + 2.0 * (order + s[0]) / far * s[2]),
+        (steps, above, here),
     )[2]
     value = ops.where(near, small, ops.where(finite, here, 0.0))
     value = ops.where((x < 0) & is_odd(order), -value, value)
