@@ -131,7 +131,7 @@ def ive(v: Any, z: Any) -> Array:
     Returns
     -------
     array
-        Of the common shape. For orders up to 50 the relative error is some units in the last place; it grows with the
+        Of the common shape. The relative error is at most about 100 units in the last place for orders up to 10; it grows with the
         logarithm of the result.
 
     References
@@ -159,7 +159,7 @@ def iv(v: Any, z: Any) -> Array:
     Returns
     -------
     array
-        Of the common shape. For orders up to 50 the relative error is some units in the last place; it grows with the
+        Of the common shape. The relative error is at most about 100 units in the last place for orders up to 10; it grows with the
         logarithm of the result.
 
     References
