@@ -141,7 +141,7 @@ def ive(v: Any, z: Any) -> Array:
     Examples
     --------
     >>> ct.scipy.special.ive(1.5, ct.numpy.array([1.0, 2.0])).round(4)
-    Array([0.1080, 0.1488], dtype=float32)
+    Array([0.108 , 0.1488], dtype=float32)
     """
     return _ive(*floats("ive", v, z))
 
