@@ -318,3 +318,35 @@ def test_private_names_that_test_suites_use() -> None:
         "True False",
         "3",
     ]
+
+
+def test_more_private_names_and_float0_under_the_hook() -> None:
+    program = """
+        import jax, numpy as np, jax.numpy as jnp
+        from jax import lax
+        from jax._src import api, config, test_util as jtu
+        from jax._src.lax import windowed_reductions
+        x = np.array([3.0, 1, 2, 9, 7, 5])
+        window = ((2,), (2,), ((0, 0),))
+        for select in (lax.ge_p, lax.le_p):
+            print(windowed_reductions._select_and_gather_add(np.arange(6.0), x, select, *window, (1,), (1,)).tolist())
+            print(windowed_reductions._select_and_scatter_add(np.arange(1.0, 4.0), x, select, *window).tolist())
+        print(api.ShapeDtypeStruct is jax.ShapeDtypeStruct, jax.config.jax_pprint_use_color)
+        print(jax.dtypes.canonicalize_dtype(jax.dtypes.float0) == jax.dtypes.float0)
+        slow = jtu.skip_on_flag("jax_skip_slow_tests", True)(lambda test: "run")
+        print(slow(None), config.Flag.by_name["jax_skip_slow_tests"].value)
+        hand_on = lambda w, n: lax.cond(n > 1, lambda: (w, n), lambda: (w, n + 1))
+        print(*jax.vmap(hand_on, (None, 0), (None, 0))(jnp.ones(2), jnp.arange(3)))
+        print(*jax.jit(jax.vjp(lambda x, y: x + y, 2, 1)[1])(np.zeros((), jax.dtypes.float0)))
+    """
+    assert run(program).splitlines() == [
+        "[0.0, 3.0, 4.0]",
+        "[1.0, 0.0, 0.0, 2.0, 3.0, 0.0]",
+        "[1.0, 2.0, 5.0]",
+        "[0.0, 1.0, 2.0, 0.0, 0.0, 3.0]",
+        "True True",
+        "True",
+        "run False",
+        "[1. 1.] [1 2 2]",
+        "False False",
+    ]

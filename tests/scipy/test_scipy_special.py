@@ -179,6 +179,9 @@ def test_modified_bessel_functions_of_any_order():
     x = np.array([0.0, 1e-3, 0.7, 3.9, 4.1, 7.9, 8.1, 40.0, 300.0, 1e4])
     np.testing.assert_allclose(special.iv(v, x[:-1]), scipy_special.iv(v, x[:-1]), rtol=3e-13)
     np.testing.assert_allclose(special.ive(v, x), scipy_special.ive(v, x), rtol=3e-13)
+    random = np.random.default_rng(0)
+    many, numbers = random.uniform(0, 60, 2000), random.uniform(0.1, 300, 2000)
+    np.testing.assert_allclose(special.ive(many, numbers), scipy_special.ive(many, numbers), rtol=1e-12)
     # Of negative arguments where the order is whole.
     np.testing.assert_allclose(special.iv(v, -x[1:5]), scipy_special.iv(v, -x[1:5]), rtol=3e-13)
     np.testing.assert_allclose(special.iv(-2.0, x[:5]), scipy_special.iv(-2.0, x[:5]), rtol=3e-13)
