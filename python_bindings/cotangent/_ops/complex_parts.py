@@ -12,6 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import (
+    apart,
     choose,
     constant,
     inexact,
@@ -154,10 +155,10 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
     """
     array = _core.array(a)
     if kind(array) != "complex":
-        return array
+        return apart(array, a)
     bound = tol * float(np.finfo(np.dtype(array.dtype)).eps) if tol > 1 else tol
     parts = np.abs(_core.peek_numpy(imag(array), "real_if_close, whose dtype depends on values,"))
-    return real(array) if bool(np.all(parts < bound)) else array
+    return real(array) if bool(np.all(parts < bound)) else apart(array, a)
 
 
 check_arguments(globals())
