@@ -544,8 +544,6 @@ void register_array(py::module_& module) {
                          {Py_nb_index, leaving_slot<to_index>()},
                          {Py_mp_length, leaving_slot<length>()},
                          {Py_mp_subscript, leaving_slot<get_item>()},
-                         {Py_sq_length, leaving_slot<length>()},
-                         {Py_sq_item, leaving_slot<get_row>()},
                          {Py_mp_ass_subscript, leaving_slot<set_item>()},
                          {Py_bf_getbuffer, guarded_slot<get_buffer>()},
                          {Py_bf_releasebuffer, slot(release_buffer)},

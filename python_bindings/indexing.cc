@@ -234,9 +234,4 @@ PyObject* get_item(PyObject* self, PyObject* index) {
   return result;
 }
 
-PyObject* get_row(PyObject* self, Py_ssize_t index) {
-  const py::int_ number(index);
-  return get_item(self, number.ptr());
-}
-
 }  // namespace ct::python

@@ -8,7 +8,6 @@
 namespace ct::python {
 
 PyObject* get_item(PyObject* self, PyObject* index);
-PyObject* get_row(PyObject* self, Py_ssize_t index);  // as a sequence, which NumPy's lexsort asks for
 void set_index_hook(PyObject* hook);                  // (array, index) -> array; takes the reference
 int set_item(PyObject* self, PyObject* index, PyObject* value);
 // (array, index, value, whether anybody holds the array who could see the change) -> None; takes the reference

@@ -70,7 +70,10 @@ class Pieces {
     int level = 0;
     for (const Var operand : operands) level = std::max(level, level_[operand]);
     const Primitive& primitive = *equation.primitive;
-    if (!primitive.elementwise && primitive.arrangement == Arrangement::kNone) ++level;
+    const bool is_element_by_element = primitive.elementwise || primitive.computes_elements() ||
+                                       primitive.is<structures::SameBytes>() ||
+                                       primitive.arrangement != Arrangement::kNone;
+    if (!is_element_by_element) ++level;
     for (uint32_t k = 0; k < equation.output_count; ++k) {
       definition_[equation.first_output + k] = &equation;
       level_[equation.first_output + k] = level;

@@ -45,6 +45,18 @@ def _() -> None:
         assert ct.grad(read)(x, cnp.array(5)).tolist() == [0, 1]
 
 
+@row("Powers of Python's 0.5 and 1.5")
+def _() -> None:
+    for x, exponent, root in (
+        (-np.inf, 0.5, np.nan),
+        (-0.0, -0.5, -np.inf),
+        (-np.inf, 1.5, np.nan),
+        (4.0, -1.5, 0.125),
+    ):
+        np.testing.assert_array_equal(cnp.array([x]) ** exponent, [root])
+    assert ct.lax.pow(cnp.array([-np.inf]), 0.5).tolist() == [np.inf]
+
+
 @row("Limits and edges are exact.")
 def _() -> None:
     assert cnp.clip(np.uint8([0, 1, 200]), -1, 300).tolist() == [0, 1, 200]

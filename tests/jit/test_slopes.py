@@ -109,3 +109,14 @@ def test_factors_that_only_the_slope_reads() -> None:
     jitted, expected = (ct.jit(ct.grad(loss, (0, 1)), backend=b)(x, w) for b in (None, "interpreter"))
     for a, b in zip(jitted, expected, strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10, atol=1e-12)
+
+
+def test_what_has_no_folds_keeps_its_bits() -> None:
+    """Bytes that are read as another type are no loop of their own: what is behind them is multiplied in its order."""
+
+    def forward(x: Any) -> Any:
+        scale = cnp.arcsinh(x)  # whose sign is that of x: a bit
+        return scale * cnp.exp(x) * cnp.sin(x) / cnp.sqrt(1 + x * x)
+
+    x = np.random.default_rng(0).standard_normal(2000).astype(np.float32)
+    np.testing.assert_array_equal(np.asarray(ct.jit(forward)(x)), np.asarray(forward(cnp.array(x))))

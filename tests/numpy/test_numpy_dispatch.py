@@ -354,13 +354,6 @@ def test_out_is_assigned_to(function):
     np.testing.assert_array_equal(x, np.array([-1.0, 2.25, 3.5], np.float32))
 
 
-def test_lexsort_takes_an_array_of_keys():
-    keys = np.array([[3, 1, 2, 1], [1, 1, 0, 0]])
-    expected = np.lexsort(keys)
-    np.testing.assert_array_equal(np.lexsort(cnp.array(keys)), expected)
-    np.testing.assert_array_equal(ct.jit(np.lexsort)(keys), expected)
-
-
 @pytest.mark.parametrize("name", ["concatenate", "hstack", "stack", "vstack"])
 def test_casting_of_joined_arrays(name):
     join = getattr(np, name)

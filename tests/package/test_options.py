@@ -17,7 +17,7 @@ PACKAGE = ROOT / "python_bindings" / "cotangent"
 
 # Parameters that public functions do not read, and why the result is what was asked for whatever they are.
 PERMISSIONS = {
-    *("overwrite_a", "overwrite_b", "overwrite_c", "donate"),  # memory of arguments may be reused
+    *("overwrite_a", "overwrite_b", "overwrite_c", "overwrite_ab", "donate"),  # memory of arguments may be reused
     *("copy", "src"),  # arrays are values: nothing sees who holds them
     *(
         "inline",

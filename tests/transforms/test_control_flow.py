@@ -255,14 +255,6 @@ def test_what_differs_between_branches_is_chosen_for_each_example() -> None:
         ct.vmap(lambda w, n: lax.cond(n > 1, lambda: w * 2, lambda: w * 3), (None, 0), None)(1.0, cnp.arange(3))
 
 
-def test_an_array_that_several_branches_close_over_is_one_operand() -> None:
-    w, n = cnp.ones(2), cnp.array(1)
-    graph = str(ct.make_ir(lambda w, n: lax.cond(n > 1, lambda: (w, w * n), lambda: (w, w + n)))(w, n))
-    assert re.search(r"cond . . . \{", graph), graph
-    found = lax.cond(True, lambda: w, lambda: w)
-    assert found is w or _core.same_value(found, w)
-
-
 def test_map_of_all_slices_at_once() -> None:
     graph = str(ct.make_ir(lambda x: ct.lax.map(lambda y: y * 2.0, x, batch_size=0))(XS))
     assert "scan" not in graph

@@ -136,9 +136,9 @@ def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], opera
     for one, other in itertools.combinations(captured, 2):
         for x, y, path in zip(one.aux or (), other.aux or (), first.structure.paths(), strict=False):
             check_one_size(name, path, x, y)
-    given, places = _shared_operands(leaves, captured)
+    given, places = _operands_of(leaves, captured)
     # What all branches hand on as it is, is no result of theirs.
-    handed_on = [_one_operand(captured, places, k) for k in range(len(first.graph.outputs))]
+    handed_on = [_one_operand(given, captured, places, k) for k in range(len(first.graph.outputs))]
     made = [k for k, operand in enumerate(handed_on) if operand is None]
     graphs = []
     for known, of_branch in zip(captured, places, strict=True):
@@ -152,31 +152,31 @@ def _chosen(name: str, index: Any, branches: Sequence[Callable[..., Any]], opera
     return first.structure.unflatten([next(results) if place is None else given[place] for place in handed_on])
 
 
-def _shared_operands(leaves: list[Any], captured: Sequence[Captured]) -> tuple[list[Any], list[list[int]]]:
-    """The operands of all branches: their arguments, then what some close over, each array once; and which are each branch's inputs."""
+def _operands_of(leaves: list[Any], captured: Sequence[Captured]) -> tuple[list[Any], list[list[int]]]:
+    """The operands of all branches: their arguments, then what each closes over; and which are each branch's inputs.
+
+    What several close over is an operand of each, so that each has a gradient by it of its own, which no other branch adds zeros to.
+    """
     operands = list(leaves)
     places = []
     for branch in captured:
-        of_branch = list(range(len(leaves)))
-        last = -1
-        for x in branch.closure:
-            # Branches that close over many arrays mostly do so in one order.
-            order = itertools.chain(range(last + 1, len(operands)), range(last + 1))
-            last = next((k for k in order if _core.same_value(operands[k], x)), len(operands))
-            if last == len(operands):
-                operands.append(x)
-            of_branch.append(last)
-        places.append(of_branch)
+        places.append([*range(len(leaves)), *range(len(operands), len(operands) + len(branch.closure))])
+        operands.extend(branch.closure)
     return operands, places
 
 
-def _one_operand(captured: Sequence[Captured], places: list[list[int]], output: int) -> int | None:
-    """The operand that all branches return as this output, as it is."""
-    found = set()
+def _one_operand(operands: list[Any], captured: Sequence[Captured], places: list[list[int]], output: int) -> int | None:
+    """An operand that all branches return as this output, as it is."""
+    found: int | None = None
     for branch, of_branch in zip(captured, places, strict=True):
         variable = branch.graph.outputs[output]
-        found.add(of_branch[variable] if variable < len(of_branch) else None)
-    return found.pop() if len(found) == 1 else None
+        if variable >= len(of_branch):
+            return None
+        place = of_branch[variable]
+        if found is not None and place != found and not _core.same_value(operands[found], operands[place]):
+            return None
+        found = place
+    return found
 
 
 def cond(

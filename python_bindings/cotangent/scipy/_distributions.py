@@ -94,7 +94,7 @@ class Distribution:
             small = probability < 0.5
             near_nothing = cnp.log(safe(small & (probability > 0), probability, 0.5))
             # Close to 1 the digits are those of the other tail.
-            near_one = cnp.log1p(-safe(~small, rest(*a), 0.5))
+            near_one = cnp.log1p(0.0 - safe(~small, rest(*a), 0.5))  # of 0 it is 0, and not -0
             result: Array = cnp.where(small, inside(probability > 0, near_nothing), near_one)
             return result
 
