@@ -10,6 +10,7 @@
 // stated once, in ir/scalar_op.h.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -68,6 +69,7 @@ constexpr bool is_bitwise(ScalarOp op) {
   return op == ScalarOp::kNot || op == ScalarOp::kAnd || op == ScalarOp::kOr || op == ScalarOp::kXor;
 }
 constexpr bool is_shift(ScalarOp op) { return op >= ScalarOp::kShl && op <= ScalarOp::kShrArithmetic; }
+constexpr bool counts_bits(ScalarOp op) { return op == ScalarOp::kPopulationCount || op == ScalarOp::kLeadingZeros; }
 constexpr bool is_rounding(ScalarOp op) { return op >= ScalarOp::kFloor && op <= ScalarOp::kRound; }
 
 template <class T>
@@ -80,7 +82,7 @@ constexpr bool defined(ScalarOp op) {
   } else if constexpr (is_integer_v<T>) {
     return !is_transcendental(op) && op != ScalarOp::kComplex;
   } else {
-    return !is_bitwise(op) && !is_shift(op);
+    return !is_bitwise(op) && !is_shift(op) && !counts_bits(op);
   }
 }
 
@@ -98,6 +100,10 @@ auto unary_integer(T x) {
     return static_cast<T>(x > T{0} ? 1 : (x == T{0} ? 0 : -1));
   } else if constexpr (op == ScalarOp::kNot) {
     return static_cast<T>(~x);
+  } else if constexpr (op == ScalarOp::kPopulationCount) {
+    return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(x)));
+  } else if constexpr (op == ScalarOp::kLeadingZeros) {
+    return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(x)));
   } else if constexpr (op == ScalarOp::kIsFinite) {
     return true;
   } else if constexpr (op == ScalarOp::kImag) {

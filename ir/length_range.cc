@@ -88,6 +88,7 @@ class Ranges {
   Range computed(ScalarOp op, absl::Span<const Var> operands, int depth) {
     const Range x = of(operands[0], depth + 1);
     if (op == ScalarOp::kSign) return {-1, 1};
+    if (op == ScalarOp::kPopulationCount || op == ScalarOp::kLeadingZeros) return {0, 64};
     if (op == ScalarOp::kNeg) return {-x.most, -x.least};
     if (operands.size() != 2) return kUnknown;
     const Range y = of(operands[1], depth + 1);

@@ -7,7 +7,7 @@
 // `kMax`/`kMin` propagate NaN; shifts by the bit width or more give 0 (kShrArithmetic: the sign); `kRound` rounds half
 // to even; comparisons yield bool; `kSign` of NaN is NaN; float -> integer conversion truncates and saturates, NaN
 // gives 0; any -> bool is `x != 0`; kMul of bools is `and`, kAdd of bools is `or`, kNot is bitwise on integers and
-// logical on bool.
+// logical on bool; `kPopulationCount` and `kLeadingZeros` count in the bits of an integer, signed or not.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,8 @@ namespace ct {
   X(kReal, "real", 1)                            \
   X(kImag, "imag", 1)                            \
   X(kConj, "conj", 1)                            \
+  X(kPopulationCount, "population_count", 1)     \
+  X(kLeadingZeros, "leading_zeros", 1)           \
   X(kAdd, "add", 2)                              \
   X(kSub, "sub", 2)                              \
   X(kMul, "mul", 2)                              \

@@ -1,4 +1,4 @@
-// Bitwise logic, of bools and integers, and shifts, of integers.
+// Bitwise logic, of bools and integers, and shifts and counts of bits, of integers.
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
@@ -38,6 +38,9 @@ const Primitive& kShiftRightLogical =
     define(flat_binary("shift_right_logical", ScalarOp::kShrLogical, kIntegers, kDiscrete));
 const Primitive& kShiftRightArithmetic =
     define(flat_binary("shift_right_arithmetic", ScalarOp::kShrArithmetic, kIntegers, kDiscrete));
+const Primitive& kPopulationCount =
+    define(flat_unary("population_count", ScalarOp::kPopulationCount, kIntegers, kDiscrete));
+const Primitive& kLeadingZeros = define(flat_unary("leading_zeros", ScalarOp::kLeadingZeros, kIntegers, kDiscrete));
 
 }  // namespace
 

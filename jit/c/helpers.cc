@@ -287,20 +287,23 @@ std::string Helpers::scalar_integer(ScalarOp op, DType dtype) {
   const std::string name = concat("ct_", scalar_op_info(op).name, "_", short_name(dtype));
   if (knows(name)) return name;
   const bool has_sign = is_signed_integer(dtype);
-  const std::string wide = wrapping_type(dtype);
+  const int size = dtype_size(dtype);
+  const DType magnitude = !has_sign   ? dtype
+                          : size == 8 ? DType::kUInt64
+                          : size == 4 ? DType::kUInt32
+                          : size == 2 ? DType::kUInt16
+                                      : DType::kUInt8;
+  const auto add = [&](std::string_view text) {
+    return function(name,
+                    filled(concat(kInline, text), {{"T", std::string(memory_type(dtype))},
+                                                   {"U", wrapping_type(dtype)},
+                                                   {"M", std::string(memory_type(magnitude))},
+                                                   {"name", name},
+                                                   {"bits", bits_of(dtype)},
+                                                   {"least", has_sign ? concat("INT", bits_of(dtype), "_MIN") : "0"}}));
+  };
   const auto define = [&](std::string_view parameters, std::string_view body) {
-    return function(
-        name, filled(concat(kInline, "$T $name(", parameters, ") { return ", body, "; }\n"),
-                     {{"T", std::string(memory_type(dtype))},
-                      {"U", wide},
-                      {"M", std::string(memory_type(is_signed_integer(dtype) ? dtype_size(dtype) == 8   ? DType::kUInt64
-                                                                               : dtype_size(dtype) == 4 ? DType::kUInt32
-                                                                               : dtype_size(dtype) == 2 ? DType::kUInt16
-                                                                                                        : DType::kUInt8
-                                                                             : dtype))},
-                      {"name", name},
-                      {"bits", bits_of(dtype)},
-                      {"least", has_sign ? concat("INT", bits_of(dtype), "_MIN") : "0"}}));
+    return add(concat("$T $name(", parameters, ") { return ", body, "; }\n"));
   };
   const std::string_view one = "$T a", two = "$T a, $T b";
   switch (op) {
@@ -333,6 +336,24 @@ std::string Helpers::scalar_integer(ScalarOp op, DType dtype) {
       return define(two, "($M)b < $bits ? ($T)(($M)a >> ($M)b) : 0");
     case ScalarOp::kShrArithmetic:
       return define(two, "($T)(a >> (($M)b < $bits ? ($M)b : $bits - 1))");
+    case ScalarOp::kPopulationCount:
+      // Of pairs, of groups of four, of bytes; the product adds up those of all bytes in the highest.
+      return add(R"($T $name($T a) {
+  $U counts = ($M)a;
+  counts -= (counts >> 1) & (($U)-1 / 3);
+  counts = (counts & (($U)-1 / 5)) + ((counts >> 2) & (($U)-1 / 5));
+  counts = (counts + (counts >> 4)) & (($U)-1 / 17);
+  return ($T)((counts * (($U)-1 / 255)) >> (8 * sizeof counts - 8));
+}
+)");
+    case ScalarOp::kLeadingZeros: {
+      const std::string count = scalar_integer(ScalarOp::kPopulationCount, dtype);
+      std::string below = "  $U below = ($M)a; /* with every bit below the highest one */\n";
+      for (int shift = 1; shift < 8 * size; shift *= 2) {
+        below += concat("  below |= below >> ", shift, ";\n");
+      }
+      return add(concat("$T $name($T a) {\n", below, "  return ", count, "(($T)~below);\n}\n"));
+    }
     default:
       throw Error(ErrorKind::kInternal, "C source has no function of integers for an operation")
           .op(scalar_op_info(op).name);

@@ -203,6 +203,10 @@ llvm::Value* Arithmetic::apply_integer(ScalarOp op, bool is_signed, llvm::Value*
     }
     case ScalarOp::kNot:
       return b_.CreateNot(a);
+    case ScalarOp::kPopulationCount:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, a);
+    case ScalarOp::kLeadingZeros:
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, b_.getFalse());
     case ScalarOp::kAdd:
       return b_.CreateAdd(a, b);
     case ScalarOp::kSub:

@@ -137,6 +137,8 @@ for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "u
         if dtype in ("int32", "uint8"):
             past = np.array([bits, bits + 1, 2 * bits, bits, 120, bits], dtype)
             case(f"{shift}_{dtype}_past", getattr(ct.lax, shift), numbers, past)
+    for count in ("population_count", "clz"):
+        case(f"{count}_{dtype}", getattr(ct.lax, count), numbers)
 
 # ---- Padding ---------------------------------------------------------------------------------------------------------
 

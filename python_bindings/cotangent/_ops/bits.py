@@ -207,21 +207,9 @@ def bitwise_count(x: Any, /) -> Array:
         raise DTypeError(f"bitwise_count takes integers; got {array.dtype}\n  convert it first: x.astype('int32')")
     if kind(array) == "signed":
         array = primitives.abs(array)
-    width = 8 * array.dtype.itemsize
-    bits = _core.convert(array, f"uint{width}")
-    # Counts of pairs, of groups of four, of bytes; a product adds up those of all bytes in the highest.
-    mask = (1 << width) - 1
-    pairs, fours, bytes_, ones = (literal(bits, mask // divisor) for divisor in (3, 5, 17, 255))
-    bits = bits - (_shifted(bits, 1) & pairs)
-    bits = (bits & fours) + (_shifted(bits, 2) & fours)
-    bits = (bits + _shifted(bits, 4)) & bytes_
-    if width > 8:
-        bits = _shifted(bits * ones, width - 8)
-    return _core.convert(bits, "uint8")
-
-
-def _shifted(bits: Array, count: int) -> Array:
-    return primitives.shift_right_logical(bits, literal(bits, count))
+    elif kind(array) == "bool":
+        return _core.convert(array, "uint8")
+    return _core.convert(primitives.population_count(array), "uint8")
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:

@@ -12,7 +12,6 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind, literal, own
-from cotangent._ops.bits import bitwise_count
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.extents import capacity, drop_axes, slice_axis
 from cotangent._ops.sizes import insert_axes
@@ -219,7 +218,7 @@ def population_count(x: Any) -> Array:
     """
     array = as_array("population_count", x)
     check_kind("population_count", array, INTEGERS)
-    return as_weak_as(_core.convert(bitwise_count(_as_bits(array)), array.dtype), [array])
+    return as_weak_as(primitives.population_count(array), [array])
 
 
 def clz(x: Any) -> Array:
@@ -242,12 +241,7 @@ def clz(x: Any) -> Array:
     """
     array = as_array("clz", x)
     check_kind("clz", array, INTEGERS)
-    bits, shift = _as_bits(array), 1
-    # Every bit below the highest one is set; what is left are the leading zeros.
-    while shift < 8 * array.dtype.itemsize:
-        bits = primitives.or_(bits, primitives.shift_right_logical(bits, literal(bits, shift)))
-        shift *= 2
-    return as_weak_as(population_count(primitives.bitcast(primitives.not_(bits), dtype=array.dtype)), [array])
+    return as_weak_as(primitives.leading_zeros(array), [array])
 
 
 def mulhi(x: Any, y: Any, /) -> Array:

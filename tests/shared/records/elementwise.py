@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ def elementwise(name: str, oracle: Any, operands: int, dtypes: tuple[str, ...] =
 
 
 EVERY = NUMBERS + COMPLEXES + BOOLS
+
+
+def bits_counted(x: Any, count: Callable[[str], int]) -> Any:
+    """What counts in the binary digits of each number gives."""
+    width = 8 * x.dtype.itemsize
+    counts = [count(f"{int(element) % 2**width:0{width}b}") for element in x.ravel()]
+    return np.array(counts, x.dtype).reshape(x.shape)
 
 
 def quotient(x: Any, y: Any) -> Any:
@@ -84,6 +92,12 @@ for name, oracle in [("eq", np.equal), ("ne", np.not_equal)]:
     elementwise(name, oracle, 2, EVERY, differentiable=False)
 for name, oracle in [("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)]:
     elementwise(name, oracle, 2, NUMBERS + BOOLS, differentiable=False)
+
+for name, count in [
+    ("population_count", lambda bits: bits.count("1")),
+    ("leading_zeros", lambda bits: len(bits) - len(bits.lstrip("0"))),
+]:
+    elementwise(name, lambda x, count=count: bits_counted(x, count), 1, INTEGERS, differentiable=False)
 
 elementwise("shift_left", np.left_shift, 2, INTEGERS, integers=(0, 7), differentiable=False)
 for name in ["shift_right_logical", "shift_right_arithmetic"]:

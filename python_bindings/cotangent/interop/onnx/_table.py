@@ -127,6 +127,23 @@ def _running(combine: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *, axis, reverse: lax.associative_scan(combine, x, reverse=reverse, axis=axis)
 
 
+def _population_count(x: Any) -> Any:
+    # Of pairs, of groups of four, of bytes; a product adds up those of all bytes in the highest.
+    width = 8 * x.dtype.itemsize
+    every = 2**width - 1
+    counts = x - (lax.shift_right_logical(x, 1) & every // 3)
+    counts = (counts & every // 5) + (lax.shift_right_logical(counts, 2) & every // 5)
+    counts = (counts + lax.shift_right_logical(counts, 4)) & every // 17
+    return lax.shift_right_logical(counts * (every // 255), width - 8)
+
+
+def _leading_zeros(x: Any) -> Any:
+    shift = 1
+    while shift < 8 * x.dtype.itemsize:  # every bit below the highest one is set
+        x, shift = x | lax.shift_right_logical(x, shift), 2 * shift
+    return _population_count(~x)
+
+
 # Of operands and attributes, in terms of what the table has.
 REWRITES: dict[str, Callable[..., Any]] = {
     "cummax": _running(cnp.maximum),
@@ -135,9 +152,11 @@ REWRITES: dict[str, Callable[..., Any]] = {
     "div_no_nan": lambda x, y: cnp.where(y == 0, 0, x / cnp.where(y == 0, 1, y)),
     "expm1": _expm1,
     "is_finite": lambda x: abs(x) < cnp.inf,
+    "leading_zeros": _leading_zeros,
     "log1p": _log1p,
     "mul_no_nan": lambda x, y: cnp.where(y == 0, 0, x * y),
     "ne": lambda x, y: cnp.logical_not(x == y),
+    "population_count": _population_count,
     "reduce_and": _of_bools(cnp.min),
     "reduce_or": _of_bools(cnp.max),
     "reduce_max": _of_bools(cnp.max),
