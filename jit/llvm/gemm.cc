@@ -53,6 +53,7 @@ void GemmEmitter::emit() {
     return;
   }
   if (is_complex(e_.program.buffers[gemm_.c.buffer].dtype)) return multiply_complex(problem);
+  if (takes_bfloat16(problem)) return multiply_bfloat16(problem);
   // Narrow operands are widened first: the arithmetic is the same for all.
   auto widened = [&](const View& v, int64_t m, int64_t n, llvm::Value* rows, llvm::Value* columns) {
     if (v.dtype == dtype_) return v;

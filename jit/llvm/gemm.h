@@ -18,7 +18,7 @@
 // (2k x 2n) where each row is followed by i times itself, is c as it is to lie.
 //
 // Start at emit(); gemm_tiles.cc has the tiles, gemm_dots.cc the dot products, gemm_complex.cc what complex numbers are
-// packed by.
+// packed by, gemm_bfloat16.cc the calls for bfloat16.
 #pragma once
 
 #include <vector>
@@ -57,6 +57,9 @@ class GemmEmitter : MatrixCode {
   static Problem flipped(const Problem& problem);
   void multiply(const Problem& problem);
   void multiply_complex(Problem problem);
+  // Of bfloat16, by functions of this process.
+  bool takes_bfloat16(const Problem& problem) const;
+  void multiply_bfloat16(Problem problem);
   void multiply_tiled(const Problem& problem);
   void multiply_dots(const Problem& problem);  // n == 1, a contiguous along k
   void multiply_dot_tiles(const Problem& problem);

@@ -23,6 +23,7 @@
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/tiles.h"
+#include "jit/runtime/bfloat16_products.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
 #include "runtime/pool.h"
@@ -46,6 +47,8 @@ const void* find_function(std::string_view name) {
   if (name == kHostCallSymbol) return known(&call_host);
   if (name == kGoOnSymbol) return known(&go_on);
   if (name == kParallelSymbol) return known(&run_parallel);
+  if (name == kPackBfloat16Symbol) return known(&pack_bfloat16);
+  if (name == kMultiplyBfloat16Symbol) return known(&multiply_bfloat16);
   if (const void* emulated = find_emulated(name)) return emulated;
   return find_ready(name);
 }

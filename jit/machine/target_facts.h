@@ -13,10 +13,11 @@ struct TargetFacts {
   bool masks_any_size;   // masked loads and stores of 8-bit elements and up are one instruction (AVX-512BW)
   bool masks_words;      // ... of 32-bit elements and up (AVX)
   bool fma;
-  bool half_conversions;      // float16 <-> float32 is an instruction
-  bool rounds;                // so are floor, ceil and rounding to even
-  bool doubles = true;        // so is arithmetic in float64, and the root
-  bool wide_products = true;  // so is the upper half of a product of 64-bit integers
+  bool half_conversions;        // float16 <-> float32 is an instruction
+  bool rounds;                  // so are floor, ceil and rounding to even
+  bool doubles = true;          // so is arithmetic in float64, and the root
+  bool wide_products = true;    // so is the upper half of a product of 64-bit integers
+  bool bfloat16_pairs = false;  // sums of two products of bfloat16 are an instruction (AVX-512 BF16, AMX)
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 1 << 20;
 
