@@ -7,6 +7,9 @@
 #include "runtime/error.h"
 
 #ifdef __x86_64__
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 says so of its own header (its bug 105593)
+#endif
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>

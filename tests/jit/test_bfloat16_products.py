@@ -62,9 +62,11 @@ def test_sums_are_float32() -> None:
 
 def test_batches_and_gradients() -> None:
     x, w, b = numbers(5, 48, 40), numbers(40, 72, seed=1), numbers(5, 72, 33, seed=2)
-    batched = ct.jit(lambda x, b: cnp.einsum("bij,jk,bkl->bil", x, w, b))(x, b)
-    middle = np.asarray(ct.jit(lambda x: x @ w)(x))
-    check(batched, wide(middle) @ wide(b), np.abs(wide(middle)) @ np.abs(wide(b)))
+    batched = ct.jit(ct.vmap(lambda x, b: (x @ w, x.T @ x)))(x, b)
+    check(batched[0], wide(x) @ wide(w), np.abs(wide(x)) @ np.abs(wide(w)))
+    turned = np.swapaxes(wide(x), 1, 2)
+    check(batched[1], turned @ wide(x), np.abs(turned) @ np.abs(wide(x)))
+    check(ct.jit(cnp.matmul)(np.asarray(batched[0]), b), wide(batched[0]) @ wide(b), np.abs(wide(batched[0])) @ np.abs(wide(b)))
 
     def loss(w: Any, x: Any) -> Any:
         return ((x @ w).astype("float32") ** 2).sum()
