@@ -17,14 +17,14 @@ constexpr int64_t kLeastMultiplyAdds = 1 << 13;
 // With fewer strips of rows than this, threads share the columns.
 constexpr int64_t kFewStrips = 4;
 // A multiply-add of float32 takes as long as so many of these.
-constexpr int64_t kFaster = 4;
+constexpr int64_t kFaster = 8;
 // Moving an element, as such multiply-adds.
 constexpr int64_t kPackCost = 16;
 
 }  // namespace
 
 bool GemmEmitter::takes_bfloat16(const Problem& p) const {
-  return facts_.bfloat16_pairs && e_.sharing.in_process() && p.a.dtype == DType::kBFloat16 &&
+  return facts_.bfloat16_tiles && e_.sharing.in_process() && p.a.dtype == DType::kBFloat16 &&
          p.b.dtype == DType::kBFloat16 && dtype_ == DType::kFloat32 && p.m >= kLeastRows && p.n >= kLeastColumns &&
          p.k >= kLeastSteps && p.m * p.n * p.k >= kLeastMultiplyAdds;
 }

@@ -135,13 +135,13 @@ TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& 
     facts.fma = has_feature(machine, "fma");
     facts.rounds = has_feature(machine, "sse4.1");
     facts.half_conversions = has_feature(machine, "f16c") || avx512;
-    facts.bfloat16_pairs = avx512 && has_feature(machine, "avx512bf16");
+    facts.bfloat16_tiles = avx512 && has_feature(machine, "avx512bf16") && has_feature(machine, "amx-bf16");
   }
   if (options.portable) {
     // What decides about the order of sums is the same everywhere.
     facts.vector_bits = 128;
     facts.vector_registers = 16;
-    facts.masks_any_size = facts.masks_words = facts.fma = facts.bfloat16_pairs = false;
+    facts.masks_any_size = facts.masks_words = facts.fma = facts.bfloat16_tiles = false;
   } else if (options.triple.empty()) {
     if (long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0) facts.l1_bytes = bytes;
     if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) facts.l2_bytes = bytes;

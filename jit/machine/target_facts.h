@@ -17,7 +17,7 @@ struct TargetFacts {
   bool rounds;                  // so are floor, ceil and rounding to even
   bool doubles = true;          // so is arithmetic in float64, and the root
   bool wide_products = true;    // so is the upper half of a product of 64-bit integers
-  bool bfloat16_pairs = false;  // sums of two products of bfloat16 are an instruction (AVX-512 BF16, AMX)
+  bool bfloat16_tiles = false;  // products of 16 x 32 and 32 x 16 elements of bfloat16 are an instruction (AMX)
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 1 << 20;
 

@@ -1,6 +1,7 @@
-// Products of bfloat16 matrices, summed up in float32, by the instructions that multiply pairs of bfloat16: those of
-// tiles (AMX), and of vectors (AVX-512 BF16) where there are no tiles, or the system lets the process have none.
-// Programs that are compiled in this process call them (jit/llvm/gemm_bfloat16.cc).
+// Products of bfloat16 matrices, summed up in float32, by the processor's instructions for tiles of 16 x 32 elements
+// (AMX); by those for vectors (AVX-512 BF16) where the system lets the process have no tiles. These are not faster than
+// float32's, so processors that have nothing else go on as before. Programs that are compiled in this process call
+// them (jit/llvm/gemm_bfloat16.cc).
 //
 // b is packed in panels of 32 columns, in each of which the two elements that a pair of steps takes of a column lie
 // next to each other; of a, strips of 32 rows are packed, or read where they lie. The number of steps is rounded up to
