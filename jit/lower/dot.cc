@@ -105,6 +105,7 @@ class Product {
     const int64_t outermost = k_.empty() ? inner_.size : k_.front().size;
     const int64_t parts = parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost);
     if (parts > 1) return multiply_parts(out, parts);
+    if (!k_.empty() && is_half(aval_.dtype())) return multiply_wide(out);
     multiply_into(out, {.vectorize = false, .parallel = true}, !k_.empty());
   }
 
@@ -272,11 +273,20 @@ class Product {
   }
 
   void multiply_into(const Place& to, loop::LoopOptions options, bool accumulate) {
-    if (accumulate) b_.fill(to.buffer, to.offset, aval_.size(), b_.constant(aval_.dtype(), 0));
+    if (accumulate) b_.fill(to.buffer, to.offset, aval_.size(), b_.constant(b_.buffer_dtype(to.buffer), 0));
     std::vector<Axis> loops = batch_;
     loops.insert(loops.end(), m_.begin(), m_.end());
     loops.insert(loops.end(), n_.begin(), n_.end());
     around(loops, options, [&] { around(k_, {}, [&] { multiply(to, accumulate); }); });
+  }
+
+  // Sums of several products, which are not rounded to half floats in between.
+  void multiply_wide(const Place& out) {
+    const loop::BufferId sums = b_.temporary(wide(), aval_.size(), 0);
+    multiply_into({sums, 0}, {.vectorize = false, .parallel = true}, true);
+    b_.for_each(aval_.size(), {.vectorize = true, .parallel = true}, [&](const loop::Index& at) {
+      b_.store(out.buffer, out.offset + at, b_.convert(b_.load(sums, at), aval_.dtype()));
+    });
   }
 
   // Few results of long sums: each part of the sums by itself, for threads to share.
