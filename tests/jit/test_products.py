@@ -293,7 +293,7 @@ def test_products_with_stacks(dtype: type, axis: int, count: int) -> None:
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_sums_over_several_axes_are_not_rounded_in_between(dtype: str) -> None:
     """Where two axes are no run in both operands, one product is added up for each index of one of them."""
-    x, y = cnp.ones((16, 50, 50), dtype), cnp.ones((50, 50, 16), dtype)
+    x, y = np.asarray(cnp.ones((16, 50, 50), dtype)), np.asarray(cnp.ones((50, 50, 16), dtype))
     product = ct.jit(lambda x, y: cnp.einsum("ijk,kjl->il", x, y))
     assert re.search(r"gemm .* \+= ", loops_of(product, x, y))
     assert (np.asarray(product(x, y)).astype(np.float64) == {"bfloat16": 2496, "float16": 2500}[dtype]).all()
