@@ -17,6 +17,8 @@ struct Machine {
   bool chunks = true;
   // The device has a library that large products of matrices are left to (ProductStep).
   bool has_product_library = false;
+  // Products of bfloat16 that are summed in float32 take a fraction of the time of those of float32.
+  bool bfloat16_products = false;
 };
 
 inline constexpr Machine kThisProcess{};

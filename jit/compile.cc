@@ -132,6 +132,15 @@ GraphPtr expand_all_host_calls(const Graph& graph) {
 StageTimes::StageTimes() : enclosing_(stage_times) { stage_times = this; }
 StageTimes::~StageTimes() { stage_times = enclosing_; }
 
+const Machine& this_process() {
+  static const Machine machine = [] {
+    Machine made = kThisProcess;
+    made.bfloat16_products = jit::host_has_bfloat16_tiles();
+    return made;
+  }();
+  return machine;
+}
+
 GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products products) {
   GraphPtr g = graph;
   if (dump_wanted()) dump("capture", print(*g));
@@ -273,8 +282,8 @@ constexpr const char* kProgram = "program";
 absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& options,
                                  jit::HostFunctions& host_functions) {
   const jit::Donated donated{options.donated};
-  const loop::Program program = lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess,
-                                               &host_functions, &donated);
+  const loop::Program program = lower_prepared(*prepare(graph, this_process(), options.products), kProgram,
+                                               this_process(), &host_functions, &donated);
   auto plan = jit::emit_object(program, "ct_program", {.triple = "", .cpu = options.cpu, .vector_bits = 0});
   if (!plan.ok()) return plan;
   plan->donations = jit::donations(program, donated);
@@ -286,7 +295,7 @@ absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& op
 
 // Lowering finds the same ones again, in the same order.
 void find_host_functions(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions) {
-  lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess, &host_functions);
+  lower_prepared(*prepare(graph, this_process(), options.products), kProgram, this_process(), &host_functions);
 }
 
 // One host function: the whole graph.
@@ -520,7 +529,7 @@ std::string loop_text(const GraphPtr& captured, const Loaded& loaded, Products p
   jit::HostFunctions host_functions;
   const jit::Donated donated;
   return loop::to_string(
-      lower_prepared(*prepare(graph, kThisProcess, products), kProgram, kThisProcess, &host_functions, &donated));
+      lower_prepared(*prepare(graph, this_process(), products), kProgram, this_process(), &host_functions, &donated));
 }
 
 }  // namespace ct

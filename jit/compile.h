@@ -32,6 +32,9 @@ std::string loop_text(const GraphPtr& graph, const Loaded& loaded, Products prod
 absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view architecture,
                                      const Machine& machine = kGpu);
 
+// What this process runs programs on: its processor, with its libraries.
+const Machine& this_process();
+
 // The stages by themselves, for export, `explain` and tests.
 // All graph passes.
 GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess, Products products = Products::kGram);

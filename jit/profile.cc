@@ -144,15 +144,15 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 Description describe(const GraphPtr& graph, Products products) {
   const Contractions contractions;
-  const GraphPtr prepared = prepare(graph, kThisProcess, products);
+  const GraphPtr prepared = prepare(graph, this_process(), products);
   HostFunctions functions;
   const jit::Donated donated;
-  const Program program = lower_prepared(*prepared, "program", kThisProcess, &functions, &donated);
+  const Program program = lower_prepared(*prepared, "program", this_process(), &functions, &donated);
   Description result;
   result.contractions = contractions.found;
   result.groups = groups_of(program);
   result.arena_bytes = program.arena_bytes;
-  const Fusion fusion = fuse(*prepared);
+  const Fusion fusion = fuse(*prepared, {.bfloat16_products = this_process().bfloat16_products});
   for (const Equation& equation : prepared->equations()) {
     for (uint32_t k = 0; k < equation.output_count; ++k) {
       const Var var = equation.first_output + k;
@@ -284,7 +284,7 @@ absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> 
   LoadedPtr plain;
   {
     StageTimes times;
-    program = lower_prepared(*prepare(graph, kThisProcess, options.products), "program", kThisProcess, &functions);
+    program = lower_prepared(*prepare(graph, this_process(), options.products), "program", this_process(), &functions);
     const Clock::time_point start = Clock::now();
     auto compiled = compile(program);
     if (!compiled.ok()) return compiled.status();

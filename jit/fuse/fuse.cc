@@ -31,7 +31,7 @@ Fusion fuse(const Graph& graph, const FusionOptions& options) {
   Fusion fusion;
   if (options.limits) fusion.limits = ElementLimits(facts);
   Storage storage(graph.num_vars());
-  ProductViews products(facts, fusion.limits, storage);
+  ProductViews products(facts, fusion.limits, storage, options.bfloat16_products);
   decide_storage(facts, storage, products);
   fusion.steps = schedule(facts, storage, products.transposed, fusion.limits, options);
   fusion.definition = facts.definition;

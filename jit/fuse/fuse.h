@@ -52,7 +52,8 @@ struct Fusion {
 
 struct FusionOptions {
   bool share_nests = true;
-  bool limits = true;  // whether loops may end at lengths
+  bool limits = true;              // whether loops may end at lengths
+  bool bfloat16_products = false;  // Machine::bfloat16_products
 };
 
 Fusion fuse(const Graph& graph, const FusionOptions& options = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "jit/machine/product_plan.h"
 #include "runtime/error.h"
 
 namespace ct::jit {
@@ -143,13 +144,29 @@ View ProductViews::view_of(Var var) const {
 }
 
 void ProductViews::require_view(const Equation& product, int operand, const char* reason) {
-  const Var var = graph_.operands(product)[operand];
+  const Var var = read_by(product, operand);
   View view = view_of(var);
-  if (facts_.size_of(view.base) == 1 || (view.base != var && is_cut_up(product, operand, view))) {
+  if (facts_.size_of(view.base) == 1 || (view.base != var && is_cut_up(product, operand, var, view))) {
     view = whole_view(graph_, var);
   }
   storage_.require(view.base, reason);
-  views[var] = std::move(view);
+  views[graph_.operands(product)[operand]] = std::move(view);
+}
+
+// The operand; or what it was as bfloat16 before it was made float32, where both operands were and it pays.
+Var ProductViews::read_by(const Equation& product, int operand) const {
+  const absl::Span<const Var> operands = graph_.operands(product);
+  const DotAxes axes = dot_axes(graph_, product);
+  if (!bfloat16_ || !takes_bfloat16_tiles(axes.m, axes.n, axes.k)) return operands[operand];
+  const auto narrow = [&](Var var) {
+    if (facts_.is_input(var) || graph_.aval(var).dtype() != DType::kFloat32) return kNoVar;
+    const Equation& made_by = facts_.equation_of(var);
+    const bool converts = made_by.primitive->elementwise && made_by.primitive->free_to_recompute;
+    if (!converts || made_by.operand_count != 1) return kNoVar;
+    const Var source = graph_.operands(made_by)[0];
+    return graph_.aval(source).dtype() == DType::kBFloat16 ? source : kNoVar;
+  };
+  return narrow(operands[0]) != kNoVar && narrow(operands[1]) != kNoVar ? narrow(operands[operand]) : operands[operand];
 }
 
 void ProductViews::require_dense(Var var, const char* reason) {
@@ -203,10 +220,9 @@ bool ProductViews::is_cut_up_by_transposing(const Equation& product, const Equat
   return std::min(axes.m, axes.n) < kFewRows || work < kLeastPart * static_cast<double>(axes.batch * other_way);
 }
 
-// Whether a product that read its operand through the view would fall into small products around which there are
-// loops, and into fewer and larger ones if the operand were stored as it is.
-bool ProductViews::is_cut_up(const Equation& product, int operand, const View& view) const {
-  const Var var = graph_.operands(product)[operand];
+// Whether a product that read `var`, its operand, through the view would fall into small products around which there
+// are loops, and into fewer and larger ones if the operand were stored as it is.
+bool ProductViews::is_cut_up(const Equation& product, int operand, Var var, const View& view) const {
   const Shape& shape = graph_.aval(var).shape();
   const DotAxes axes = dot_axes(graph_, product);
   const Ints& free = operand == 0 ? axes.lhs_free : axes.rhs_free;

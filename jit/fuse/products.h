@@ -28,13 +28,15 @@ Shape transposed_strides(const Graph& graph, Var base, const Equation& transposi
 
 class ProductViews {
  public:
-  ProductViews(const GraphFacts& facts, const ElementLimits& limits, Storage& storage)
+  // `bfloat16`: whether products of numbers that were bfloat16 read them as they were (Machine::bfloat16_products).
+  ProductViews(const GraphFacts& facts, const ElementLimits& limits, Storage& storage, bool bfloat16)
       : views(facts.graph.num_vars()),
         transposed(facts.graph.num_vars(), kNoVar),
         facts_(facts),
         graph_(facts.graph),
         limits_(limits),
-        storage_(storage) {}
+        storage_(storage),
+        bfloat16_(bfloat16) {}
 
   const ElementLimits& limits() const { return limits_; }
 
@@ -52,7 +54,8 @@ class ProductViews {
 
  private:
   View view_of(Var var) const;
-  bool is_cut_up(const Equation& product, int operand, const View& view) const;
+  Var read_by(const Equation& product, int operand) const;
+  bool is_cut_up(const Equation& product, int operand, Var var, const View& view) const;
   bool is_cut_up_by_transposing(const Equation& product, const Equation& transposition) const;
   bool is_only_for(Var var, Var base) const;
   bool is_permutation(const View& view, Var var) const;
@@ -61,6 +64,7 @@ class ProductViews {
   const Graph& graph_;
   const ElementLimits& limits_;
   Storage& storage_;
+  bool bfloat16_;
 };
 
 }  // namespace ct::jit

@@ -11,9 +11,6 @@ namespace ct::jit {
 
 namespace {
 
-// Of fewer rows, columns or steps than these most of what the instructions compute is thrown away.
-constexpr int64_t kLeastRows = 8, kLeastColumns = 8, kLeastSteps = 8;
-constexpr int64_t kLeastMultiplyAdds = 1 << 13;
 // With fewer strips of rows than this, threads share the columns.
 constexpr int64_t kFewStrips = 4;
 // A multiply-add of float32 takes as long as so many of these.
@@ -25,8 +22,7 @@ constexpr int64_t kPackCost = 16;
 
 bool GemmEmitter::takes_bfloat16(const Problem& p) const {
   return facts_.bfloat16_tiles && e_.sharing.in_process() && p.a.dtype == DType::kBFloat16 &&
-         p.b.dtype == DType::kBFloat16 && dtype_ == DType::kFloat32 && p.m >= kLeastRows && p.n >= kLeastColumns &&
-         p.k >= kLeastSteps && p.m * p.n * p.k >= kLeastMultiplyAdds;
+         p.b.dtype == DType::kBFloat16 && dtype_ == DType::kFloat32 && takes_bfloat16_tiles(p.m, p.n, p.k);
 }
 
 void GemmEmitter::multiply_bfloat16(Problem p) {

@@ -388,6 +388,11 @@ std::vector<std::string> unknown_pass_names() {
   return target.ok() ? (*target)->unknown_pass_names() : std::vector<std::string>{target.status().ToString()};
 }
 
+bool host_has_bfloat16_tiles() {
+  const auto has = [](const char* feature) { return host_features().lookup(feature); };
+  return has("amx-bf16") && has("avx512bf16");
+}
+
 const std::string& host_cpu_features() {
   static const auto& text = *new std::string([] {
     std::vector<std::string> features;

@@ -191,7 +191,10 @@ Scalars Builder::if_else(Scalar condition, const std::function<Scalars()>& then_
 
 void Builder::gemm(Gemm gemm) {
   DType from = buffer_dtype(gemm.a.buffer), to = buffer_dtype(gemm.c.buffer);
-  CT_CHECK(from == buffer_dtype(gemm.b.buffer) && (from == to || (is_half(from) && to == DType::kFloat32)));
+  for (const Matrix& factor : {gemm.a, gemm.b}) {
+    const DType own = buffer_dtype(factor.buffer);
+    CT_CHECK(own == to || (is_half(own) && to == DType::kFloat32));
+  }
   if (gemm.m == 0 || gemm.n == 0 || (gemm.accumulate && gemm.k == 0)) return;
   // Matrices of complex numbers are put together as real ones, which pays where elements are used several times.
   constexpr int64_t kLeastSide = 4, kLeastWork = 1 << 12;

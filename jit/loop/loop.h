@@ -200,8 +200,9 @@ struct Matrix {
   int64_t column_stride;
 };
 
-// c = a b, or c += a b, of one type: floats, or complex numbers (offsets and strides count parts). Of half floats a and
-// b c may be float32, in which they are accumulated. Of integers and few complex numbers Builder::gemm writes loops.
+// c = a b, or c += a b, of one type: floats, or complex numbers (offsets and strides count parts). Half floats a and b
+// may have a c of float32, in which they are accumulated. Of integers and few complex numbers Builder::gemm writes
+// loops.
 struct Gemm {
   int64_t m, n, k;
   Matrix a;  // m x k

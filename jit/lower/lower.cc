@@ -54,7 +54,7 @@ Frame::Frame(loop::Builder& builder, const Graph& graph, std::vector<Source> inp
       inputs_(std::move(inputs)),
       wanted_(std::move(wanted)),
       options_(options),
-      fusion_(fuse(graph)),
+      fusion_(fuse(graph, {.bfloat16_products = options.machine.bfloat16_products})),
       places_(graph.num_vars()),
       registers_(graph.num_vars()),
       limits_(graph, fusion_.limits),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import cotangent as ct
@@ -101,3 +102,25 @@ def test_threads_give_the_same_bits() -> None:
     first = np.asarray(product(a, b))
     assert all((np.asarray(product(a, b)) == first).all() for _ in range(20))
     check(product(a, b), wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b)))
+
+
+def test_operands_that_were_bfloat16_are_read_as_they_were() -> None:
+    a, b = numbers(48, 100), numbers(100, 64, seed=1)
+    exact, magnitude = wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b))
+
+    def product(a: Any, b: Any) -> Any:
+        return ct.lax.dot(a, b, preferred_element_type="float32")
+
+    def programs() -> Iterator[tuple[str, Any]]:
+        yield "plain", ct.jit(product)(a, b)
+        yield "transposed", ct.jit(lambda a, b: product(a.T, b.T))(np.ascontiguousarray(a.T), np.ascontiguousarray(b.T))
+        yield "sliced", ct.jit(lambda a, b: product(a[::2], b))(np.repeat(a, 2, 0), b)
+        yield "used twice", ct.jit(lambda a, b: (product(a, b), a.astype("float32")))(a, b)[0]
+        yield "one stays wide", ct.jit(lambda a, b: a.astype("float32") @ (b.astype("float32") * 2) / 2)(a, b)
+        yield "batch", ct.jit(ct.vmap(product))(a[None], b[None])[0]
+
+    for name, result in programs():
+        assert result.dtype == np.float32, name
+        assert (np.abs(wide(result) - exact) <= 1e-6 * magnitude).all(), name
+    inner = ct.jit(lambda x, y: cnp.vdot(x.astype("float32"), y.astype("float32")))(a.reshape(-1), a.reshape(-1))
+    np.testing.assert_allclose(inner, (wide(a) ** 2).sum(), rtol=1e-5)
