@@ -288,7 +288,9 @@ def arrays_of(result: Any) -> list[np.ndarray]:
         return [leaf for item in result for leaf in arrays_of(item)]
     if hasattr(result, "detach"):
         result = result.detach()
-    return [np.asarray(result)]
+        result = result.float() if result.dtype.is_floating_point and result.dtype.itemsize == 2 else result
+    array = np.asarray(result)
+    return [array.astype(np.float32) if array.dtype.name == "bfloat16" else array]
 
 
 def agree(a: Iterable[np.ndarray], b: Iterable[np.ndarray], tolerance: float) -> bool:

@@ -121,6 +121,8 @@ class Torch:
         self.tree_map = tree_map
 
     def array(self, value: np.ndarray) -> Any:
+        if value.dtype.name == "bfloat16":  # which torch knows, but not as NumPy's
+            return self.torch.from_numpy(value.view(np.int16).copy()).view(self.torch.bfloat16)
         return self.torch.from_numpy(np.array(value))
 
     def arrays(self, tree: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from judge import OfLimit, TimesBest, Workload
 
@@ -13,6 +14,8 @@ from workloads.data import normal
 def product(n: int, dtype: Any = np.float32, batch: tuple[int, ...] = ()) -> Any:
     def make(library: Any) -> Any:
         shape = (*batch, n, n)
+        if library.name == "numpy" and dtype == ml_dtypes.bfloat16:
+            return None
         if library.name == "jax" and dtype == np.float64:
             import jax
 
@@ -44,5 +47,9 @@ WORKLOADS = [
     Workload(
         "product 512³, float64", product(512, np.float64), (OfLimit(0.9), TimesBest(1.0)),
         flops=2 * 512**3, double=True, compiled_peer=False,
+    ),
+    *(
+        Workload(f"product {n}³, bfloat16", product(n, ml_dtypes.bfloat16), (TimesBest(1.0),), tolerance=1e-2, compiled_peer=False)
+        for n in (128, 512, 2048)
     ),
 ]  # fmt: skip

@@ -24,16 +24,19 @@ constexpr int64_t kRows = kBfloat16Rows, kColumns = kBfloat16Columns, kSteps = k
 constexpr int64_t kSumGroups = 64;
 // Of the second-level cache, for strips.
 constexpr int64_t kStripBytes = 512 << 10, kMostStrips = 8;
+constexpr int64_t kFewPanels = 2;
 
 int64_t groups_of(int64_t steps) { return (steps + kSteps - 1) / kSteps; }
-// From a row of a packed strip to the next, in bytes: no power of two.
-int64_t row_bytes(int64_t steps) { return groups_of(steps) * kSteps * 2 + 64; }
-int64_t strip_bytes(int64_t steps) { return kRows * row_bytes(steps); }
+// Of 32 steps, a strip or a panel has so many bytes.
+constexpr int64_t kGroupBytes = 2 * kRows * kSteps;
+int64_t strip_bytes(int64_t steps) { return groups_of(steps) * kGroupBytes; }
 
 }  // namespace
 
-int64_t bfloat16_panel_bytes(int64_t steps) { return groups_of(steps) * kSteps * kColumns * 2; }
-int64_t bfloat16_strips(int64_t steps) { return std::clamp<int64_t>(kStripBytes / strip_bytes(steps), 1, kMostStrips); }
+int64_t bfloat16_panel_bytes(int64_t steps) { return groups_of(steps) * kGroupBytes; }
+int64_t bfloat16_strips(int64_t steps) {
+  return std::clamp<int64_t>(kStripBytes / strip_bytes(std::max(steps, kSteps)), 1, kMostStrips);
+}
 int64_t bfloat16_scratch_bytes(int64_t steps) { return bfloat16_strips(steps) * strip_bytes(steps); }
 
 #ifdef __x86_64__
@@ -104,11 +107,10 @@ CT_PAIRS void transpose(__m512i (&rows)[16]) {
   }
 }
 
-// Up to 32 lines of a matrix, `line` elements apart, whose elements along the other axis are `step` apart: pairs of
-// these. Written either pair by pair (`by_lines` false: for each pair of steps a row of 32 pairs, one of each line), or
-// line by line, `to_stride` bytes apart.
+// Up to 32 lines of a matrix, `line` elements apart, whose elements along the other axis are `step` apart. For each 32
+// steps either 16 rows of pairs of steps, each of 32 lines, or (`by_lines`) 32 lines of 16 pairs.
 CT_PAIRS void pack_lines(const uint16_t* from, int64_t line, int64_t step, int64_t lines, int64_t steps, char* to,
-                         int64_t to_stride, bool by_lines) {
+                         bool by_lines) {
   const int64_t groups = groups_of(steps);
   for (int64_t group = 0; group < groups; ++group) {
     const int64_t first = group * kSteps, left = std::min(kSteps, steps - first);
@@ -135,8 +137,8 @@ CT_PAIRS void pack_lines(const uint16_t* from, int64_t line, int64_t step, int64
         for (int64_t i = 0; i < 16; ++i) block[i] = _mm512_load_si512(elements[i]);
       }
       if (lines_first != by_lines) transpose(block);
-      char* target = by_lines ? to + 16 * part * to_stride + group * 64 : to + group * 16 * 128 + part * 64;
-      for (int64_t i = 0; i < 16; ++i) _mm512_storeu_si512(target + i * (by_lines ? to_stride : 128), block[i]);
+      char* target = to + group * kGroupBytes + part * (by_lines ? 16 * 64 : 64);
+      for (int64_t i = 0; i < 16; ++i) _mm512_storeu_si512(target + i * (by_lines ? 64 : 128), block[i]);
     }
   }
 }
@@ -146,7 +148,13 @@ struct alignas(64) Sums {
   float at[kRows][kColumns];
 };
 
-CT_TILES void multiply_tiles(const char* a, int64_t a_stride, const char* panel, int64_t groups, bool lower, bool right,
+// 32 rows of a: how far one is from the next, and its next 32 steps, in bytes.
+struct Strip {
+  const char* at;
+  int64_t row, group;
+};
+
+CT_TILES void multiply_tiles(const Strip& strip, const char* panel, int64_t groups, bool lower, bool right,
                              Sums& sums) {
   CT_MEMORY_BARRIER;
   _tile_zero(0);
@@ -154,29 +162,29 @@ CT_TILES void multiply_tiles(const char* a, int64_t a_stride, const char* panel,
   _tile_zero(2);
   _tile_zero(3);
   constexpr int64_t kPanelRow = 2 * 2 * kColumns;
-  const char* a_lower = a + 16 * a_stride;
+  const char *a = strip.at, *a_lower = a + 16 * strip.row;
   if (lower && right) {
     for (int64_t group = 0; group < groups; ++group) {
-      _tile_loadd(4, a + group * 64, a_stride);
-      _tile_loadd(6, panel + group * 16 * kPanelRow, kPanelRow);
+      _tile_loadd(4, a + group * strip.group, strip.row);
+      _tile_loadd(6, panel + group * kGroupBytes, kPanelRow);
       _tile_dpbf16ps(0, 4, 6);
-      _tile_loadd(7, panel + group * 16 * kPanelRow + 64, kPanelRow);
+      _tile_loadd(7, panel + group * kGroupBytes + 64, kPanelRow);
       _tile_dpbf16ps(1, 4, 7);
-      _tile_loadd(5, a_lower + group * 64, a_stride);
+      _tile_loadd(5, a_lower + group * strip.group, strip.row);
       _tile_dpbf16ps(2, 5, 6);
       _tile_dpbf16ps(3, 5, 7);
     }
   } else {
     for (int64_t group = 0; group < groups; ++group) {
-      _tile_loadd(4, a + group * 64, a_stride);
-      _tile_loadd(6, panel + group * 16 * kPanelRow, kPanelRow);
+      _tile_loadd(4, a + group * strip.group, strip.row);
+      _tile_loadd(6, panel + group * kGroupBytes, kPanelRow);
       _tile_dpbf16ps(0, 4, 6);
       if (right) {
-        _tile_loadd(7, panel + group * 16 * kPanelRow + 64, kPanelRow);
+        _tile_loadd(7, panel + group * kGroupBytes + 64, kPanelRow);
         _tile_dpbf16ps(1, 4, 7);
       }
       if (lower) {
-        _tile_loadd(5, a_lower + group * 64, a_stride);
+        _tile_loadd(5, a_lower + group * strip.group, strip.row);
         _tile_dpbf16ps(2, 5, 6);
       }
     }
@@ -191,15 +199,16 @@ CT_TILES void multiply_tiles(const char* a, int64_t a_stride, const char* panel,
 constexpr int64_t kMostVectorRows = 11;
 
 template <int64_t count>
-CT_PAIRS void multiply_vectors(const char* a, int64_t a_stride, const char* panel, int64_t groups, float* sums) {
+CT_PAIRS void multiply_vectors(const Strip& strip, int64_t first, const char* panel, int64_t groups, float* sums) {
   __m512 low[count], high[count];
   for (int64_t i = 0; i < count; ++i) low[i] = high[i] = _mm512_setzero_ps();
   for (int64_t pair = 0; pair < 16 * groups; ++pair) {
+    const char* a = strip.at + first * strip.row + pair / 16 * strip.group + pair % 16 * 4;
     const auto b_low = reinterpret_cast<__m512bh>(_mm512_load_si512(panel + pair * 128));
     const auto b_high = reinterpret_cast<__m512bh>(_mm512_load_si512(panel + pair * 128 + 64));
     for (int64_t i = 0; i < count; ++i) {
       int32_t both;
-      std::memcpy(&both, a + i * a_stride + pair * 4, 4);
+      std::memcpy(&both, a + i * strip.row, 4);
       const auto of_a = reinterpret_cast<__m512bh>(_mm512_set1_epi32(both));
       low[i] = _mm512_dpbf16_ps(low[i], of_a, b_low);
       high[i] = _mm512_dpbf16_ps(high[i], of_a, b_high);
@@ -211,20 +220,20 @@ CT_PAIRS void multiply_vectors(const char* a, int64_t a_stride, const char* pane
   }
 }
 
-using VectorRows = void (*)(const char*, int64_t, const char*, int64_t, float*);
+using VectorRows = void (*)(const Strip&, int64_t, const char*, int64_t, float*);
 constexpr VectorRows kVectorRows[kMostVectorRows] = {multiply_vectors<1>,  multiply_vectors<2>, multiply_vectors<3>,
                                                      multiply_vectors<4>,  multiply_vectors<5>, multiply_vectors<6>,
                                                      multiply_vectors<7>,  multiply_vectors<8>, multiply_vectors<9>,
                                                      multiply_vectors<10>, multiply_vectors<11>};
 
 // Of `rows` rows of a and `columns` of the panel.
-CT_PAIRS void multiply_block(bool tiles, const char* a, int64_t a_stride, const char* panel, int64_t groups,
-                             int64_t rows, int64_t columns, Sums& sums) {
-  if (tiles) return multiply_tiles(a, a_stride, panel, groups, rows > 16, columns > 16, sums);
+CT_PAIRS void multiply_block(bool tiles, const Strip& strip, const char* panel, int64_t groups, int64_t rows,
+                             int64_t columns, Sums& sums) {
+  if (tiles) return multiply_tiles(strip, panel, groups, rows > 16, columns > 16, sums);
   const int64_t times = (rows + kMostVectorRows - 1) / kMostVectorRows;
   for (int64_t i = 0; i < times; ++i) {
     const int64_t first = rows * i / times, count = rows * (i + 1) / times - first;
-    kVectorRows[count - 1](a + first * a_stride, a_stride, panel, groups, sums.at[first]);
+    kVectorRows[count - 1](strip, first, panel, groups, sums.at[first]);
   }
 }
 
@@ -315,7 +324,7 @@ void pack_bfloat16(const Bfloat16Product* product, const uint16_t* b, char* pack
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t first = panel * kColumns;
     pack_lines(b + first * product->b_column, product->b_column, product->b_row, std::min(kColumns, columns - first),
-               steps, packed + panel * bfloat16_panel_bytes(steps), 0, false);
+               steps, packed + panel * bfloat16_panel_bytes(steps), false);
   }
 }
 
@@ -325,35 +334,32 @@ void multiply_bfloat16(const Bfloat16Product* product, const uint16_t* a, const 
   const Bfloat16Product& p = *product;
   const int64_t groups = groups_of(steps), panel_bytes = bfloat16_panel_bytes(steps), size = p.narrow != 0 ? 2 : 4;
   const bool tiles = has_bfloat16_tiles();
-  const auto strip = [&](int64_t number, char* own) {
+  const auto strip = [&](int64_t number, char* own) -> Strip {
     const int64_t row = number * kRows, there = std::min(kRows, rows - row);
     const uint16_t* from = a + row * p.a_row;
-    struct {
-      const char* at;
-      int64_t stride, rows;
-    } result{reinterpret_cast<const char*>(from), 2 * p.a_row, there};
-    // What lies as it would be packed is read from there.
-    if (p.a_column == 1 && steps % kSteps == 0 && (there == kRows || !tiles)) return result;
-    pack_lines(from, p.a_row, p.a_column, there, steps, own, row_bytes(steps), true);
-    result.at = own;
-    result.stride = row_bytes(steps);
-    return result;
+    // What few panels read is not worth a copy, where a row is one.
+    const bool whole = p.a_column == 1 && steps % kSteps == 0 && (there == kRows || !tiles);
+    if (whole && end - begin <= kFewPanels) return {reinterpret_cast<const char*>(from), 2 * p.a_row, 2 * kSteps};
+    pack_lines(from, p.a_row, p.a_column, there, steps, own, true);
+    return {own, 64, kGroupBytes};
   };
   if (tiles) begin_tiles();
   const int64_t together = bfloat16_strips(steps);
   for (int64_t group = first; group < last; group += together) {
-    decltype(strip(0, nullptr)) strips[kMostStrips];
+    Strip strips[kMostStrips];
     const int64_t count = std::min(together, last - group);
     for (int64_t i = 0; i < count; ++i) strips[i] = strip(group + i, scratch + i * strip_bytes(steps));
     for (int64_t panel = begin; panel < end; ++panel) {
       const int64_t column = panel * kColumns, wide = std::min(kColumns, columns - column);
       for (int64_t i = 0; i < count; ++i) {
-        const auto& [at, stride, there] = strips[i];
+        const int64_t there = std::min(kRows, rows - (group + i) * kRows);
+        Strip part = strips[i];
         Sums sums;
         for (int64_t done = 0; done == 0 || done < groups; done += kSumGroups) {
           Sums more;
-          multiply_block(tiles, at + done * 64, stride, packed + panel * panel_bytes + done * 16 * 128,
+          multiply_block(tiles, part, packed + panel * panel_bytes + done * kGroupBytes,
                          std::min(kSumGroups, groups - done), there, wide, done == 0 ? sums : more);
+          part.at += kSumGroups * part.group;
           if (done > 0) add(more, sums, there);
         }
         store(p, sums, c + ((group + i) * kRows * p.c_row + column * p.c_column) * size, there, wide);
