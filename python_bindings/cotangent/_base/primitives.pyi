@@ -251,6 +251,7 @@ imag: _Plain
 iota: _Iota
 is_finite: _Plain
 le: _Plain
+leading_zeros: _Plain
 linear_solve: _LinearSolve
 log: _Plain
 log1p: _Plain
@@ -267,6 +268,7 @@ neg: _Plain
 not_: _Plain
 or_: _Plain
 pad: _Pad
+population_count: _Plain
 pow: _Plain
 ppermute: _Ppermute
 psum: _Psum
