@@ -42,6 +42,7 @@ WITHOUT_LLVM = [
     "lengths",
 ]
 WITHOUT_LLVM += [
+    "bfloat16_products",
     "marked_shapes",
     "pool",
     "sharing_trials",

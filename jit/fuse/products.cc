@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "jit/machine/product_plan.h"
+#include "runtime/bfloat16_products.h"
 #include "runtime/error.h"
 
 namespace ct::jit {

@@ -91,7 +91,7 @@ std::vector<std::string> unknown_pass_names();
 
 // "x86_64 sapphirerapids +avx512f ... llvm-22.1": equal strings run each other's objects.
 const std::string& host_cpu_features();
-// Whether this processor has instructions for tiles of bfloat16 (jit/runtime/bfloat16_products.h).
+// Whether this processor has instructions for tiles of bfloat16 (runtime/bfloat16_products.h).
 bool host_has_bfloat16_tiles();
 
 }  // namespace ct::jit

@@ -1,9 +1,9 @@
-// Products of bfloat16 by functions that are there already (jit/runtime/bfloat16_products.h).
+// Products of bfloat16 by functions that are there already (runtime/bfloat16_products.h).
 #include <array>
 #include <bit>
 
 #include "jit/llvm/gemm.h"
-#include "jit/runtime/bfloat16_products.h"
+#include "runtime/bfloat16_products.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 

@@ -23,7 +23,7 @@
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/tiles.h"
-#include "jit/runtime/bfloat16_products.h"
+#include "runtime/bfloat16_products.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
 #include "runtime/pool.h"

@@ -68,13 +68,6 @@ struct ComplexPlan {
 };
 ComplexPlan plan_complex_product(const ProductShape& shape);
 
-// Whether such a product is one for instructions of tiles of bfloat16: of fewer rows, columns or steps most of what
-// these compute would be thrown away.
-inline bool takes_bfloat16_tiles(int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t kLeastSide = 8, kLeastMultiplyAdds = 1 << 13;
-  return m >= kLeastSide && n >= kLeastSide && k >= kLeastSide && m * n * k >= kLeastMultiplyAdds;
-}
-
 int64_t panels_of(const ProductShape& shape, const ProductTiling& tiling);
 // Whether a copy of a is by strips: the rows of a tile, column by column.
 bool in_strips(const ProductShape& shape);

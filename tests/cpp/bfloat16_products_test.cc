@@ -1,5 +1,5 @@
 // Products of bfloat16 by tiles and by vectors, next to sums in double precision: any sizes, any strides.
-#include "jit/runtime/bfloat16_products.h"
+#include "runtime/bfloat16_products.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "runtime/float_types.h"
 
-namespace ct::jit {
+namespace ct {
 namespace {
 
 bool has_pairs() {
@@ -157,4 +157,4 @@ INSTANTIATE_TEST_SUITE_P(By, Bfloat16Products, testing::Bool(),
                          [](const auto& which) { return which.param ? "Tiles" : "Vectors"; });
 
 }  // namespace
-}  // namespace ct::jit
+}  // namespace ct

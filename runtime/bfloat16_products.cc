@@ -1,4 +1,4 @@
-#include "jit/runtime/bfloat16_products.h"
+#include "runtime/bfloat16_products.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #endif
 
-namespace ct::jit {
+namespace ct {
 
 namespace {
 
@@ -383,4 +383,4 @@ void multiply_bfloat16(const Bfloat16Product*, const uint16_t*, const char*, cha
 
 #endif
 
-}  // namespace ct::jit
+}  // namespace ct

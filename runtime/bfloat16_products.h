@@ -10,11 +10,18 @@
 
 #include <cstdint>
 
-namespace ct::jit {
+namespace ct {
 
 inline constexpr int64_t kBfloat16Rows = 32, kBfloat16Columns = 32, kBfloat16Steps = 32;
 // Of more steps than this, neither a strip nor a panel stays in the second-level cache.
 inline constexpr int64_t kMostBfloat16Steps = 1 << 14;
+
+// Whether such a product is one for instructions of tiles of bfloat16: of fewer rows, columns or steps most of what
+// these compute would be thrown away.
+inline bool takes_bfloat16_tiles(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kLeastSide = 8, kLeastMultiplyAdds = 1 << 13;
+  return m >= kLeastSide && n >= kLeastSide && k >= kLeastSide && m * n * k >= kLeastMultiplyAdds;
+}
 
 // Of a product c = a b, or c += a b: where the elements of its matrices lie, in elements.
 struct Bfloat16Product {
@@ -44,4 +51,4 @@ inline constexpr const char* kMultiplyBfloat16Symbol = "ct_multiply_bfloat16";
 bool has_bfloat16_tiles();
 void use_bfloat16_tiles(bool wanted);
 
-}  // namespace ct::jit
+}  // namespace ct
