@@ -14,9 +14,9 @@ namespace {
 // With fewer strips of rows than this, threads share the columns.
 constexpr int64_t kFewStrips = 4;
 // A multiply-add of float32 takes as long as so many of these.
-constexpr int64_t kFaster = 8;
+constexpr int64_t kBfloat16Speed = 8;
 // Moving an element, as such multiply-adds.
-constexpr int64_t kPackCost = 16;
+constexpr int64_t kMoveCost = 16;
 
 }  // namespace
 
@@ -81,21 +81,21 @@ void GemmEmitter::multiply_bfloat16(Problem p) {
     llvm::Value* own = bytes(bfloat16_scratch_bytes(p.k));
     const int64_t together = bfloat16_strips(p.k);
     for_range(first, last, together, [&](llvm::Value* strip) {
-      poll(together * kBfloat16Rows * p.n * p.k / kFaster);
+      poll(together * kBfloat16Rows * p.n * p.k / kBfloat16Speed);
       b_.CreateCall(multiply, {constant, p.a.pointer, packed, p.c.pointer, own, p.rows, p.columns, p.steps, strip,
                                least(b_.CreateAdd(strip, number(together)), last), begin, end});
     });
   };
   if (strips >= std::min(kFewStrips, panels)) {
     llvm::Value* packed = bytes(panels * bfloat16_panel_bytes(p.k));
-    share(panels_there, panels, p.k * kBfloat16Columns * kPackCost / kFaster,
+    share(panels_there, panels, p.k * kBfloat16Columns * kMoveCost / kBfloat16Speed,
           [&](llvm::Value* begin, llvm::Value* end) { packed_panels(packed, begin, end); });
-    share(strips_there, strips, kBfloat16Rows * p.n * p.k / kFaster,
+    share(strips_there, strips, kBfloat16Rows * p.n * p.k / kBfloat16Speed,
           [&](llvm::Value* begin, llvm::Value* end) { multiplied(packed, begin, end, number(0), panels_there); });
     return;
   }
   const int64_t panel_step_bytes = bfloat16_panel_bytes(kBfloat16Steps);
-  share(panels_there, panels, p.m * p.k * kBfloat16Columns / kFaster, [&](llvm::Value* begin, llvm::Value* end) {
+  share(panels_there, panels, p.m * p.k * kBfloat16Columns / kBfloat16Speed, [&](llvm::Value* begin, llvm::Value* end) {
     llvm::Value* packed = bytes(bfloat16_panel_bytes(p.k));
     for_range(begin, end, 1, [&](llvm::Value* panel) {
       llvm::Value* next = b_.CreateAdd(panel, number(1));
