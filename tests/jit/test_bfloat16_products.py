@@ -51,6 +51,14 @@ def test_layouts(m: int, n: int, k: int, layout: str) -> None:
     check(result, exact, magnitude)
 
 
+@pytest.mark.parametrize(("m", "n", "k"), SIZES)
+def test_eager_products(m: int, n: int, k: int) -> None:
+    a, b = numbers(m, k), numbers(k, n, seed=1)
+    exact, magnitude = wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b))
+    check(cnp.asarray(a) @ cnp.asarray(b), exact, magnitude)
+    check(cnp.einsum("bkm,bkn->bmn", np.ascontiguousarray(a.T)[None], b[None])[0], exact, magnitude)
+
+
 def test_sums_are_float32() -> None:
     # As bfloat16, 4096 ones are added up to 256.
     x = cnp.ones((64, 4096), "bfloat16")
