@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 
-
 def numbers(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=shape).astype(ml_dtypes.bfloat16)
 
@@ -75,7 +74,11 @@ def test_batches_and_gradients() -> None:
     check(batched[0], wide(x) @ wide(w), np.abs(wide(x)) @ np.abs(wide(w)))
     turned = np.swapaxes(wide(x), 1, 2)
     check(batched[1], turned @ wide(x), np.abs(turned) @ np.abs(wide(x)))
-    check(ct.jit(cnp.matmul)(np.asarray(batched[0]), b), wide(batched[0]) @ wide(b), np.abs(wide(batched[0])) @ np.abs(wide(b)))
+    check(
+        ct.jit(cnp.matmul)(np.asarray(batched[0]), b),
+        wide(batched[0]) @ wide(b),
+        np.abs(wide(batched[0])) @ np.abs(wide(b)),
+    )
 
     def loss(w: Any, x: Any) -> Any:
         return ((x @ w).astype("float32") ** 2).sum()
