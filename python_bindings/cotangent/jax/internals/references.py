@@ -15,6 +15,7 @@ import cotangent as ct
 from cotangent import _core
 from cotangent._base.arguments import leaving_methods
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray
+from cotangent.jax.narrowing import narrow
 
 __all__ = [
     "AbstractRef",
@@ -237,7 +238,7 @@ class Ref:
         return self._current()[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._replace(self._current().at[index].set(value))
+        self._replace(self._current().at[index].set(_stored(value, self.dtype)))
 
     def get(self) -> Any:
         """The array."""
@@ -329,6 +330,24 @@ class RefView:
     get, set, swap, addupdate = Ref.get, Ref.set, Ref.swap, Ref.addupdate
 
 
+def _stored(value: Any, dtype: Any) -> Any:
+    """The value, where a reference of the dtype can hold it. JAX asks for the same dtype, and lets integers be of any width."""
+    if isinstance(value, (Ref, RefView)):
+        raise ValueError(
+            "Cannot store a Ref into another Ref. Did you forget to load from it using `[...]`?\n  read it first: ref[...]"
+        )
+    array = ct.numpy.asarray(narrow(value))
+    kinds = {_core.dtype_kind(array.dtype), _core.dtype_kind(dtype)}
+    if array.dtype == dtype or kinds <= {"signed", "unsigned"}:
+        return array
+    if "key" in kinds or _core.promote([_core.full((), 0, dtype), array])[0].dtype != dtype:
+        raise ValueError(
+            f"a value of dtype {array.dtype} is written to a reference of dtype {dtype}, which does not hold it: Invalid dtype for `swap`\n"
+            f"  convert it: value.astype({str(dtype)!r})"
+        )
+    return array
+
+
 def _strong(array: Any) -> Any:
     """The same array with a dtype that does not yield."""
     return ct.lax.convert_element_type(array, array.dtype)
@@ -388,7 +407,7 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     """Adds to the elements at an index."""
-    ref._replace(ref._current().at[... if idx is None else idx].add(x))
+    ref._replace(ref._current().at[... if idx is None else idx].add(_stored(x, ref.dtype)))
 
 
 def with_references(attempt: Callable[[object, list[Ref]], Any]) -> Any:
