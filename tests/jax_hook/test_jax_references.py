@@ -166,6 +166,25 @@ PROGRAMS = {
         """,
         "[ 6. 10. 14.] [ 5. 50.]",
     ),
+    "views go where references go": (
+        """
+        r = jax.new_ref(jnp.zeros((3, 4)))
+        @jax.jit
+        def add(view, x):
+            view[...] += x
+            view[0] = 9.0
+            return view[...] * 2
+        print(add(r.at[1], 1.0), add(r.at[2, 1:3], 1.0), add(r.at[jnp.array([0, 1]), 3], 1.0))
+        jax.lax.cond(True, lambda v: v.set(jnp.ones(2)), lambda v: None, r.at[0].at[:2])
+        jax.checkpoint(lambda v: v.set(7.0))(r.at[1, 1])
+        print(jax.vmap(lambda x, v: x + v[1], (0, None))(jnp.arange(2.0), r.at[2]))
+        _, pull = jax.vjp(lambda x: x * 2, jnp.ones(4))
+        pull.with_refs(r.at[2])(jnp.ones(4))
+        print(r[...].tolist(), jax.tree.leaves(r.at[0]) == [r])
+        """,
+        "[18.  2.  2.  2.] [18.  2.] [18.  4.]\n[ 9. 10.]\n"
+        "[[1.0, 1.0, 0.0, 9.0], [9.0, 7.0, 1.0, 2.0], [2.0, 11.0, 3.0, 2.0]] True",
+    ),
     "they take what they hold": (
         """
         r, half = jax.new_ref(jnp.zeros(2, int)), jax.new_ref(jnp.zeros((), "bfloat16"))
@@ -191,6 +210,7 @@ REFUSED = {
     "jax.make_jaxpr(lambda: r.set(1.0))()": "NotImplementedError: a reference is written",
     "(jax.freeze(r), r[...])": "ValueError: the reference was frozen",
     "jax.new_ref(r)": "TypeError: new_ref: a reference to a reference",
+    "jax.vmap(lambda v: v.set(1.0))(r.at[:2])": "ValueError: vmap: a view of a reference",
     "r.set(r)": "ValueError: Cannot store a Ref into another Ref",
     "r.set(1j)": "ValueError: a value of dtype complex64 is written to a reference of dtype float32",
     "jax.new_ref(jnp.zeros(3, int)).addupdate(1.0)": "ValueError: a value of dtype float32 is written to a reference of dtype int32",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import tree_util
-from cotangent.jax.internals.references import Ref, RefView
+from cotangent.jax.internals.references import Ref, RefView, addupdate
 from cotangent.jax.narrowing import narrow_tree
 from cotangent.jax.tracebacks import api_boundary
 from cotangent.tree_util import Partial
@@ -36,6 +36,10 @@ class DidntWant:
     """In place of a cotangent that nobody asked for."""
 
 
+def _is_view(x: Any) -> bool:
+    return isinstance(x, RefView)
+
+
 class _Sinks:
     """What `Pullback.with_refs` was given, as a container of no arrays; equal to others of the same objects."""
 
@@ -43,7 +47,7 @@ class _Sinks:
         self.given = given
 
     def _key(self) -> tuple[Any, ...]:
-        leaves, structure = tree_util.tree_flatten(self.given)
+        leaves, structure = tree_util.tree_flatten(self.given, is_leaf=_is_view)
         return structure, tuple(type(x) if isinstance(x, (DontWant, GradValue)) else id(x) for x in leaves)
 
     def __eq__(self, other: object) -> bool:
@@ -55,7 +59,7 @@ class _Sinks:
 
 def _taken(cotangent: Any, sink: Any) -> Any:
     if isinstance(sink, (Ref, RefView)):
-        sink.addupdate(cotangent)
+        addupdate(sink, None, cotangent)
         return GradRef()
     return DidntWant() if isinstance(sink, DontWant) else cotangent
 
@@ -69,7 +73,7 @@ def _pull(function: Any, *cotangents: Any) -> tuple[Any, ...]:
 @api_boundary
 def _pull_into(sinks: _Sinks, function: Any, *cotangents: Any) -> tuple[Any, ...]:
     results = _pull(function, *cotangents)
-    given, structure = tree_util.tree_flatten(sinks.given)
+    given, structure = tree_util.tree_flatten(sinks.given, is_leaf=_is_view)
     expected = tree_util.tree_structure(results)
     if structure != expected:
         raise ValueError(
