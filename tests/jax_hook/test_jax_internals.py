@@ -204,13 +204,13 @@ def test_optimizers_of_the_examples() -> None:
     program = """
         import jax
         from jax.example_libraries import optimizers
-        for make in (lambda: optimizers.sgd(0.1), lambda: optimizers.momentum(0.05, 0.5), lambda: optimizers.adam(0.3)):
+        for make in (lambda: optimizers.sgd(0.1), lambda: optimizers.momentum(0.05, 0.5), lambda: optimizers.adam(0.3), lambda: optimizers.sm3(0.5)):
             init, update, params = make()
-            state = init({"w": 3.0})
-            step = jax.jit(lambda i, state: update(i, jax.grad(lambda p: p["w"] ** 2)(params(state)), state))
+            state = init({"w": 3.0, "m": jax.numpy.full((2, 3), 2.0)})
+            step = jax.jit(lambda i, state: update(i, jax.grad(lambda p: p["w"] ** 2 + (p["m"] ** 2).sum())(params(state)), state))
             for i in range(150):
                 state = step(i, state)
-            assert abs(float(params(state)["w"])) < 0.1, params(state)
+            assert abs(float(params(state)["w"])) < 0.1 and abs(params(state)["m"]).max() < 0.1, params(state)
         again = optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state))
         print(jax.tree.structure(again) == jax.tree.structure(state))
     """

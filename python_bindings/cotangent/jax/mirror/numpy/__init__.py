@@ -78,9 +78,10 @@ def _check_strict(args: tuple[Any, ...]) -> None:
     """TypePromotionError for dtypes that differ where the option ``jax_numpy_dtype_promotion`` is strict."""
     if state("numpy_dtype_promotion").value != "strict":
         return
-    strong = {str(_result_type(arg)) for arg in args if not _yields(arg)}
+    dtypes = {str(dtype): dtype for dtype in (_result_type(arg) for arg in args if not _yields(arg))}
+    strong = set(dtypes)
     weak = [_result_type(arg).kind for arg in args if _yields(arg)]
-    kinds = [_result_type(name).kind.replace("V", "f") for name in strong]
+    kinds = [dtype.kind.replace("V", "f") for dtype in dtypes.values()]
     if len(strong) > 1 or (
         kinds and any(_KINDS.index(kind) > max(_KINDS.index(kinds[0]), 2) or kinds[0] == "b" for kind in weak)
     ):
