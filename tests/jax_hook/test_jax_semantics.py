@@ -415,3 +415,17 @@ def test_checked_indices_are_counted_from_the_front() -> None:
         f"out-of-bounds indexing for array of shape (2,): index {i} is out-of-bounds for axis 0 with size 2"
         for i in (5, -3)
     ]
+
+
+def test_shifts_of_bools_are_of_ints_and_negative_powers_of_ints_are_refused() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        b = jnp.array([True, False])
+        print(jnp.left_shift(b, 1), jnp.left_shift(b, b).dtype, jnp.right_shift(b, b), jnp.right_shift(b, b).dtype)
+        for function in (lambda x: jax.lax.integer_pow(x, -2), lambda x: jnp.power(x, -1)):
+            try:
+                function(jnp.ones(2, int))
+            except TypeError as error:
+                print("Integers cannot be raised to negative powers" in str(error))
+    """
+    assert run(program).splitlines() == ["[2 0] int32 [0 0] int32", "True", "True"]

@@ -14,9 +14,10 @@ from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._ops.dtypes import ScalarType
+from cotangent.jax.internals.shown import SHOWN_OF_NUMPY
 from cotangent.jax.internals.tiny_types import TINY, tiny_type
 from cotangent.jax.mirror.dtypes import TypePromotionError
-from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
+from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function, traceable
 from cotangent.jax.settings import enable_x64, state
 from cotangent.jax.tracebacks import api_boundary
 
@@ -44,12 +45,17 @@ __all__ = [
     "uint64",
     "vectorize",
     *TINY,
+    *SHOWN_OF_NUMPY,
 ]
+
+# One operation each in programs that are shown.
+globals().update({name: narrowed_function(function) for name, function in SHOWN_OF_NUMPY.items()})
 
 
 class _Wide(ScalarType):
     """A type that makes arrays of 32 bits where 64 are off."""
 
+    @traceable
     def __call__(self, x: Any = 0) -> Any:
         """A scalar, or an array of an array."""
         return cnp.array(x, narrow(self.dtype))
@@ -183,7 +189,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
 @functools.wraps(cnp.vectorize)
 def vectorize(*args: Any, **kwargs: Any) -> Any:
     """A function of arrays from one of their elements."""
-    return api_boundary(cnp.vectorize(*args, **kwargs))
+    return api_boundary(traceable(cnp.vectorize(*args, **kwargs)))
 
 
 array = _of_ints(cnp.array)
