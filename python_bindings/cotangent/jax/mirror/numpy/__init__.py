@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 from collections.abc import Callable
@@ -38,6 +39,7 @@ __all__ = [
     "isclose",
     "not_equal",
     "promote_types",
+    "reshape",
     "result_type",
     "save",
     "shape",
@@ -122,6 +124,18 @@ def promote_types(a: Any, b: Any) -> Any:
 def shape(a: Any) -> Any:
     """The sizes of the axes; none of what is no array, as NumPy has it."""
     return () if a is None else cnp.shape(narrow(a))
+
+
+_reshape = narrowed_function(cnp.reshape)
+
+
+@functools.wraps(_reshape)
+def reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:
+    """The elements under another shape; of NumPy's arrays an array of NumPy's, whose values are known in a program that is captured."""
+    if isinstance(a, (np.ndarray, np.generic)) and kwargs.get("out_sharding") is None:
+        with contextlib.suppress(Exception):  # for which there is an error of ours
+            return a.reshape(shape, order=order)  # type: ignore[call-overload]
+    return _reshape(a, shape, order, **kwargs)
 
 
 def _of_keys_too(function: Callable[..., Any], of_keys: Callable[[Any, Any], Any]) -> Callable[..., Any]:
