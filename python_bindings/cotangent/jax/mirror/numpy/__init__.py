@@ -132,9 +132,10 @@ _reshape = narrowed_function(cnp.reshape)
 @functools.wraps(_reshape)
 def reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:
     """The elements under another shape; of NumPy's arrays an array of NumPy's, whose values are known in a program that is captured."""
-    if isinstance(a, (np.ndarray, np.generic)) and kwargs.get("out_sharding") is None:
+    is_numpys: bool = isinstance(a, (np.ndarray, np.generic))
+    if is_numpys and kwargs.get("out_sharding") is None:
         with contextlib.suppress(Exception):  # for which there is an error of ours
-            return a.reshape(shape, order=order)  # type: ignore[call-overload]
+            return a.reshape(shape, order=order)
     return _reshape(a, shape, order, **kwargs)
 
 
