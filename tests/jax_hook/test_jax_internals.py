@@ -443,6 +443,28 @@ def test_a_trace_of_a_library_is_given_the_operations_on_its_tracers() -> None:
     assert lines[6] == "[ 4.  8. 12.]"
 
 
+def test_numbers_and_conversions_in_a_trace_of_a_library() -> None:
+    program = """
+    class Numbers(Log):
+        def process_primitive(self, primitive, tracers, params):
+            given = [x for x in tracers if not isinstance(x, Logged)]
+            self.names.append((str(primitive), *[(isinstance(x, float), x) for x in given]))
+            out = primitive.bind_with_trace(self.parent, [self.value(x) for x in tracers], (), params)
+            return jax.tree.map(lambda x: Logged(self, x), out)
+    Log = Numbers
+    print(logged(lambda x: 0.5 - x * 2)(x), [(name, *found) for name, found in names])
+    print(logged(lambda x: jax.lax.igamma(1.0, x))(x).round(4), names[-1][0])
+    print(logged(jnp.complex64)(x).dtype, logged(jnp.vectorize(lambda t: t + 1))(x))
+    print(logged(lambda x: x**2)(x), logged(jnp.square)(x), names)
+    """
+    assert run(OWN_TRACE + program).splitlines() == [
+        "[-1.5 -3.5 -5.5] [('mul', True, TypedFloat(2.0, dtype=float32)), ('sub', True, TypedFloat(0.5, dtype=float32))]",
+        "[0.6321 0.8647 0.9502] igamma",
+        "complex64 [2. 3. 4.]",
+        "[1. 4. 9.] [1. 4. 9.] [('square',)]",
+    ]
+
+
 def test_derivatives_of_what_a_trace_of_a_library_computes() -> None:
     program = """
     @jax.custom_jvp
