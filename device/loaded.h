@@ -73,7 +73,7 @@ class Loaded {
     short_entry_(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
   }
   // Checks types, allocates the results. On a device with memory of its own this is how a plan is run (residency.h):
-  // results are there when somebody asks for them, may only then say what failed, and may lie over donated inputs.
+  // results are there when somebody asks for them, and may only then say what failed.
   std::vector<Tensor> operator()(absl::Span<const Tensor> inputs) const;
 
   const Plan& plan() const { return plan_; }
