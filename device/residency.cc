@@ -51,13 +51,25 @@ Tensor adopt(Device& device, const Aval& aval, void* address, std::function<void
     }
     release();
   });
-  return {aval, Buffer::on_device(bytes, std::make_shared<const Resident>(device, std::move(memory)))};
+  return {aval,
+          Buffer::on_device(bytes, std::make_shared<const Resident>(device, std::move(memory), /*is_others=*/true))};
 }
+
+namespace {
+
+// Whether nobody but the caller could tell that something else is written there: `there` is the caller's, too.
+bool is_only_here(const Tensor& tensor, const std::shared_ptr<const Resident>& there) {
+  if (tensor.buffer().use_count() != 1 || there->is_others()) return false;
+  const bool is_kept = tensor.buffer()->device_bytes() == there;
+  return there.use_count() == (is_kept ? 2 : 1);
+}
+
+}  // namespace
 
 std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> inputs) {
   Device& device = loaded.device();
   const Plan& plan = loaded.plan();
-  std::vector<std::shared_ptr<const Resident>> residents;
+  std::vector<std::shared_ptr<const Resident>> residents(inputs.size());
   absl::InlinedVector<void*, 16> input_addresses(inputs.size(), nullptr), output_addresses;
   std::vector<Tensor> outputs;
   bool waits = false;
@@ -65,15 +77,19 @@ std::vector<Tensor> run_resident(const Loaded& loaded, absl::Span<const Tensor> 
     for (const PlanBuffer& buffer : plan.buffers) {
       if (buffer.kind != PlanBuffer::Kind::kInput) continue;
       const auto position = static_cast<size_t>(buffer.position);
-      if (input_addresses[position] != nullptr) continue;
-      residents.push_back(bring(device, inputs[position], waits));
-      input_addresses[position] = residents.back()->address();
+      if (residents[position] != nullptr) continue;
+      residents[position] = bring(device, inputs[position], waits);
+      input_addresses[position] = residents[position]->address();
     }
-    for (const Aval& aval : plan.outputs) {
-      const auto bytes = static_cast<size_t>(aval.bytes());
-      auto made = std::make_shared<const Resident>(device, device.allocate(bytes));
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      const auto bytes = static_cast<size_t>(plan.outputs[i].bytes());
+      const int donated = plan.donations[i];
+      const auto input = static_cast<size_t>(donated);
+      const bool writes_over =
+          donated >= 0 && residents[input] != nullptr && is_only_here(inputs[input], residents[input]);
+      auto made = writes_over ? residents[input] : std::make_shared<const Resident>(device, device.allocate(bytes));
       output_addresses.push_back(made->address());
-      outputs.emplace_back(aval, Buffer::on_device(bytes, std::move(made)));
+      outputs.emplace_back(plan.outputs[i], Buffer::on_device(bytes, std::move(made)));
     }
     queue_plan(loaded, device.queue(), input_addresses.data(), output_addresses.data());
   } catch (...) {

@@ -18,6 +18,7 @@
 #include "jit/large_graphs.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/debugging.h"
+#include "jit/llvm/kernels.h"
 #include "jit/llvm/library_products.h"
 #include "jit/llvm/memory.h"
 #include "jit/loop/check.h"
@@ -330,13 +331,16 @@ absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOption
 absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& options,
                                   jit::HostFunctions& host_functions, std::string_view architecture,
                                   const Machine& machine) {
+  std::vector<int> donations;
   auto plan = as_status([&] {
     const GraphPtr prepared = prepare(graph, machine, options.products);
-    return jit::emit_kernels(lower_prepared(*prepared, kProgram, machine, &host_functions), architecture, machine);
+    const loop::Program program = lower_prepared(*prepared, kProgram, machine, &host_functions);
+    donations = jit::donations(program, {options.donated});
+    return jit::emit_donating_kernels(program, architecture, machine, donations);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;
-  plan->donations.assign(graph->outputs().size(), -1);
+  plan->donations = std::move(donations);
   plan->nanoseconds = kMayBeLong;
   return plan;
 }

@@ -146,18 +146,39 @@ void check_equal_lengths(const Entry& entry, const Leaves& leaves) {
   }
 }
 
-// Each result of the type of a donated array that nothing else refers to ends that array, whose memory the device has
-// back then.
-void end_donated(const Entry& entry, const Leaves& leaves) {
-  std::vector<bool> ended(leaves.arrays.size());
-  for (const Aval& aval : entry.out_avals) {
-    for (size_t leaf = 0; leaf < leaves.arrays.size(); ++leaf) {
-      if (ended[leaf] || !entry.donated[leaf] || leaves.arrays[leaf] == nullptr) continue;
-      auto* tensor = std::get_if<Tensor>(&array_contents(leaves.arrays[leaf]));
-      if (tensor == nullptr || !*tensor || tensor->buffer().use_count() != 1) continue;
-      if (tensor->dtype() != aval.dtype() || tensor->shape() != aval.shape()) continue;
+// A donated array that only so many refer to, or null.
+Tensor* donated_tensor(const Entry& entry, const Leaves& leaves, size_t leaf, int64_t references) {
+  if (!entry.donated[leaf] || leaves.arrays[leaf] == nullptr) return nullptr;
+  auto* tensor = std::get_if<Tensor>(&array_contents(leaves.arrays[leaf]));
+  if (tensor == nullptr || !*tensor || tensor->buffer().use_count() != references) return nullptr;
+  return tensor;
+}
+
+// Donated arrays on their way to results that may be written over them, if nothing but `inputs` refers to them
+// besides. They lose their memory before the program runs: other threads may have them, too. By result: whether there
+// is one.
+std::vector<bool> take_resident_donations(const Entry& entry, const Leaves& leaves) {
+  const absl::Span<const int> donations = entry.loaded->plan().donations;
+  std::vector<bool> taken(donations.size());
+  for (size_t i = 0; i < donations.size(); ++i) {
+    if (donations[i] < 0) continue;
+    Tensor* tensor = donated_tensor(entry, leaves, static_cast<size_t>(donations[i]), 2);
+    if (tensor == nullptr) continue;
+    *tensor = Tensor(tensor->aval(), nullptr);
+    taken[i] = true;
+  }
+  return taken;
+}
+
+// Each other result of the type of a donated array that nothing else refers to ends that array, whose memory the device
+// has back then.
+void end_donated(const Entry& entry, const Leaves& leaves, const std::vector<bool>& taken) {
+  for (size_t i = 0; i < entry.out_avals.size(); ++i) {
+    const Aval& aval = entry.out_avals[i];
+    for (size_t leaf = 0; leaf < leaves.arrays.size() && !taken[i]; ++leaf) {
+      Tensor* tensor = donated_tensor(entry, leaves, leaf, 1);
+      if (tensor == nullptr || tensor->dtype() != aval.dtype() || tensor->shape() != aval.shape()) continue;
       *tensor = Tensor(tensor->aval(), nullptr);
-      ended[leaf] = true;
       break;
     }
   }
@@ -167,9 +188,13 @@ py::object execute_resident(const Entry& entry, Leaves& leaves) {
   std::vector<Tensor> inputs = std::move(leaves.tensors);
   for (const Datum& datum : entry.captured) inputs.push_back(std::get<Tensor>(datum));
   std::vector<Tensor> results;
+  const bool checks = config().invalid().any();
+  std::vector<bool> taken(entry.out_avals.size());
+  // Who wants to know of NaN or infinities may need the arguments again.
+  if (!entry.donated.empty() && !checks) taken = take_resident_donations(entry, leaves);
   const auto give_up_inputs = [&] {
     inputs.clear();
-    if (!entry.donated.empty()) end_donated(entry, leaves);
+    if (!entry.donated.empty()) end_donated(entry, leaves, taken);
   };
   try {
     const WithoutInterpreter released;
@@ -178,7 +203,7 @@ py::object execute_resident(const Entry& entry, Leaves& leaves) {
     give_up_inputs();  // as where results would have been written over them
     throw;
   }
-  if (config().invalid().any()) check_results(*entry.graph, inputs, results);
+  if (checks) check_results(*entry.graph, inputs, results);
   give_up_inputs();
   absl::InlinedVector<py::object, 32> arrays;
   for (Tensor& result : results) arrays.push_back(array_object(std::move(result)));

@@ -1,5 +1,7 @@
 // Loop programs as kernels of a GPU: code for the kernels that a program is cut in (pieces.h), and the plan that has
 // them.
+#include "jit/llvm/kernels.h"
+
 #include <llvm/IR/Verifier.h>
 
 #include <algorithm>
@@ -107,13 +109,13 @@ std::string work_of(const loop::Program& program, const Groups& groups, const Ke
 
 class KernelEmitter {
  public:
-  KernelEmitter(CpuEmission& e, const Machine& machine, int64_t without_barrier)
+  KernelEmitter(CpuEmission& e, const Machine& machine, absl::Span<const int> donations, int64_t without_barrier)
       : e_(e),
         b_(e.b),
         program_(e.program),
-        barriers_(e.program),
+        barriers_(e.program, donations),
         scope_(e, barriers_, without_barrier),
-        cut_(cut_in_pieces(e.program, machine)) {
+        cut_(cut_in_pieces(e.program, machine, donations)) {
     find_groups(program_, 0, 0, groups_);
   }
 
@@ -453,6 +455,12 @@ void KernelEmitter::emit(Plan& plan) {
 
 absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture, const Machine& machine,
                                   int64_t without_barrier) {
+  return emit_donating_kernels(program, architecture, machine, {}, without_barrier);
+}
+
+absl::StatusOr<Plan> emit_donating_kernels(const loop::Program& program, std::string_view architecture,
+                                           const Machine& machine, absl::Span<const int> donations,
+                                           int64_t without_barrier) {
   const bool emulated = architecture == kEmulated;
   absl::StatusOr<TargetHandle> target = borrow_target({.triple = emulated ? "" : "nvptx64-nvidia-cuda",
                                                        .cpu = emulated ? "" : std::string(architecture),
@@ -468,7 +476,7 @@ absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view
     CpuEmission emission(program, none, **target, *module, Sharing::Threads::kNone);
     // Where threads meet, it is known whether they are to go on; between barriers they ask. Those of a GPU have nobody.
     emission.stops.wanted = emulated && may_take_long(program);
-    KernelEmitter(emission, machine, without_barrier).emit(plan);
+    KernelEmitter(emission, machine, donations, without_barrier).emit(plan);
   } catch (const Error& error) {
     return status_of(error);
   }

@@ -38,8 +38,8 @@ int64_t aligned(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 class Cutter {
  public:
-  Cutter(const loop::Program& program, const Machine& machine)
-      : program_(program), machine_(machine), cost_(program), barriers_(program) {
+  Cutter(const loop::Program& program, const Machine& machine, absl::Span<const int> donations)
+      : program_(program), machine_(machine), cost_(program), barriers_(program, donations) {
     cut_.arena_bytes = aligned(program.arena_bytes);
   }
 
@@ -59,6 +59,8 @@ class Cutter {
   }
   bool calls_host(const Statement& s) const;
   bool is_opened(const Statement& s);
+  bool is_too_large(const Statement& s) const;
+  int64_t size_of(const Statement& s) const;  // with all statements inside
 
   void add_block(BlockId block, Pieces& pieces);
   void add(const Statement& s, Pieces& pieces);
@@ -90,9 +92,11 @@ class Cutter {
 // Cheap, and the same whenever it is computed.
 bool Cutter::repeats(const Statement& s) const {
   if (!loop::is_instruction(s) || std::ssize(cut_.repeated) >= kMostRepeated) return false;
-  if (s.kind == StatementKind::kLoad && program_.buffers[s.buffer].kind != BufferKind::kInput &&
-      program_.buffers[s.buffer].kind != BufferKind::kConstant) {
-    return false;
+  if (s.kind == StatementKind::kLoad) {
+    const BufferKind kind = program_.buffers[s.buffer].kind;
+    const bool stays =
+        kind == BufferKind::kConstant || (kind == BufferKind::kInput && !barriers_.may_be_written_over(s.buffer));
+    if (!stays) return false;
   }
   bool all_known = true;
   loop::visit_inputs(program_, s, [&](Value value) { all_known = all_known && known_.contains(value); });
@@ -106,6 +110,21 @@ bool Cutter::calls_host(const Statement& s) const {
                            [&](const Statement& inner) { calls = calls || inner.kind == StatementKind::kHostCall; });
   });
   return calls;
+}
+
+int64_t Cutter::size_of(const Statement& s) const {
+  int64_t size = 1;
+  loop::visit_blocks_of(
+      program_, s, [&](BlockId block) { loop::visit_statements(program_, block, [&](const Statement&) { ++size; }); });
+  return size;
+}
+
+// A kernel that holds all of it would be too large. Not what goes on by what the device computes, for which the host
+// would have to wait.
+bool Cutter::is_too_large(const Statement& s) const {
+  if (s.kind != StatementKind::kFor || !program_.fors[s.detail].extent.is_constant()) return false;
+  const Share share = share_of(program_, s);
+  return (share == Share::kAlike || share == Share::kFirst) && size_of(s) > kMostStatements;
 }
 
 bool Cutter::is_opened(const Statement& s) {
@@ -136,9 +155,7 @@ Kernel& Cutter::open_block(Pieces& pieces) {
 }
 
 void Cutter::add_to_block(const Statement& s, Pieces& pieces) {
-  int64_t size = 1;
-  loop::visit_blocks_of(
-      program_, s, [&](BlockId block) { loop::visit_statements(program_, block, [&](const Statement&) { ++size; }); });
+  const int64_t size = size_of(s);
   Kernel& last = open_block(pieces);
   const bool is_full = last.size > 0 && last.size + size > kMostStatements;
   Kernel& kernel = is_full ? new_kernel(Kernel::Kind::kBlock, pieces) : last;
@@ -164,7 +181,7 @@ void Cutter::add(const Statement& s, Pieces& pieces) {
     return;
   } else if (is_for_grid(s) && !calls_host(s)) {
     add_for_grid(s, pieces);
-  } else if (!is_opened(s)) {
+  } else if (!is_opened(s) && !is_too_large(s)) {
     add_to_block(s, pieces);
   } else if (s.kind == StatementKind::kFor) {
     add_for(program_.fors[s.detail], pieces);
@@ -330,7 +347,9 @@ void Cutter::drop_empty(Pieces& pieces) const {
 
 }  // namespace
 
-Cut cut_in_pieces(const loop::Program& program, const Machine& machine) { return Cutter(program, machine).run(); }
+Cut cut_in_pieces(const loop::Program& program, const Machine& machine, absl::Span<const int> donations) {
+  return Cutter(program, machine, donations).run();
+}
 
 Needs needs_of(const loop::Program& program, const Cut& cut, const Kernel& kernel) {
   Needs needs;

@@ -140,8 +140,14 @@ bool may_be_epilogue(const loop::Program& program, const ProductNest& products, 
 // ---- barriers -------------------------------------------------------------------------------------------------------
 
 // Buffers that are exchanged anywhere have one place.
-Barriers::Barriers(const loop::Program& program) : program_(program), place_of_(program.buffers.size()) {
+Barriers::Barriers(const loop::Program& program, absl::Span<const int> donations)
+    : program_(program),
+      place_of_(program.buffers.size()),
+      memory_of_(program.buffers.size()),
+      written_over_(program.buffers.size()) {
   std::iota(place_of_.begin(), place_of_.end(), 0);
+  std::iota(memory_of_.begin(), memory_of_.end(), 0);
+  find_donations(donations);
   const auto root = [&](uint32_t id) {
     while (place_of_[id] != id) id = place_of_[id];
     return id;
@@ -155,6 +161,20 @@ Barriers::Barriers(const loop::Program& program) : program_(program), place_of_(
   for (BufferId id = 0; id < program.buffers.size(); ++id) buffers_at_[root(id)].push_back(id);
   for (uint32_t place = 0; place < buffers_at_.size(); ++place) {
     for (BufferId id : buffers_at_[place]) place_of_[id] = place;
+  }
+}
+
+void Barriers::find_donations(absl::Span<const int> donations) {
+  const auto buffer_at = [&](BufferKind kind, int64_t position) {
+    const auto found = std::ranges::find_if(
+        program_.buffers, [&](const Buffer& buffer) { return buffer.kind == kind && buffer.position == position; });
+    return static_cast<BufferId>(found - program_.buffers.begin());
+  };
+  for (size_t output = 0; output < donations.size(); ++output) {
+    if (donations[output] < 0) continue;
+    const BufferId input = buffer_at(BufferKind::kInput, donations[output]);
+    memory_of_[buffer_at(BufferKind::kOutput, static_cast<int64_t>(output))] = input;
+    written_over_[input] = true;
   }
 }
 
@@ -187,7 +207,7 @@ bool Barriers::overlap(uint32_t a, uint32_t b) const {
   if (a == b) return true;
   for (BufferId x : buffers_at_[a]) {
     for (BufferId y : buffers_at_[b]) {
-      if (share_memory(program_.buffers[x], program_.buffers[y])) return true;
+      if (memory_of_[x] == memory_of_[y] || share_memory(program_.buffers[x], program_.buffers[y])) return true;
     }
   }
   return false;
@@ -195,7 +215,7 @@ bool Barriers::overlap(uint32_t a, uint32_t b) const {
 
 // Element by element: one array may take another one's place.
 bool Barriers::is_same_array(uint32_t a, uint32_t b) const {
-  if (a == b) return true;
+  if (a == b || memory_of_[buffers_at_[a][0]] == memory_of_[buffers_at_[b][0]]) return true;
   const Buffer &x = program_.buffers[buffers_at_[a][0]], &y = program_.buffers[buffers_at_[b][0]];
   return x.kind == BufferKind::kTemporary && y.kind == BufferKind::kTemporary && x.position == y.position &&
          dtype_size(x.dtype) == dtype_size(y.dtype);

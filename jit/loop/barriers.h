@@ -53,7 +53,8 @@ bool share_memory(const loop::Buffer& a, const loop::Buffer& b);
 
 class Barriers {
  public:
-  explicit Barriers(const loop::Program& program);
+  // `donations`: by output, the input whose memory it may be (Plan::donations); empty: none is.
+  explicit Barriers(const loop::Program& program, absl::Span<const int> donations = {});
 
   // For a block that runs these statements one after the other. What other blocks and kernels do is behind it; it may
   // just have folded something.
@@ -65,6 +66,8 @@ class Barriers {
   // for each other.
   bool needs_none(absl::Span<const loop::Statement* const> others, const loop::Statement& statement);
   bool before(const loop::Statement& statement) const { return placed_.contains(&statement); }
+  // Whether a result may be written over it.
+  bool may_be_written_over(loop::BufferId input) const { return written_over_[input]; }
   size_t count() const { return placed_.size(); }
 
  private:
@@ -79,6 +82,7 @@ class Barriers {
   };
   using Accesses = std::vector<Access>;  // sorted
 
+  void find_donations(absl::Span<const int> donations);
   // What threads hand each other in folds is behind the buffers.
   uint32_t partials() const { return static_cast<uint32_t>(program_.buffers.size()); }
   void walk(const loop::Statement& statement, Accesses& since);
@@ -96,6 +100,8 @@ class Barriers {
   const loop::Program& program_;
   std::vector<uint32_t> place_of_;                       // by buffer
   std::vector<std::vector<loop::BufferId>> buffers_at_;  // by place
+  std::vector<loop::BufferId> memory_of_;                // by buffer: of a result the input that it may lie over
+  std::vector<bool> written_over_;                       // by buffer
   absl::flat_hash_set<const loop::Statement*> placed_;
   Accesses pending_;
   std::map<std::vector<int64_t>, uint32_t> mappings_;  // from the nest and the index to the number

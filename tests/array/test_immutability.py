@@ -19,7 +19,7 @@ import pytest
 VALUES = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 
 # On a GPU each of them has memory of its own, and its copy on the host.
-SHARED = pytest.mark.processor("arrays share memory of the host")
+SHARED = pytest.mark.usefixtures("names_devices")  # arrays of the processor share memory of the host
 
 
 class Consumer:
@@ -261,11 +261,15 @@ HOLDERS: dict[str, Callable[[Any], Any]] = {
     "reshaped": lambda x: x.reshape(3, 2),
     "pointer": lambda x: np.asarray(x).ctypes,
 }
-# What is made of an array on a GPU shares its memory there, and has a copy of its own on the host.
-WAYS = [pytest.param(way, marks=SHARED) if way == "reshaped" else way for way in HOLDERS]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.fixture(params=HOLDERS)
+def way(request: pytest.FixtureRequest) -> str:
+    if request.param == "reshaped":  # memory of the host
+        request.getfixturevalue("names_devices")
+    return str(request.param)
+
+
 def test_a_donated_array_that_somebody_views_is_not_reused(way: str) -> None:
     f = ct.jit(lambda x: x * 2 + 1, donate_argnums=0)
     x = cnp.asarray(VALUES) * 1
@@ -285,7 +289,6 @@ def test_a_donated_array_that_somebody_views_is_not_reused(way: str) -> None:
         np.asarray(x)
 
 
-@pytest.mark.parametrize("way", WAYS)
 def test_memory_that_somebody_views_is_not_that_of_another_array(way: str) -> None:
     x = cnp.asarray(VALUES) * 1
     address = np.asarray(x).__array_interface__["data"][0]

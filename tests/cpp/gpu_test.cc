@@ -4,6 +4,9 @@
 #include "device/emulated/block.h"
 #include "device/emulated/emulated.h"
 #include "device/emulated/races.h"
+#include "device/residency.h"
+#include "jit/llvm/kernels.h"
+#include "jit/schedule/buffers.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
 
@@ -22,6 +25,7 @@ struct Case {
   const char* name;
   Avals inputs;
   Body body;
+  bool donates = false;
 };
 
 Value product(Value a, Value b) { return dot_general(a, b, {{1}, {0}, {}, {}}); }
@@ -134,9 +138,40 @@ std::vector<Case> large_cases() {
   return all;
 }
 
+// Results may be written over any of the inputs: what threads have to wait for then, and for no other reason.
+std::vector<Case> donating_cases() {
+  std::vector<Case> all;
+  all.push_back({"read in another order before", {kSquare}, [](Builder&, const Values& v) {
+                   return Values{reverse(v[0], {0}), tanh(v[0])};
+                 }});
+  all.push_back({"read in another order before, by a grid", {kLarge}, [](Builder&, const Values& v) {
+                   return Values{exp(reverse(v[0], {0})), tanh(v[0])};
+                 }});
+  all.push_back({"a number for all, of which the next is made", {kNumber, kLarge}, [](Builder& b, const Values& v) {
+                   return Values{add(v[0], scalar(b, 1)), tanh(add(v[1], broadcast_scalar(v[0], kLarge.shape()))),
+                                 reduce_sum(mul(exp(v[1]), broadcast_scalar(v[0], kLarge.shape())), {1})};
+                 }});
+  all.push_back({"a donating step of descent", {kW, kV, kX, kY}, [](Builder&, const Values& v) {
+                   return descend(v[0], v[1], v[2], v[3]);
+                 }});
+  all.push_back({"a large product, and a step", {kBatch, kBatch}, [](Builder&, const Values& v) {
+                   const Value made = dot_general(v[0], v[1], {{2}, {1}, {0}, {0}});
+                   return Values{add(v[0], tanh(made)), exp(v[1])};
+                 }});
+  all.push_back({"a donating loop", {kLarge, kLarge}, [](Builder& b, const Values& v) {
+                   const GraphPtr step = build_graph({kLarge, kLarge}, [](Builder&, const Values& s) {
+                     return Values{tanh(add(reverse(s[1], {0}), s[0]))};
+                   });
+                   return scan(b, {step, 1, 1, 3}, {v[1], v[0]});
+                 }});
+  for (Case& one : all) one.donates = true;
+  return all;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all = cases();
   for (Case& one : large_cases()) all.push_back(std::move(one));
+  for (Case& one : donating_cases()) all.push_back(std::move(one));
   return all;
 }
 
@@ -148,21 +183,22 @@ std::vector<Tensor> arguments(const Case& one) {
 }
 
 absl::StatusOr<Plan> plan_of(const GraphPtr& graph, std::string_view architecture, int64_t without = -1,
-                             const Machine& machine = kGpu) {
-  absl::StatusOr<Plan> plan =
-      jit::emit_kernels(lower_prepared(*prepare(graph, machine), "test", machine), architecture, machine, without);
+                             const Machine& machine = kGpu, bool donates = false) {
+  const loop::Program program = lower_prepared(*prepare(graph, machine), "test", machine);
+  const std::vector<int> donations = jit::donations(program, {std::vector<bool>(graph->num_inputs(), donates)});
+  absl::StatusOr<Plan> plan = jit::emit_donating_kernels(program, architecture, machine, donations, without);
   if (!plan.ok()) return plan;
   plan->inputs = Avals(graph->input_avals().begin(), graph->input_avals().end());
   plan->outputs = graph->output_avals();
-  plan->donations.assign(plan->outputs.size(), -1);
+  plan->donations = donations;
   return plan;
 }
 
 constexpr Machine kWithLibrary{.libraries = kGpu.libraries, .chunks = kGpu.chunks, .has_product_library = true};
 
 std::vector<Tensor> run(const GraphPtr& graph, absl::Span<const Tensor> inputs, int64_t without = -1,
-                        const Machine& machine = kGpu) {
-  const absl::StatusOr<Plan> plan = plan_of(graph, jit::kEmulated, without, machine);
+                        const Machine& machine = kGpu, bool donates = false) {
+  const absl::StatusOr<Plan> plan = plan_of(graph, jit::kEmulated, without, machine, donates);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   const absl::StatusOr<LoadedPtr> loaded = emulated_device().load(*plan);
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
@@ -178,11 +214,11 @@ int64_t count_of(std::string_view text, std::string_view part) {
 TEST(Gpu, ComputesWhatTheInterpreterDoes) {
   for (const Case& one : all_cases()) {
     const GraphPtr graph = build_graph(one.inputs, one.body);
-    const std::vector<Tensor> inputs = arguments(one), expected = evaluate(*graph, inputs);
+    const std::vector<Tensor> expected = evaluate(*graph, arguments(one));
     std::vector<std::vector<Tensor>> found;
     for (ThreadOrder order : {ThreadOrder::kForward, ThreadOrder::kReverse, ThreadOrder::kRandom}) {
       set_thread_order(order);
-      found.push_back(run(graph, inputs));
+      found.push_back(run(graph, arguments(one), -1, kGpu, one.donates));
     }
     set_thread_order(ThreadOrder::kForward);
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -253,14 +289,13 @@ TEST(Gpu, EveryBarrierIsNeeded) {
   int64_t removed = 0;
   for (const Case& one : all_cases()) {
     const GraphPtr graph = build_graph(one.inputs, one.body);
-    const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90");
+    const absl::StatusOr<Plan> plan = plan_of(graph, "sm_90", -1, kGpu, one.donates);
     ASSERT_TRUE(plan.ok());
     const int64_t barriers =
         count_of(plan->codes[0].bytes, "bar.sync") + count_of(plan->codes[0].bytes, "barrier.sync");
-    const std::vector<Tensor> inputs = arguments(one);
     for (int64_t number = 0; number < barriers; ++number) {
       try {
-        run(graph, inputs, number);
+        run(graph, arguments(one), number, kGpu, one.donates);
         ADD_FAILURE() << one.name << ": nobody misses barrier " << number << " of " << barriers;
       } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr("a race: thread ")) << one.name;
@@ -269,6 +304,37 @@ TEST(Gpu, EveryBarrierIsNeeded) {
     }
   }
   EXPECT_GE(removed, 180);
+}
+
+TEST(Gpu, ResultsAreWrittenOverDonatedInputs) {
+  for (const Case& one : donating_cases()) {
+    const GraphPtr graph = build_graph(one.inputs, one.body);
+    const absl::StatusOr<Plan> plan = plan_of(graph, jit::kEmulated, -1, kGpu, true);
+    ASSERT_TRUE(plan.ok());
+    const absl::StatusOr<LoadedPtr> loaded = emulated_device().load(*plan);
+    ASSERT_TRUE(loaded.ok());
+    const auto address = [](const Tensor& tensor) {
+      return std::static_pointer_cast<const Resident>(tensor.buffer()->device_bytes())->address();
+    };
+    const std::vector<Tensor> expected = evaluate(*graph, arguments(one));
+    int64_t given = 0;
+    for (const bool shared : {false, true}) {
+      std::vector<Tensor> inputs = arguments(one);
+      for (Tensor& input : inputs) input = put(emulated_device(), input);
+      std::vector<void*> addresses;
+      for (const Tensor& input : inputs) addresses.push_back(address(input));
+      const std::vector<Tensor> others = shared ? inputs : std::vector<Tensor>();
+      const std::vector<Tensor> found = (**loaded)(inputs);
+      for (size_t i = 0; i < found.size(); ++i) {
+        const int donated = plan->donations[i];
+        given += donated >= 0;
+        if (donated >= 0) EXPECT_EQ(address(found[i]) == addresses[static_cast<size_t>(donated)], !shared) << one.name;
+        std::string difference;
+        EXPECT_TRUE(near(found[i], expected[i], 1e-4, &difference)) << one.name << ": " << difference;
+      }
+    }
+    EXPECT_GE(given, 2) << one.name;
+  }
 }
 
 TEST(Gpu, RacesBetweenThreadsAndBlocks) {

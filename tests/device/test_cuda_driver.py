@@ -124,6 +124,34 @@ print(json.dumps([enqueued, waited, counted(), [str(p.device) for p in params]])
     assert devices == ["cuda:0"] * 4
 
 
+def test_results_are_written_over_donated_arrays() -> None:
+    """Memory is allocated once, and no array is copied; what another array, or a consumer of DLPack, has is left alone."""
+    program = """
+def update(p, x, y):
+    return ct.tree.map(lambda a, g: a - 0.1 * g, p, ct.grad(loss)(p, x, y)), loss(p, x, y)
+jitted = ct.jit(update, backend="cuda", donate_argnums=0)
+x, y = cnp.array(x), cnp.array(y)
+address = lambda x: x.__cuda_array_interface__["data"][0]
+params = [ct.device_put(p, ct.devices("cuda")[0]) for p in params]
+before = [address(p) for p in params]
+old, held = params, params[1].__dlpack__(stream=1)
+params, _ = jitted(params, x, y)
+kept = [p.is_deleted() for p in old], [address(p) == at for p, at in zip(params, before)]
+del held
+before = [address(p) for p in params]
+restart()
+for _ in range(5):
+    old = params
+    params, value = jitted(params, x, y)
+moved = [address(p) == at for p, at in zip(params, before)]
+print(json.dumps([*kept, moved, counted()[:4], all(p.is_deleted() for p in old)]))
+"""
+    deleted, same, moved, counts, ended = run(TRAINING + program)
+    assert deleted == same == [True, False, True, True]
+    assert moved == [True] * 4 and ended
+    assert counts == [5, 0, 0, 0]
+
+
 def test_programs_run_where_their_arguments_are() -> None:
     program = """
 gpu = ct.devices("cuda")[0]

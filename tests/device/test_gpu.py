@@ -132,6 +132,41 @@ def test_a_program_of_very_many_statements_is_several_kernels(writes: bool) -> N
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
+def test_a_loop_of_very_many_statements_is_several_kernels() -> None:
+    """Where nobody has to wait for what it goes on by."""
+
+    def written_out(count: int, carried: Any) -> Any:
+        number, table = carried
+        for i in range(count):
+            number = cnp.sin(number) + table[i * 3 % 8]
+            table = table.at[i % 8].set(number * 0.5)
+        return number, table
+
+    def rounds(x: Any, count: int) -> Any:
+        return ct.lax.fori_loop(0, 3, lambda i, carried: written_out(count, carried), (x[0], x * 1))
+
+    x = np.linspace(0.1, 0.9, 8)
+    assert plan(lambda x: rounds(x, 10), x).count("kernel kernel") == 1
+    text = plan(lambda x: rounds(x, 400), x)
+    assert "for 3 times" in text and 2 < text.count("kernel kernel") < 30
+    found = ct.jit(lambda x: rounds(x, 400), backend="cuda-emulated")(x)
+    expected = (x[0], x.copy())
+    for _ in range(3):
+        number, table = expected
+        for i in range(400):
+            number = np.sin(number) + table[i * 3 % 8]
+            table[i % 8] = number * 0.5
+        expected = number, table
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+    def while_small(x: Any) -> Any:
+        body = lambda carried: (carried[0] + 1, written_out(400, carried[1]))  # noqa: E731
+        return ct.lax.while_loop(lambda carried: carried[0] < 3, body, (0, (x[0], x * 1)))[1]
+
+    assert plan(while_small, x).count("kernel kernel") == 1
+
+
 def test_what_has_no_kernel_is_a_step_of_the_host() -> None:
     def f(x: Any) -> Any:
         return ct.pure_callback(lambda v: np.asarray(v) * 2, x, x) + 1

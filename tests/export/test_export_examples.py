@@ -125,7 +125,7 @@ def equal_to_structure(tree: Any, structure: bytes, described: str, function: st
         assert there == leaf.tobytes(), place["path"]
 
 
-@pytest.mark.processor("it compares bits of exported libraries, which are those of its programs")
+@pytest.mark.usefixtures("names_devices")  # bits of exported libraries are those of the processor's programs
 @needs_compiler
 def test_a_c_program_learns_digits(tmp_path: Path) -> None:
     module = DIGITS.export(tmp_path)
@@ -158,7 +158,7 @@ def test_cmake_builds_it(tmp_path: Path) -> None:
     assert "test accuracy" in run(tmp_path / "build" / "train", tmp_path / "digits.bin", 40)
 
 
-@pytest.mark.processor("it compares bits of exported libraries, which are those of its programs")
+@pytest.mark.usefixtures("names_devices")  # bits of exported libraries are those of the processor's programs
 @needs_compiler
 def test_a_c_program_draws_from_a_posterior(tmp_path: Path) -> None:
     module = HMC.export(tmp_path)
@@ -184,7 +184,7 @@ def test_a_c_program_draws_from_a_posterior(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.mean(jitted, axis=(0, 1)), found[:, 0], atol=0.1 * exact[:, 1].min())
 
 
-@pytest.mark.processor("it compares bits of exported libraries, which are those of its programs")
+@pytest.mark.usefixtures("names_devices")  # bits of exported libraries are those of the processor's programs
 @needs_compiler
 def test_a_controller_in_c_has_bounded_time_and_holds_its_target(tmp_path: Path) -> None:
     module = CONTROL.export(tmp_path)
@@ -210,7 +210,7 @@ def test_a_controller_in_c_has_bounded_time_and_holds_its_target(tmp_path: Path)
             assert float(result["torque"]) == pytest.approx(torque[at], abs=2e-2)
 
 
-@pytest.mark.processor("it compares bits of exported libraries, which are those of its programs")
+@pytest.mark.usefixtures("names_devices")  # bits of exported libraries are those of the processor's programs
 @needs_compiler
 def test_a_c_program_learns_in_private(tmp_path: Path) -> None:
     module = PRIVATE.export(tmp_path)
@@ -291,7 +291,7 @@ def checked_server(program: Path, of_each_client: int, answers: Path) -> np.ndar
     return np.fromfile(answers, row)
 
 
-@pytest.mark.processor("it compares bits of exported libraries, which are those of its programs")
+@pytest.mark.usefixtures("names_devices")  # bits of exported libraries are those of the processor's programs
 def test_a_server_in_cpp(tmp_path: Path) -> None:
     require("g++|clang++")
     compilers = [name for name in ("g++", "clang++") if has(name)]

@@ -116,7 +116,7 @@ def test_threads_of_the_caller_share_loops(name: str, tmp_path: Path) -> None:
             assert result.tobytes() == expected.tobytes()
 
 
-@pytest.mark.processor("it compares bits of exported libraries, which are those of its programs")
+@pytest.mark.usefixtures("names_devices")  # bits of exported libraries are those of the processor's programs
 @pytest.mark.parametrize("name", ["layers", "rows", "scan"])
 def test_a_loaded_function_uses_the_threads_of_this_process(name: str, tmp_path: Path) -> None:
     function, arguments = CASES[name]

@@ -312,7 +312,7 @@ def test_errors_of_callbacks_are_of_both_classes() -> None:
     assert run(program).splitlines() == ["True False below", "False True [Errno 2] no file", "False False odd"]
 
 
-@pytest.mark.processor("XLA makes subnormal numbers zeros there, and not on GPUs")
+@pytest.mark.usefixtures("names_devices")  # XLA makes subnormal numbers zeros on processors, and not on GPUs
 def test_subnormal_numbers_are_zeros() -> None:
     """As in XLA on processors; NumPy's beside it are as they were, and so are ours before and after."""
     program = """

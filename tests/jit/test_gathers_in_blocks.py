@@ -90,7 +90,7 @@ def test_float64_and_mixed_readers(layout):
     np.testing.assert_allclose(second, 2 * expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.processor("memory of the processor's programs")
+@pytest.mark.usefixtures("names_devices")  # the processor's programs make blocks
 @pytest.mark.parametrize("layout", [FIRST, LAST])
 def test_what_windows_see_is_never_all_in_memory(layout):
     x, filters = operands(layout, 16, 32, 64, 32, 3)

@@ -164,7 +164,7 @@ def whole_arrays(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.processor("loops and products as the processor has them")
+@pytest.mark.usefixtures("names_devices")  # loops as the processor has them
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_a_step_touches_what_it_changes(program: Callable[[Any], Any], transform: str) -> None:

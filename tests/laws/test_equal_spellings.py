@@ -125,7 +125,7 @@ def test_products_with_transposed_operands(order, rows):
     np.testing.assert_allclose(swapped, np.tensordot(np.transpose(g, order), s, axes[::-1]), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.processor("loops and products as the processor has them")
+@pytest.mark.usefixtures("names_devices")  # loops as the processor has them
 @pytest.mark.parametrize("rows", [1, 8])
 def test_products_do_not_read_across_the_order_of_their_operand(rows):
     s, g = np.ones((rows, 32), np.float32), np.ones((32, 64, 32), np.float32)
@@ -136,7 +136,7 @@ def test_products_do_not_read_across_the_order_of_their_operand(rows):
         assert f"gemm {rows}x2048x32" in ct.explain(f)(s, g).loops
 
 
-@pytest.mark.processor("loops and products as the processor has them")
+@pytest.mark.usefixtures("names_devices")  # loops as the processor has them
 def test_products_of_few_rows_read_their_operand_in_order():
     s, g = np.ones(32, np.float32), np.ones((32, 64, 128), np.float32)
     explanation = ct.explain(lambda s, g: cnp.einsum("b,bij->ji", s, g))(s, g)
@@ -154,7 +154,7 @@ def test_what_is_only_handed_on_is_copied_whole(dtype, length):
         assert result.dtype == value.dtype
 
 
-@pytest.mark.processor("loops and products as the processor has them")
+@pytest.mark.usefixtures("names_devices")  # loops as the processor has them
 def test_long_copies_are_loops_that_threads_share():
     x = np.ones(300_000, np.float32)
     loops = ct.explain(lambda x: (x, x + 1))(x).loops
@@ -310,7 +310,7 @@ def test_parts_of_products_keep_numbers_that_are_not_finite_where_they_are():
     np.testing.assert_array_equal(filled, np.concatenate([product[[0, 4]], np.zeros((2, 12))]))
 
 
-@pytest.mark.processor("loops and products as the processor has them")
+@pytest.mark.usefixtures("names_devices")  # loops as the processor has them
 def test_a_product_that_is_needed_as_a_whole_is_computed_once():
     a, b = np.ones((64, 32), np.float32), np.ones((32, 64), np.float32)
     for f in (

@@ -157,8 +157,8 @@ def test_values_are_numpys(f: Callable[..., Any], draw: Callable[[str], tuple[An
 SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 3), (1, 1), (20, 18)]
 
 
-# Kernels have their own way to them.
-LAPACKS_SIGNS = pytest.mark.processor("orders of eigenvalues, signs and phases of vectors are LAPACK's there")
+# Of the processor, which calls LAPACK. Kernels have their own way to vectors of other signs, phases and orders.
+LAPACKS_SIGNS = pytest.mark.usefixtures("names_devices")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])

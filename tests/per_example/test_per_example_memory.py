@@ -90,7 +90,7 @@ def test_what_lies_in_a_result_does_not_change_it(quantity: str) -> None:
     ct.config.update("threads", 0)
 
 
-@pytest.mark.processor("results are written over what is donated")
+@pytest.mark.usefixtures("names_devices")  # the host's memory
 def test_results_in_the_memory_of_donated_arrays_hold_nothing_else() -> None:
     loss, p, x = model([300, 256, 256, 10], 128)
     _, plain = programs(loss, "norms")

@@ -52,7 +52,7 @@ def test_every_length(name: str, axes: tuple[int, ...]) -> None:
         assert_same(compiled(padded), f(cnp.array(exact)))
 
 
-@pytest.mark.processor("its loops are tiled")
+@pytest.mark.usefixtures("names_devices")  # the processor's loops are tiled
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_tiles_end_at_lengths(name: str, axes: tuple[int, ...]) -> None:

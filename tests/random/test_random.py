@@ -247,12 +247,7 @@ CONTINUOUS = [
     ("gumbel", ((20,),), {"mode": "high"}),
     ("gumbel", ((20,),), {"mode": "highest"}),
     ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {}),
-    pytest.param(
-        "multivariate_normal",
-        (MEAN, COVARIANCE, (5,)),
-        {"method": "eigh"},
-        marks=pytest.mark.processor("signs of eigenvectors, and so of draws, are LAPACK's there"),
-    ),
+    ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {"method": "eigh"}),
     ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {"method": "svd"}),
     ("orthogonal", (3,), {}),
     ("orthogonal", (3, (2,)), {"m": 5}),
@@ -267,7 +262,9 @@ def test_exact_draws(name, args, options):
 
 @needs_jax
 @pytest.mark.parametrize(("name", "args", "options"), CONTINUOUS)
-def test_continuous_draws(name, args, options):
+def test_continuous_draws(name, args, options, request):
+    if options.get("method") == "eigh":  # the signs of LAPACK's vectors, and so of draws, are the processor's
+        request.getfixturevalue("names_devices")
     close(
         getattr(random, name)(key(), *args, **options),
         getattr(jax.random, name)(jax_key(), *args, **options),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import cotangent as ct
@@ -14,10 +15,11 @@ SIZE = (1 << 17) + 77
 RNG = np.random.default_rng(5)
 
 
-ONE = pytest.param(1, id="one thread", marks=pytest.mark.processor("how many of its threads sort"))
+# A device's threads are not counted.
+COUNTS = {"one thread": 1, "all threads": 0} if os.environ.get("CT_DEVICE", "cpu") in ("", "cpu", "llvm") else {"all": 0}
 
 
-@pytest.fixture(params=[ONE, pytest.param(0, id="all threads")], autouse=True)
+@pytest.fixture(params=COUNTS.values(), ids=COUNTS.keys(), autouse=True)
 def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     ct.config.update("threads", request.param)
     yield

@@ -258,7 +258,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 """
 
 
-@pytest.mark.processor("how many of its threads a program has")
+@pytest.mark.usefixtures("names_devices")  # the processor's threads
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads in /proc")
 def test_no_more_threads_than_cores_and_one_keeps_to_one() -> None:
     assert run(COUNT_THREADS, CT_THREADS="1") == "0"
@@ -376,7 +376,7 @@ print(digest.hexdigest())
 """
 
 
-@pytest.mark.processor("LAPACK has threads, kernels do not call it")
+@pytest.mark.usefixtures("names_devices")  # LAPACK has threads, kernels do not call it
 def test_factorisations_have_the_same_bits_however_many_threads_lapack_has():
     digests = set()
     for count in ("1", "2", "4"):
@@ -391,7 +391,7 @@ def test_factorisations_have_the_same_bits_however_many_threads_lapack_has():
     assert len(digests) == 1
 
 
-@pytest.mark.processor("LAPACK has threads, kernels do not call it")
+@pytest.mark.usefixtures("names_devices")  # LAPACK has threads, kernels do not call it
 def test_lapack_keeps_its_own_number_of_threads():
     script = """
 import ctypes, glob, os, threading
