@@ -12,7 +12,6 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import (
-    apart,
     choose,
     constant,
     inexact,
@@ -126,6 +125,7 @@ def angle(z: Any, deg: bool = False) -> Array:
     return result * literal(result, 180.0 / math.pi) if deg else result
 
 
+@whole_view
 def real_if_close(a: Any, tol: float = 100) -> Array:
     """The real parts of complex numbers if no imaginary part is beyond a bound, else the numbers.
 
@@ -155,10 +155,10 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
     """
     array = _core.array(a)
     if kind(array) != "complex":
-        return apart(array, a)
+        return array
     bound = tol * float(np.finfo(np.dtype(array.dtype)).eps) if tol > 1 else tol
     parts = np.abs(_core.peek_numpy(imag(array), "real_if_close, whose dtype depends on values,"))
-    return real(array) if bool(np.all(parts < bound)) else apart(array, a)
+    return real(array) if bool(np.all(parts < bound)) else array
 
 
 check_arguments(globals())
