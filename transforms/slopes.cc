@@ -144,7 +144,16 @@ class Pieces {
       }
     }
     std::ranges::sort(piece.equations);
-    return computed.size() >= kLeastFactors;
+    const bool is_derivative = std::ranges::any_of(piece.equations, [&](uint32_t index) {
+      return is_product_of_derivatives(*graph_.equations()[index].primitive);
+    });
+    return is_derivative && computed.size() >= kLeastFactors;
+  }
+
+  // One whose zeros win, which takes more than a single operation of arithmetic. What a function multiplies itself keeps
+  // its order, and so its bits (docs/determinism.md).
+  static bool is_product_of_derivatives(const Primitive& primitive) {
+    return (primitive.linear == Linear::kInEach || primitive.linear == Linear::kInFirst) && !primitive.scalar;
   }
 
   const Graph& graph_;

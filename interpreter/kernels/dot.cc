@@ -8,6 +8,7 @@
 #include "interpreter/kernels/move.h"
 #include "interpreter/scalar_semantics.h"
 #include "ir/ops.h"
+#include "runtime/bfloat16_products.h"
 #include "runtime/float_types.h"
 
 namespace ct::kernels {
@@ -75,10 +76,38 @@ void multiply_plain(const C* a, const C* b, C* result, int64_t m, int64_t n, int
   }
 }
 
+// Of bfloat16, by the processor's tiles for these, where it has them and they pay.
+bool dot_by_tiles(const KernelInput& input, const Ints& lhs_order, const Ints& rhs_order, int64_t batch, int64_t m,
+                  int64_t n, int64_t k, const Tensor& result) {
+  if (batch == 0 || !takes_bfloat16_tiles(m, n, k) || !has_bfloat16_tiles()) return false;
+  std::unique_ptr<BFloat16[]> lhs_storage, rhs_storage;
+  const BFloat16* a = arranged<BFloat16>(input.operands[0], lhs_order, lhs_storage);
+  const BFloat16* b = arranged<BFloat16>(input.operands[1], rhs_order, rhs_storage);
+  BFloat16* products = result.as<BFloat16>();
+  const auto above = [](int64_t value, int64_t unit) { return (value + unit - 1) / unit; };
+  const int64_t strips = above(m, kBfloat16Rows), panels = above(n, kBfloat16Columns);
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  const auto lines = [&](int64_t bytes) { return std::unique_ptr<Line[]>(new Line[above(bytes, sizeof(Line))]); };
+  const auto packed = lines(panels * bfloat16_panel_bytes(k)), scratch = lines(bfloat16_scratch_bytes(k));
+  const Bfloat16Product product{
+      .a_row = k, .a_column = 1, .b_row = n, .b_column = 1, .c_row = n, .c_column = 1, .accumulate = 0, .narrow = 1};
+  for (int64_t i = 0; i < batch; ++i) {
+    pack_bfloat16(&product, &b[i * k * n].bits, packed[0].bytes, k, n, 0, panels);
+    multiply_bfloat16(&product, &a[i * m * k].bits, packed[0].bytes, reinterpret_cast<char*>(products + i * m * n),
+                      scratch[0].bytes, m, n, k, 0, strips, 0, panels);
+  }
+  return true;
+}
+
 template <class T>
 void dot_as(const KernelInput& input, const Ints& lhs_order, const Ints& rhs_order, int64_t batch, int64_t m, int64_t n,
             int64_t k, const Tensor& result) {
   using C = ComputeType<T>;
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (dot_by_tiles(input, lhs_order, rhs_order, batch, m, n, k, result)) return;
+  }
   std::unique_ptr<C[]> lhs_storage;
   std::unique_ptr<C[]> rhs_storage;
   std::unique_ptr<C[]> result_storage;

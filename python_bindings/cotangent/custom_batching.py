@@ -15,8 +15,16 @@ from cotangent._base.capture import check_callable, flatten_like, function_name
 from cotangent._base.carriers import map_every_leaf
 from cotangent._base.names import suggest_names as _suggest_names
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent._transforms.custom_function import CustomFunction, Opened, shown
+from cotangent._transforms.custom_function import (
+    CustomFunction,
+    Opened,
+    constant,
+    reachable_values,
+    rewire,
+    shown,
+)
 from cotangent._transforms.mapping import map as lax_map
+from cotangent.errors import TracerLeakError
 
 Function = Callable[..., Any]
 # Arrays that a rule makes from Python values become part of its program up to this size.
@@ -91,10 +99,19 @@ class custom_vmap(CustomFunction):  # noqa: N801
             )
 
     def _record(self, call: Opened) -> list[Array]:
-        primal = call.primal
+        primal, graph = call.primal, call.primal.graph
+        assert self.vmap_rule is not None
         objects = tuple(_Default(x) for x in call.objects)
-        rule = _rule(self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name, objects)
-        return primitives.call(*call.leaves + primal.closure, graph=primal.graph, name=call.name, rule=rule)
+        reached = reachable_values([self.vmap_rule, *call.objects])
+        operands = [*call.leaves, *primal.closure, *reached]
+        if reached:
+            count = len(operands) - len(reached)
+            graph = rewire(graph, operands, lambda xs: xs[:count])
+        made = _Rule if reached else _known_rule  # one with values of its own is of this call alone
+        rule = made(
+            self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name, objects, tuple(reached)
+        )
+        return primitives.call(*operands, graph=graph, name=call.name, rule=rule)
 
 
 class _Default:
@@ -121,11 +138,13 @@ class _Rule:
         closed_over: int,
         name: str,
         objects: tuple[_Default, ...],
+        reached: tuple[Array, ...],
     ) -> None:
         self.rule = rule
         self.structure = structure  # of (args, {})
         self.out_structure = out_structure
-        self.closed_over = closed_over
+        self.closed_over = closed_over  # how many values the function closes over
+        self.reached = reached  # the traced values that the rule may close over; operands behind those
         self.name = name
         self.objects = objects
 
@@ -133,8 +152,9 @@ class _Rule:
         return f"the batch rule of {self.name}"
 
     def __call__(self, size: int, batched: list[bool], avals: list[Any]) -> tuple[Graph, list[bool]]:
-        count = len(avals) - self.closed_over
-        if any(batched[count:]):
+        behind = len(avals) - len(self.reached)
+        count = behind - self.closed_over
+        if any(batched[count:behind]):
             raise TypeError(
                 f"{self.name} is a custom_vmap function that closes over a batched value\n  pass the value as an argument"
             )
@@ -143,6 +163,9 @@ class _Rule:
         never = [map_every_leaf(lambda _: False, x) for x in objects]
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
+            for given, is_batched, outside in zip(inputs[behind:], batched[behind:], self.reached, strict=True):
+                if not is_batched:
+                    _core.stand_in(given, outside)
             args = shown(self.structure.unflatten(inputs[:count])[0], objects)
             flags = shown(self.structure.unflatten(batched[:count])[0], never)
             result = self.rule(size, flags, *args)
@@ -155,11 +178,19 @@ class _Rule:
             out_batched[:] = [bool(flag) for flag in flatten_like(self.out_structure, result[1], what)]
             return [_core.array(x) for x in outputs], None
 
-        graph, closure, _ = _core.capture(run, avals, [], "jit", repr(self))
+        try:
+            graph, closure, _ = _core.capture(run, avals, [], "jit", repr(self))
+        except TracerLeakError as error:
+            if not any(batched[behind:]):
+                raise
+            raise TypeError(
+                f"{self!r} closes over a value that is batched, too\n  pass it to {self.name} as an argument"
+            ) from error
         if closure:
-            closed = [_constant(x, self) for x in closure]
+            places = {i: behind + i for i in range(len(self.reached)) if not batched[behind + i]}
+            closed = [self._source(x, places) for x in closure]
             graph = _core.capture(
-                lambda xs: (_core.apply_graph(graph, xs + [make() for make in closed]), None),
+                lambda xs: (_core.apply_graph(graph, xs + [source(xs) for source in closed]), None),
                 avals,
                 [],
                 "jit",
@@ -167,17 +198,27 @@ class _Rule:
             )[0]
         return graph, out_batched
 
+    def _source(self, x: Array, places: dict[int, int]) -> Callable[[list[Array]], Array]:
+        """What a value that the rule closes over is in its program: an input, or a constant. ``places`` are those of ``reached``."""
+        for number, place in places.items():
+            if _core.is_traced(x) and _core.same_value(x, self.reached[number]):
+                return lambda inputs: inputs[place]
+        make = _constant(x, self)
+        return lambda _: make()
 
-_rule = functools.lru_cache(maxsize=4096)(_Rule)
+
+_known_rule = functools.lru_cache(maxsize=4096)(_Rule)
 
 
 def _constant(x: Array, rule: _Rule) -> Callable[[], Array]:
     """What makes ``x`` anew inside a program: programs hold no arrays."""
-    if _core.is_traced(x) or x.size > _LARGEST_CONSTANT:
+    if _core.is_traced(x):
         raise TypeError(
-            f"{rule!r} closes over an array of type {x.dtype}{list(x.shape)}"
-            f" that is {'traced' if _core.is_traced(x) else 'large'}\n  pass it to {rule.name} as an argument"
+            f"{rule!r} closes over an array of type {x.dtype}{list(x.shape)} that was not known where {rule.name} was called\n"
+            f"  pass it to {rule.name} as an argument"
         )
+    if x.size > _LARGEST_CONSTANT:
+        return lambda: constant(x)
     shape, dtype, flat = x._bound_shape, x.dtype, np.asarray(x).reshape(-1)
 
     def make() -> Array:

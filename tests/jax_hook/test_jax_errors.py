@@ -155,3 +155,20 @@ def test_tolerances_of_dtypes_without_derivatives_are_ignored() -> None:
     print("checked")
     """
     assert checked(program) == "checked"
+
+
+def test_libraries_put_paths_that_tracebacks_leave_out_into_the_list() -> None:
+    program = """
+        import jax
+        from jax._src import traceback_util
+        before = len(traceback_util._exclude_paths)
+        class Frame:
+            class f_code:
+                co_filename = "/of/a/library/file.py"
+        print(traceback_util.include_frame(Frame))
+        traceback_util._exclude_paths.append("/of/a/library")
+        print(len(traceback_util._exclude_paths) - before, traceback_util.include_frame(Frame))
+        traceback_util._exclude_paths.remove("/of/a/library")
+        print(traceback_util.include_frame(Frame))
+    """
+    assert run(program).splitlines() == ["True", "1 False", "True"]

@@ -204,13 +204,13 @@ def test_optimizers_of_the_examples() -> None:
     program = """
         import jax
         from jax.example_libraries import optimizers
-        for make in (lambda: optimizers.sgd(0.1), lambda: optimizers.momentum(0.05, 0.5), lambda: optimizers.adam(0.3)):
+        for make in (lambda: optimizers.sgd(0.1), lambda: optimizers.momentum(0.05, 0.5), lambda: optimizers.adam(0.3), lambda: optimizers.sm3(0.5)):
             init, update, params = make()
-            state = init({"w": 3.0})
-            step = jax.jit(lambda i, state: update(i, jax.grad(lambda p: p["w"] ** 2)(params(state)), state))
+            state = init({"w": 3.0, "m": jax.numpy.full((2, 3), 2.0)})
+            step = jax.jit(lambda i, state: update(i, jax.grad(lambda p: p["w"] ** 2 + (p["m"] ** 2).sum())(params(state)), state))
             for i in range(150):
                 state = step(i, state)
-            assert abs(float(params(state)["w"])) < 0.1, params(state)
+            assert abs(float(params(state)["w"])) < 0.1 and abs(params(state)["m"]).max() < 0.1, params(state)
         again = optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state))
         print(jax.tree.structure(again) == jax.tree.structure(state))
     """
@@ -441,6 +441,28 @@ def test_a_trace_of_a_library_is_given_the_operations_on_its_tracers() -> None:
     assert lines[4] == "[1. 2. 3.] True"
     assert lines[5] == "[ 1.  8. 27.] True"
     assert lines[6] == "[ 4.  8. 12.]"
+
+
+def test_numbers_and_conversions_in_a_trace_of_a_library() -> None:
+    program = """
+    class Numbers(Log):
+        def process_primitive(self, primitive, tracers, params):
+            given = [x for x in tracers if not isinstance(x, Logged)]
+            self.names.append((str(primitive), *[(isinstance(x, float), x) for x in given]))
+            out = primitive.bind_with_trace(self.parent, [self.value(x) for x in tracers], (), params)
+            return jax.tree.map(lambda x: Logged(self, x), out)
+    Log = Numbers
+    print(logged(lambda x: 0.5 - x * 2)(x), [(name, *found) for name, found in names])
+    print(logged(lambda x: jax.lax.igamma(1.0, x))(x).round(4), names[-1][0])
+    print(logged(jnp.complex64)(x).dtype, logged(jnp.vectorize(lambda t: t + 1))(x))
+    print(logged(lambda x: x**2)(x), logged(jnp.square)(x), names)
+    """
+    assert run(OWN_TRACE + program).splitlines() == [
+        "[-1.5 -3.5 -5.5] [('mul', True, TypedFloat(2.0, dtype=float32)), ('sub', True, TypedFloat(0.5, dtype=float32))]",
+        "[0.6321 0.8647 0.9502] igamma",
+        "complex64 [2. 3. 4.]",
+        "[1. 4. 9.] [1. 4. 9.] [('square',)]",
+    ]
 
 
 def test_derivatives_of_what_a_trace_of_a_library_computes() -> None:

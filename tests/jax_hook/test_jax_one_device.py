@@ -72,3 +72,14 @@ def test_events_reach_their_listeners() -> None:
         m.clear_event_listeners(); m.record_event("c")
     """
     assert run(program).splitlines() == ["a {'k': 1}", "b 2.5"]
+
+
+def test_the_platform_is_in_use_when_its_devices_were_asked_for() -> None:
+    program = """
+        import jax
+        from jax._src import xla_bridge
+        print(list(xla_bridge._backends))
+        jax.devices()
+        print(list(xla_bridge._backends))
+    """
+    assert run(program).splitlines() == ["[]", "['cpu']"]

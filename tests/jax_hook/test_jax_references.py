@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from jax_hook_process import run
 
-HEAD = "import jax, jax.numpy as jnp\n"
+HEAD = "import jax, jax.numpy as jnp, numpy as np\n"
 
 PROGRAMS = {
     "a jitted function writes one that it closes over": (
@@ -139,6 +139,60 @@ PROGRAMS = {
         """,
         "3 [1 2]\nRef([ 7,  1, 12, 10,  4], dtype=int32) [ 7  1 12 10  4]",
     ),
+    "cotangents are added to them": (
+        """
+        def f(x, pair):
+            return (x * pair["a"] * pair["b"]).sum()
+        sums = jax.new_ref(jnp.ones(3))
+        _, pull = jax.vjp(f, jnp.arange(3.0), {"a": 2.0, "b": 5.0})
+        into = pull.with_refs(sums, {"a": jax.ad.GradValue(), "b": jax.ad.DontWant()})
+        print(into(1.0), sums[...])
+        print(jax.jit(lambda p: p.with_refs(jax.ad.DontWant(), {"a": 0, "b": 0})(3.0)[1]["b"])(pull))
+        """,
+        "(GradRef(), {'a': Array(15., dtype=float32), 'b': DidntWant()}) [11. 11. 11.]\n18.0",
+    ),
+    "cotangents are added up in a loop": (
+        """
+        @jax.jit
+        def total(batches):
+            sums = jax.new_ref(jnp.zeros(3))
+            def step(_, x):
+                loss, pull = jax.vjp(lambda x: (x * x).sum(), x)
+                pull.with_refs(sums)(jnp.ones_like(loss))
+                return (), loss
+            _, losses = jax.lax.scan(step, (), batches)
+            return jax.freeze(sums), losses
+        print(*total(jnp.arange(6.0).reshape(2, 3)))
+        """,
+        "[ 6. 10. 14.] [ 5. 50.]",
+    ),
+    "views go where references go": (
+        """
+        r = jax.new_ref(jnp.zeros((3, 4)))
+        @jax.jit
+        def add(view, x):
+            view[...] += x
+            view[0] = 9.0
+            return view[...] * 2
+        print(add(r.at[1], 1.0), add(r.at[2, 1:3], 1.0), add(r.at[jnp.array([0, 1]), 3], 1.0))
+        jax.lax.cond(True, lambda v: v.set(jnp.ones(2)), lambda v: None, r.at[0].at[:2])
+        jax.checkpoint(lambda v: v.set(7.0))(r.at[1, 1])
+        print(jax.vmap(lambda x, v: x + v[1], (0, None))(jnp.arange(2.0), r.at[2]))
+        _, pull = jax.vjp(lambda x: x * 2, jnp.ones(4))
+        pull.with_refs(r.at[2])(jnp.ones(4))
+        print(r[...].tolist(), jax.tree.leaves(r.at[0]) == [r])
+        """,
+        "[18.  2.  2.  2.] [18.  2.] [18.  4.]\n[ 9. 10.]\n"
+        "[[1.0, 1.0, 0.0, 9.0], [9.0, 7.0, 1.0, 2.0], [2.0, 11.0, 3.0, 2.0]] True",
+    ),
+    "they take what they hold": (
+        """
+        r, half = jax.new_ref(jnp.zeros(2, int)), jax.new_ref(jnp.zeros((), "bfloat16"))
+        r[0] = np.int64(7); r.at[1].set(jnp.int8(3)); half[...] = 0.5; half.addupdate(2)
+        print(r, half)
+        """,
+        "Ref([7, 3], dtype=int32) Ref(2.5, dtype=bfloat16)",
+    ),
 }
 
 
@@ -156,6 +210,12 @@ REFUSED = {
     "jax.make_jaxpr(lambda: r.set(1.0))()": "NotImplementedError: a reference is written",
     "(jax.freeze(r), r[...])": "ValueError: the reference was frozen",
     "jax.new_ref(r)": "TypeError: new_ref: a reference to a reference",
+    "jax.vmap(lambda v: v.set(1.0))(r.at[:2])": "ValueError: vmap: a view of a reference",
+    "r.set(r)": "ValueError: Cannot store a Ref into another Ref",
+    "r.set(1j)": "ValueError: a value of dtype complex64 is written to a reference of dtype float32",
+    "jax.new_ref(jnp.zeros(3, int)).addupdate(1.0)": "ValueError: a value of dtype float32 is written to a reference of dtype int32",
+    "jax.new_ref(jnp.zeros(3, 'bfloat16')).at[0].set(jnp.float32(1))": "ValueError: a value of dtype float32",
+    "jax.vjp(jnp.sin, 1.0)[1].with_refs(r, r)(1.0)": "ValueError: with_refs: PyTreeDef((*, *)) was given",
 }
 
 

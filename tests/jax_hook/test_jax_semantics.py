@@ -415,3 +415,35 @@ def test_checked_indices_are_counted_from_the_front() -> None:
         f"out-of-bounds indexing for array of shape (2,): index {i} is out-of-bounds for axis 0 with size 2"
         for i in (5, -3)
     ]
+
+
+def test_shifts_of_bools_are_of_ints_and_negative_powers_of_ints_are_refused() -> None:
+    program = """
+        import jax, jax.numpy as jnp
+        b = jnp.array([True, False])
+        print(jnp.left_shift(b, 1), jnp.left_shift(b, b).dtype, jnp.right_shift(b, b), jnp.right_shift(b, b).dtype)
+        for function in (lambda x: jax.lax.integer_pow(x, -2), lambda x: jnp.power(x, -1)):
+            try:
+                function(jnp.ones(2, int))
+            except TypeError as error:
+                print("Integers cannot be raised to negative powers" in str(error))
+    """
+    assert run(program).splitlines() == ["[2 0] int32 [0 0] int32", "True", "True"]
+
+
+def test_an_array_of_numpy_that_is_reshaped_stays_one() -> None:
+    program = """
+        import jax, jax.numpy as jnp, numpy as np
+        x = np.arange(6) > 2
+        print(type(jnp.reshape(x, (2, -1))).__name__, jnp.reshape(x, (2, 3)).all(-1), isinstance(jnp.reshape(jnp.ones(2), 2), jax.Array))
+        def f(y):
+            return y * 2 if jnp.reshape(x, (2, 3)).any() else y
+        print(jax.jit(f)(1.0), jnp.reshape([1, 2, 3, 4], (2, 2)).dtype, jnp.reshape(np.arange(4.0), (2, 2), order="F").tolist())
+        try:
+            jnp.reshape(x, (4, 2))
+        except (TypeError, ValueError) as error:
+            print(str(error).splitlines()[0])
+    """
+    lines = run(program).splitlines()
+    assert lines[:2] == ["ndarray [False  True] True", "2.0 int32 [[0.0, 2.0], [1.0, 3.0]]"]
+    assert "(4, 2)" in lines[2]

@@ -79,6 +79,9 @@ print(names(lambda x, w: lax.conv(x, w, (1, 1), "VALID"), jnp.ones((1, 2, 4, 4))
         ("lambda x: lax.bitcast_convert_type(x, jnp.int32)", "('bitcast_convert_type', {'new_dtype': dtype('int32')})"),
         ("lambda x: jnp.fft.rfft(x)", "('fft', {'fft_lengths': (4,), 'fft_type': <FftType.RFFT: 2>})"),
         ("lambda x: lax.lgamma(x)", "('lgamma', {})"),
+        ("lambda x: jnp.square(x)", "('square', {})"),
+        ("lambda x: x**3", "('integer_pow', {'y': 3})"),
+        ("lambda x: jnp.reciprocal(x)", "('integer_pow', {'y': -1})"),
         ("lambda x: jnp.conj(x + 1j)", "('conj', {'input_dtype': dtype('complex64')})"),
     ],
 )
@@ -94,6 +97,67 @@ for eqn in closed.eqns:
 np.testing.assert_allclose(read(closed.jaxpr.outvars[0]), f(x), rtol=1e-6)
 """
     assert run(START + program) == expected
+
+
+def test_operations_of_elements_have_single_numbers_beside_arrays() -> None:
+    program = """
+x, s = jnp.arange(1.0, 4.0), jnp.float32(2.0)
+def f(x, s):
+    return (x * 2.0, 3.0 - x, x / s, (x > 1.0) & True, jnp.where(x > 2.0, x, 0.0), jnp.zeros(3) + 1.0, jnp.full(3, 5.0), x.sum() * s)
+closed = jax.make_jaxpr(f)(x, s)
+def shown(var):
+    return var.val if isinstance(var, Literal) else var.aval.shape
+for eqn in closed.eqns:
+    print(eqn.primitive, [shown(var) for var in eqn.invars])
+expected = f(x, s)
+for got in (jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x, s), jax.jit(jax.extend.core.jaxpr_as_fun(closed))(x, s)):
+    print([np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(got, expected)])
+values = dict(zip(closed.jaxpr.invars, [x, s]))
+read = lambda var: var.val if isinstance(var, Literal) else values[var]
+for eqn in closed.eqns:
+    out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+    values.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+print(all(np.array_equal(read(var), b) for var, b in zip(closed.jaxpr.outvars, expected)))
+print(lax.and_p.bind(jnp.array([3, 6], jnp.uint8), np.uint8(2)), lax.div_p.bind(x, 2.0, out_dtype=None))
+"""
+    lines = run(START + program).splitlines()
+    for line in (
+        "mul [(3,), 2.0]",
+        "sub [3.0, (3,)]",
+        "div [(3,), ()]",
+        "add [(3,), 1.0]",
+        "mul [(), ()]",
+        "select_n [(3,), (3,), (3,)]",
+    ):
+        assert line in lines
+    assert lines[-4:] == [str([True] * 8), str([True] * 8), "True", "[2 2] [0.5 1.  1.5]"]
+
+
+def test_the_largest_elements_are_one_operation() -> None:
+    program = """
+x = jnp.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
+closed = jax.make_jaxpr(lambda x: lax.top_k(x, 2))(x)
+(eqn,) = closed.eqns
+print(eqn.primitive is lax.top_k_p, eqn.params, len(eqn.outvars))
+for found in (jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x), eqn.primitive.bind(x, **eqn.params), lax.top_k(x, 2)):
+    print([part.tolist() for part in found])
+"""
+    assert run(START + program).splitlines() == [
+        "True {'k': 2, 'axis': 1} 2",
+        *["[[[3.0, 2.0], [6.0, 5.0]], [[0, 2], [1, 2]]]"] * 3,
+    ]
+
+
+def test_a_conversion_says_whether_its_result_yields() -> None:
+    program = """
+eqns = jax.make_jaxpr(lambda x: lax.convert_element_type(x, float))(jnp.ones(2, int)).eqns
+print([(eqn.primitive.name, sorted(eqn.params)) for eqn in eqns])
+print(eqns[-1].primitive.bind(jnp.arange(2), **eqns[-1].params))
+"""
+    assert run(START + program).splitlines() == [
+        "[('convert_element_type', ['new_dtype', 'sharding', 'weak_type'])]",
+        "[0. 1.]",
+    ]
 
 
 def test_constants_are_numbers_of_their_dtypes() -> None:

@@ -162,3 +162,48 @@ def test_sparsify_keeps_what_is_sparse() -> None:
         else:
             raise AssertionError
     """)
+
+
+def test_sparsify_keeps_the_order_of_elements() -> None:
+    """Not that of rows that are sorted: what is beside the elements may count on it. Rules of custom functions are gone into."""
+    _passes("""
+        data, columns = jnp.arange(1.0, 6.0), jnp.array([3, 1, 1, 2, 0])
+        x = BCSR((data, columns, jnp.array([0, 2, 2, 5])), shape=(3, 4))
+        for f in (lax.neg, jnp.copy):
+            y = sparse.sparsify(f)(x)
+            same(y, f(x.todense()))
+            assert y.indices.tolist() == columns.tolist() and y.indptr.tolist() == [0, 2, 2, 5]
+        square = jax.custom_jvp(lambda x: x**2)
+        square.defjvp(lambda p, t: (p[0] ** 2, 2 * t[0] * p[0]))
+        v = BCOO.fromdense(jnp.arange(5.0))
+        same(sparse.sparsify(square)(v), jnp.arange(5.0) ** 2)
+        same(sparse.sparsify(jax.grad(lambda x: square(x).sum()))(v), 2 * jnp.arange(5.0))
+    """)
+
+
+def test_lobpcg_finds_the_largest_eigenvalues() -> None:
+    _passes("""
+        from jax.experimental.sparse.linalg import lobpcg_standard
+        basis = np.linalg.qr(rng.normal(size=(60, 60)))[0]
+        values = np.concatenate([[30, 20, 20, 3], np.linspace(2, 0.1, 56)])
+        a = jnp.asarray((basis * values) @ basis.T, "float32")
+        start = jnp.asarray(rng.normal(size=(60, 4)), "float32")
+        for product in (a, lambda x: a @ x):
+            for wrap in (lambda f: f, jax.jit):
+                theta, u, steps = wrap(lambda x: lobpcg_standard(product, x))(start)
+                np.testing.assert_allclose(theta, values[:4], rtol=1e-5)
+                np.testing.assert_allclose(a @ u, u * theta, atol=2e-3)
+                np.testing.assert_allclose(u.T @ u, np.eye(4), atol=1e-5)
+                assert 0 < int(steps) < 100
+        assert int(lobpcg_standard(a, start, m=2)[2]) == 2
+        theta = lobpcg_standard(jnp.diag(jnp.arange(30.0)), jnp.eye(30, 2)[::-1])[0]  # from the solution
+        np.testing.assert_allclose(theta, [29, 28], rtol=1e-5)
+        for a, x, text in ((a, start[:, :0], "dim > 0"), (a[:50], start, r"A must be (60, 60)"), (a, start[:, :1].astype("bfloat16"), "same dtypes"),
+                           (a[:20, :20], start[:20], "matrix dim"), (a, start[0], "shape (n, k)")):
+            try:
+                lobpcg_standard(a, x)
+            except ValueError as error:
+                assert text in str(error), error
+            else:
+                raise AssertionError(text)
+    """)

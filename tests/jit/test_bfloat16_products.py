@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 
-
 def numbers(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=shape).astype(ml_dtypes.bfloat16)
 
@@ -51,6 +50,14 @@ def test_layouts(m: int, n: int, k: int, layout: str) -> None:
     check(result, exact, magnitude)
 
 
+@pytest.mark.parametrize(("m", "n", "k"), SIZES)
+def test_eager_products(m: int, n: int, k: int) -> None:
+    a, b = numbers(m, k), numbers(k, n, seed=1)
+    exact, magnitude = wide(a) @ wide(b), np.abs(wide(a)) @ np.abs(wide(b))
+    check(cnp.asarray(a) @ cnp.asarray(b), exact, magnitude)
+    check(cnp.einsum("bkm,bkn->bmn", np.ascontiguousarray(a.T)[None], b[None])[0], exact, magnitude)
+
+
 def test_sums_are_float32() -> None:
     # As bfloat16, 4096 ones are added up to 256.
     x = cnp.ones((64, 4096), "bfloat16")
@@ -67,7 +74,11 @@ def test_batches_and_gradients() -> None:
     check(batched[0], wide(x) @ wide(w), np.abs(wide(x)) @ np.abs(wide(w)))
     turned = np.swapaxes(wide(x), 1, 2)
     check(batched[1], turned @ wide(x), np.abs(turned) @ np.abs(wide(x)))
-    check(ct.jit(cnp.matmul)(np.asarray(batched[0]), b), wide(batched[0]) @ wide(b), np.abs(wide(batched[0])) @ np.abs(wide(b)))
+    check(
+        ct.jit(cnp.matmul)(np.asarray(batched[0]), b),
+        wide(batched[0]) @ wide(b),
+        np.abs(wide(batched[0])) @ np.abs(wide(b)),
+    )
 
     def loss(w: Any, x: Any) -> Any:
         return ((x @ w).astype("float32") ** 2).sum()

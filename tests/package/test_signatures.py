@@ -36,6 +36,7 @@ DIFFERENT = {
     "jax.numpy.vectorize": "NumPy's parameters in NumPy's order; pyfunc may be left out, to make a decorator",
     "jax.checkpoint": "fun may be left out, to make a decorator",
     "jax.remat": "fun may be left out, to make a decorator",
+    "jax.debug.breakpoint": "the files of the prompt have names",
     "jax.debug_infs": "a scoped option of ours",
     "jax.debug_nans": "a scoped option of ours",
     "jax.default_device": "a scoped option of ours",

@@ -178,3 +178,28 @@ def test_keys_are_pickled_with_their_words() -> None:
         found = pickle.loads(pickle.dumps(key))
         assert found.dtype == key.dtype and found.shape == key.shape
         np.testing.assert_array_equal(random.key_data(found), random.key_data(key))
+
+
+def test_what_keys_are_filled_with() -> None:
+    """As in JAX: positions outside read the words of highest numbers, and a number is both words."""
+    keys = ct.random.split(ct.random.key(0), 3)
+    outside = [2**32 - 1] * 2
+    own, words = ct.random.key_data(keys).tolist(), lambda k: ct.random.key_data(k).tolist()
+    for wrap in (lambda f: f, ct.jit):
+        assert words(wrap(lambda k: k.at[9].get(mode="fill"))(keys)) == outside
+        assert words(wrap(lambda k, i: k.at[i].get(mode="fill"))(keys, np.array([1, 9]))) == [own[1], outside]
+        assert words(wrap(lambda k: k.at[9].get(mode="fill", fill_value=k[2]))(keys)) == own[2]
+        assert words(wrap(lambda k: k.at[9].get(mode="fill", fill_value=5))(keys)) == [5, 5]
+        assert words(wrap(lambda k, i: cnp.take(k, i))(keys, 9)) == outside
+    dtype = keys.dtype
+    for made in (cnp.full((2,), 3, dtype), ct.lax.full((2,), 3, dtype), cnp.full_like(keys[:2], 3)):
+        assert words(made) == [[3, 3], [3, 3]]
+    assert words(cnp.ones((), dtype)) == [1, 1] and words(cnp.zeros((), dtype)) == [0, 0]
+
+
+def test_keys_on_the_host_are_keys() -> None:
+    keys = ct.random.split(ct.random.key(0), 3)
+    got = ct.device_get({"k": keys, "x": cnp.arange(2)})
+    assert (
+        isinstance(got["x"], np.ndarray) and ct.random.key_data(got["k"]).tolist() == ct.random.key_data(keys).tolist()
+    )

@@ -123,6 +123,17 @@ def test_fori_loop() -> None:
     allclose(ct.jit(lambda n: ct.lax.fori_loop(0, n, lambda i, v: v + i, 0))(5), 10)
 
 
+def test_bounds_of_fori_loop() -> None:
+    allclose(ct.lax.fori_loop(0.5, 3, lambda i, v: v + i, 0.0), 4.5)
+    between = lambda x: ct.lax.fori_loop(x, x + 2.5, lambda i, v: v * i, x)  # noqa: E731
+    allclose(ct.jit(between)(2.0), 48.0)
+    allclose(ct.grad(between)(2.0), 76.0, 1e-5)  # of x² (x + 1) (x + 2)
+    seen = []
+    for low, high in ((np.int16(0), 3), (0, np.int8(3)), (np.int8(0), 300), (np.int64(0), 3), (0, 3)):
+        ct.lax.fori_loop(low, high, lambda i, v: (seen.append(i.dtype.name), v)[1], 0)
+    assert seen == ["int16", "int8", "int32", "int32", "int32"]
+
+
 def test_cond_and_switch() -> None:
     def f(x: Any) -> Any:
         return ct.lax.cond(x > 0, lambda v: v * v, lambda v: cnp.sin(v), x)

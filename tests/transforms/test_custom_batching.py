@@ -163,8 +163,43 @@ def test_constants_of_a_rule() -> None:
     f.def_vmap(lambda n, b, x: (x + np.array([1.0, 20.0, 300.0]) + np.zeros(()), b[0]))
     assert ct.vmap(f)(X).tolist() == [1.0, 21.0, 302.0]
     f.def_vmap(lambda n, b, x: (x + np.zeros(1000)[0] + cnp.sum(np.arange(1000.0)), b[0]))
-    with pytest.raises(TypeError, match=r"closes over an array of type float64\[1000\] that is large"):
-        ct.vmap(f)(X + 1)
+    assert ct.vmap(f)(X).tolist() == [499500.0, 499501.0, 499502.0]
+    assert ct.jit(ct.vmap(f))(X).tolist() == [499500.0, 499501.0, 499502.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, ct.jit])
+def test_a_rule_closes_over_traced_values(wrap: Any) -> None:
+    def program(x: Any, c: Any) -> Any:
+        scale = cnp.sin(c)
+
+        @ct.custom_batching.custom_vmap
+        def f(v: Any) -> Any:
+            return v * c
+
+        @f.def_vmap
+        def rule(size: int, in_batched: Any, v: Any) -> Any:
+            return v * scale + 100 * c, in_batched[0]
+
+        return ct.vmap(f)(x)
+
+    expected = np.asarray(X) * np.sin(2.0) + 200
+    np.testing.assert_allclose(wrap(program)(X, 2.0), expected, rtol=1e-6)
+    slope = wrap(ct.grad(lambda c: cnp.sum(program(X, c))))(2.0)
+    np.testing.assert_allclose(slope, 3.0 * np.cos(2.0) + 300, rtol=1e-6)
+    tangent = wrap(lambda c: ct.jvp(lambda c: program(X, c), (c,), (1.0,))[1])(2.0)
+    np.testing.assert_allclose(tangent, np.asarray(X) * np.cos(2.0) + 100, rtol=1e-6)
+    rows = wrap(ct.vmap(program, (None, 0)))(X, cnp.array([2.0, 0.0]))
+    np.testing.assert_allclose(rows, [expected, np.zeros(3)], rtol=1e-6)
+
+
+def test_a_rule_closes_over_what_is_batched_with_it() -> None:
+    def program(y: Any) -> Any:
+        f = ct.custom_batching.custom_vmap(lambda x: x)
+        f.def_vmap(lambda n, b, x: (x + y, b[0]))
+        return f(y)
+
+    with pytest.raises(TypeError, match="closes over a value that is batched"):
+        ct.vmap(program)(X)
 
 
 def test_sequential_vmap() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -401,3 +403,140 @@ def test_debug_nans_of_every_dtype():
         x = np.array([0.0], ct._core.canonical_dtype(dtype))
         with ct.debug_nans(), pytest.raises(FloatingPointError, match="div"):
             ct.jit(lambda v: v / v)(x)
+
+
+def test_options_in_a_call_of_their_own(wrap, capsys):
+    seen = []
+
+    def g(x):
+        ct.debug.print(ordered=True)("{x} {ordered}", x=x, ordered=2)
+        ct.debug.callback(ordered=True)(lambda v, partitioned: seen.append((float(v), partitioned)), x, partitioned="p")
+        return x
+
+    wrap(g)(1.0)
+    assert printed(capsys) == ["1.0 2"] and seen == [(1.0, "p")]
+    with pytest.raises(TypeError, match="got NoneType"):
+        ct.debug.callback(ordered=True, a=3)
+    with pytest.raises(ValueError, match="does not use these arguments: a"):
+        ct.debug.print(ordered=True, a=3)
+
+
+def test_print_options_are_those_of_the_capture(wrap, capsys):
+    def g(x):
+        with np.printoptions(precision=2, suppress=True):
+            ct.debug.print("{}", x)
+        ct.debug.print("{}", x)
+
+    wrap(g)(np.array([1.2345, 1e-7]))
+    assert printed(capsys) == ["[1.23 0.  ]", "[1.2345e+00 1.0000e-07]"]
+
+
+def test_random_keys(wrap, capsys):
+    seen = []
+
+    def g(keys):
+        ct.debug.print("{}", keys)
+        ct.debug.callback(lambda k, n: seen.append((ct.random.key_data(k).tolist(), n)), keys, 3)
+
+    wrap(g)(ct.random.key(3))
+    wrap(ct.vmap(g))(ct.random.split(ct.random.key(3), 2))
+    words = [[0, 3], [3716834203, 3481239269], [1946498123, 2217676430]]
+    assert [x for x, _ in seen] == words and [int(n) for _, n in seen] == [3, 3, 3]
+    assert [line for line in printed(capsys) if line[0] == "["] == [str(np.array(x)) for x in words]
+
+    def drawn(key, n):
+        return np.asarray(ct.random.normal(key, (2,)) + n)
+
+    result = wrap(lambda k: ct.pure_callback(drawn, ct.ShapeDtypeStruct((2,), "float32"), k, 1.0))(ct.random.key(3))
+    np.testing.assert_array_equal(result, ct.random.normal(ct.random.key(3), (2,)) + 1)
+
+
+def answers(run, *commands):
+    """What the prompts of a program answer; ``run`` is given the keywords of `breakpoint`."""
+    stdin, stdout = io.StringIO("".join(f"{line}\n" for line in commands)), io.StringIO()
+    run({"stdin": stdin, "stdout": stdout})
+    assert stdin.read() == ""
+    lines = stdout.getvalue().replace("(jdb) ", "\n").splitlines()
+    return [line for line in lines if line and line != "Entering jdb:"]
+
+
+def test_breakpoint_shows_variables(wrap):
+    def run(files):
+        def f(x):
+            y = x + 1
+            both = {"a": (x, y), "b": "text", "c": lambda: 7}
+            ct.debug.breakpoint(**files)
+            del both
+            return y * 2
+
+        assert wrap(f)(cnp.float32(2.0)) == 6
+
+    two, three = "Array(2., dtype=float32)", "Array(3., dtype=float32)"
+    given = answers(
+        run, "p x", "y", "both['a']", "[v for v in both['a']]", "cnp.sum(x + y)", "p both['c']()", "", "no", "c"
+    )
+    assert given == [
+        two,
+        three,
+        f"({two}, {three})",
+        f"[{two}, {three}]",
+        "Array(5., dtype=float32)",
+        "7",
+        "*** NameError: name 'no' is not defined",
+    ]
+
+
+def test_breakpoint_moves_between_functions(wrap):
+    def run(files):
+        def inner(x):
+            ct.debug.breakpoint(**files)  # here
+            return x
+
+        wrap(lambda outer: inner(outer + 1))(1)
+
+    given = answers(run, "l", "u", "p int(outer)", "d", "d", "bt", "c")
+    assert [line for line in given if line.startswith("->")] == [
+        "->              ct.debug.breakpoint(**files)  # here",
+        "->          wrap(lambda outer: inner(outer + 1))(1)",
+        "->              ct.debug.breakpoint(**files)  # here",
+        "->              ct.debug.breakpoint(**files)  # here",
+    ]
+    assert "1" in given and "At bottommost frame." in given and "Traceback:" in given
+    assert given[-1].strip() == "ct.debug.breakpoint(**files)  # here"
+
+
+def test_breakpoint_stops_once_an_example_and_a_step():
+    def grad(files):
+        ct.vmap(ct.grad(lambda x: (ct.debug.breakpoint(**files), x * x)[1]))(X)
+
+    def scan(files):
+        ct.jit(lambda x: ct.lax.scan(lambda c, x: (ct.debug.breakpoint(**files), (c + x, None))[1], 0.0, x))(X)
+
+    assert answers(grad, *["float(x)", "c"] * 3) == ["1.0", "2.0", "3.0"]
+    assert answers(scan, *["float(c)", "c"] * 3) == ["0.0", "1.0", "3.0"]
+
+
+def test_breakpoint_with_a_token(wrap):
+    def run(files):
+        def f(x, y):
+            kept = ct.debug.breakpoint(token={"x": x}, num_frames=1, **files)
+            return kept["x"] * y
+
+        assert wrap(f)(cnp.float32(2.0), 3.0) == 6
+
+    assert answers(run, "float(x) + float(y)", "u", "c")[:2] == ["5.0", "At topmost frame."]
+
+
+def test_breakpoint_ends_the_process():
+    def run(files):
+        with pytest.raises(SystemExit):
+            ct.jit(lambda x: (ct.debug.breakpoint(**files), x)[1])(1.0)
+
+    assert answers(run, "q") == [] and answers(run) == []
+
+
+def test_breakpoint_refuses():
+    with pytest.raises(ValueError, match="backend must be one of"):
+        ct.debug.breakpoint(backend="clu")
+    with pytest.raises(ValueError, match="ordered and token"):
+        ct.debug.breakpoint(ordered=True, token=1.0)

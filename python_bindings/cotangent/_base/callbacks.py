@@ -18,6 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments, suggestion
 from cotangent._base.capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
 from cotangent._base.dimensions import Dim, bound_of
+from cotangent._base.keys import KEY_DTYPE
 from cotangent._base.messages import indented, placed, sizes_of
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError
@@ -26,6 +27,8 @@ from cotangent.errors import ConcretizationError
 raised_as: Callable[[Exception], Exception] | None = None
 # What callbacks are given for an array of NumPy; `cotangent.jax` gives them arrays of JAX's. None: NumPy's.
 given_as: Callable[[np.ndarray[Any, Any]], Any] | None = None
+
+_UINT64 = np.dtype("uint64")
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
@@ -39,14 +42,23 @@ class _Adapter:
         structure: PyTreeDef,
         out_structure: PyTreeDef | None,
         static: tuple[Any, ...],
+        keys: tuple[int, ...],
     ) -> None:
         self.callback = callback
         self.structure = structure  # of (args, kwargs)
         self.out_structure = out_structure  # None: what the function returns does not matter
         self.static = static  # (position, value) of leaves that are no arrays
+        self.keys = keys  # which of the arrays are random keys, given as numbers of 64 bits
 
     def __call__(self, arrays: list[np.ndarray[Any, Any]]) -> Sequence[Any]:
-        leaves: list[Any] = list(arrays) if given_as is None else [given_as(array) for array in arrays]
+        leaves: list[Any] = [
+            primitives.bitcast(array, dtype=KEY_DTYPE)
+            if position in self.keys
+            else array
+            if given_as is None
+            else given_as(array)
+            for position, array in enumerate(arrays)
+        ]
         for position, value in self.static:
             leaves.insert(position, value)
         args, kwargs = self.structure.unflatten(leaves)
@@ -79,11 +91,18 @@ def _adapter(
     structure: PyTreeDef,
     out_structure: PyTreeDef | None = None,
     static: tuple[Any, ...] = (),
+    keys: tuple[int, ...] = (),
 ) -> _Adapter:
     try:
-        return _cached_adapter(callback, structure, out_structure, static)
+        return _cached_adapter(callback, structure, out_structure, static, keys)
     except TypeError:  # something is not hashable
-        return _Adapter(callback, structure, out_structure, static)
+        return _Adapter(callback, structure, out_structure, static, keys)
+
+
+def _without_keys(operands: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """Operands with numbers for random keys, of which NumPy has no arrays, and the positions of these."""
+    keys = tuple(i for i, x in enumerate(operands) if isinstance(x, Array) and _core.dtype_kind(x.dtype) == "key")
+    return [primitives.bitcast(x, dtype=_UINT64) if i in keys else x for i, x in enumerate(operands)], keys
 
 
 def bind_callback(
@@ -120,7 +139,8 @@ def bind_debug(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
             operands.append(leaf)
         else:
             static.append((position, leaf))
-    bind_callback(_adapter(callback, structure, None, tuple(static)), operands, "debug")
+    operands, keys = _without_keys(operands)
+    bind_callback(_adapter(callback, structure, None, tuple(static), keys), operands, "debug")
 
 
 def _is_type(value: Any) -> bool:
@@ -165,7 +185,9 @@ def _call(
     check_callable(callback, transform)
     types, out_structure = _result_types(result_shape_dtypes, transform)
     operands, structure = flatten_arguments((args, kwargs), function_name(callback))
-    results = bind_callback(_adapter(callback, structure, out_structure), operands, effect, types, batching)
+    operands, keys = _without_keys(operands)
+    adapter = _adapter(callback, structure, out_structure, keys=keys)
+    results = bind_callback(adapter, operands, effect, types, batching)
     return out_structure.unflatten(results)
 
 
@@ -184,7 +206,7 @@ def pure_callback(
     Parameters
     ----------
     callback : callable
-        A function of pytrees of read-only NumPy arrays. It may be called any number of times, or never when nothing
+        A function of pytrees of read-only NumPy arrays; random keys are arrays of keys. It may be called any number of times, or never when nothing
         uses its results.
     result_shape_dtypes : pytree of ShapeDtypeStruct
         A pytree of `ShapeDtypeStruct` (or arrays, or numbers): what it returns. Widths are converted (float64 to

@@ -85,6 +85,11 @@ def literal(like: Array, value: complex, dtype: Any = None) -> Array:
     return _core.full(like._bound_shape, value, dtype)
 
 
+def both_words(value: Any) -> int:
+    """The number of 64 bits whose words are both a number: what a random key is filled with."""
+    return (int(value) & 0xFFFFFFFF) * (2**32 + 1)
+
+
 def constant(like: Array, value: complex, dtype: Any = None) -> Array:
     """A number as an array of the shape of ``like``, ragged where that is; a result, where `literal` is an operand."""
     result = _core.full(like._bound_shape, value, like.dtype if dtype is None else dtype)

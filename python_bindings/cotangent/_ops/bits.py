@@ -125,13 +125,21 @@ def bitwise_not(x: Any, /) -> Array:
 bitwise_invert = invert = bitwise_not
 
 
+def _integers(x: Any, y: Any) -> list[Array]:
+    """The operands of a shift in a common dtype, that of ints for bools."""
+    arrays = _core.promote([x, y])
+    if kind(arrays[0]) == "bool":
+        arrays = [_core.convert(array, _core.default_int_dtype()) for array in arrays]
+    return list(arrays)
+
+
 def left_shift(x: Any, y: Any, /) -> Array:
     """The bits of integers moved up, element by element: multiplication by powers of 2, modulo their range.
 
     Parameters
     ----------
     x : array
-        Integers; promoted with ``y`` to a common dtype and broadcast.
+        Integers; promoted with ``y`` to a common dtype and broadcast. Bools are ints.
     y : array
         By how many bits. By as many as the dtype has, or more, the result is 0.
 
@@ -145,7 +153,7 @@ def left_shift(x: Any, y: Any, /) -> Array:
     >>> ct.numpy.left_shift([1, 3], [4, 1])
     Array([16,  6], dtype=int32)
     """
-    return promoted(primitives.shift_left, x, y)
+    return primitives.shift_left(*_integers(x, y))
 
 
 bitwise_left_shift = left_shift
@@ -157,7 +165,7 @@ def right_shift(x: Any, y: Any, /) -> Array:
     Parameters
     ----------
     x : array
-        Integers; promoted with ``y`` to a common dtype and broadcast.
+        Integers; promoted with ``y`` to a common dtype and broadcast. Bools are ints.
     y : array
         By how many bits.
 
@@ -171,7 +179,7 @@ def right_shift(x: Any, y: Any, /) -> Array:
     >>> ct.numpy.right_shift([16, -7], [4, 1])
     Array([ 1, -4], dtype=int32)
     """
-    x, y = _core.promote([x, y])
+    x, y = _integers(x, y)
     shift = primitives.shift_right_logical if kind(x) == "unsigned" else primitives.shift_right_arithmetic
     return shift(x, y)
 

@@ -12,13 +12,15 @@ from cotangent._base import primitives
 from cotangent._base.arguments import as_list, check_arguments
 from cotangent._base.words import not_among
 from cotangent._core import Array
-from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
+from cotangent._ops.binding import both_words, is_host_value, is_inexact, is_integer, kind, literal, no_out
 from cotangent._ops.division import remainder
 from cotangent._ops.indexing import check_index, count_like, signed
 from cotangent._ops.reshaping import flat
 from cotangent._ops.rounding import clip
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, normalize_axis
 from cotangent.errors import ConcretizationError
+
+_UINT64 = np.dtype("uint64")
 
 __all__ = [
     "choose",
@@ -30,10 +32,17 @@ __all__ = [
 def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any, nearest: Array | None = None) -> Array:
     """``result`` with a value where ``indices``, its axes from ``axis`` on, are -1, or not what is ``nearest`` to them.
 
-    The default is NaN, the lowest signed or the highest unsigned integer, or True.
+    The default is NaN, the lowest signed or the highest unsigned integer, or True; of a random key the words of highest numbers.
     """
     if kind(result) == "key":
-        return result  # zero words
+        words = primitives.bitcast(result, dtype=_UINT64)
+        if isinstance(fill_value, Array) and kind(fill_value) == "key":
+            return primitives.bitcast(
+                fill_outside(words, indices, axis, primitives.bitcast(fill_value, dtype=_UINT64), nearest),
+                dtype=result.dtype,
+            )
+        filled = fill_outside(words, indices, axis, None if fill_value is None else both_words(fill_value), nearest)
+        return primitives.bitcast(filled, dtype=result.dtype)
     if fill_value is None:
         if is_inexact(result):
             fill_value = math.nan
@@ -49,7 +58,11 @@ def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any, near
         outside = primitives.lt(asked, literal(asked, 0))
     else:
         outside = primitives.ne(asked, primitives.broadcast(nearest, shape=shape, axes=axes))
-    return primitives.select(outside, literal(result, fill_value), result)
+    if isinstance(fill_value, Array):
+        value = _core.broadcast_to(_core.convert(fill_value, result.dtype), shape)
+    else:
+        value = literal(result, fill_value)
+    return primitives.select(outside, value, result)
 
 
 def _indices_in(

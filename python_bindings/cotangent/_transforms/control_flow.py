@@ -399,18 +399,28 @@ def _while_with(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], 
     return structure.unflatten(outputs)
 
 
+def _counter_dtype(lower: Any, upper: Any) -> Any:
+    """That of the scalars of NumPy among the bounds, where it is no wider than integers are and holds both."""
+    default = _core.default_int_dtype()
+    given = [bound.dtype for bound in (lower, upper) if isinstance(bound, np.integer)]
+    dtype = np.result_type(*given) if given else default
+    info = np.iinfo(dtype)
+    fits = info.bits <= np.iinfo(default).bits and info.min <= int(lower) and int(upper) <= info.max
+    return dtype if fits else default
+
+
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
     """Calls a function for each number of a range: ``for i in range(lower, upper): val = body_fun(i, val)``.
 
-    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`.
+    With Python ints as bounds it is a `scan`; with traced bounds, and floating ones, a `while_loop`.
 
     Parameters
     ----------
-    lower : int
+    lower : int or float
         The first number; may be traced.
-    upper : int
+    upper : int or float
         The number behind the last; may be traced.
     body_fun : callable
         ``(i, val) -> val``, of the same structure, shapes and dtypes.
@@ -433,6 +443,7 @@ def fori_loop(
     check_callable(body_fun, "fori_loop", (lower, upper, init_val), "lax.fori_loop(lower, upper, body_fun, init_val)")
     if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
         weak = isinstance(lower, int) and isinstance(upper, int)
+        dtype = _counter_dtype(lower, upper)
         lower, upper = int(lower), int(upper)
 
         @wraps(body_fun)
@@ -440,7 +451,7 @@ def fori_loop(
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        start = _core.full((), lower, _core.default_int_dtype(), weak)
+        start = _core.full((), lower, dtype, weak)
         (_, value), _ = scan_with(
             step, (start, init_val), None, length=max(upper - lower, 0), loop=_Loop("fori_loop", body_fun, "val", 1)
         )
@@ -448,10 +459,10 @@ def fori_loop(
 
     for bound in (lower, upper):
         aval = _core.array(bound)
-        if aval.ndim != 0 or aval.dtype.kind not in "iu":
+        if aval.ndim != 0 or _core.dtype_kind(aval.dtype) not in ("signed", "unsigned", "float"):
             raise TypeError(
-                f"fori_loop: the bounds must be integer scalars; got {aval.dtype} of shape {aval.shape}\n"
-                "  convert them with int(n) or n.astype('int32'), or count within ct.lax.while_loop"
+                f"fori_loop: the bounds must be real scalars; got {aval.dtype} of shape {aval.shape}\n"
+                "  give two numbers, or count within ct.lax.while_loop"
             )
     low, high = _core.promote([lower, upper])
 

@@ -85,7 +85,8 @@ def device_get(x: Any) -> Any:
     Returns
     -------
     pytree
-        Of the structure of ``x``. A NumPy array shares the memory of an array of the host, and is read-only.
+        Of the structure of ``x``. A NumPy array shares the memory of an array of the host, and is read-only. Random keys, of which NumPy
+        has no arrays, stay what they are.
 
     Raises
     ------
@@ -98,7 +99,11 @@ def device_get(x: Any) -> Any:
     array([0, 1, 2], dtype=int32)
     """
     leaves, structure = _core.tree_flatten(x, None)
-    return structure.unflatten([np.asarray(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves])
+    return structure.unflatten([np.asarray(leaf) if _is_numbers(leaf) else leaf for leaf in leaves])
+
+
+def _is_numbers(leaf: Any) -> bool:
+    return isinstance(leaf, Array) and _core.dtype_kind(leaf.dtype) != "key"
 
 
 def block_until_ready(x: Any) -> Any:

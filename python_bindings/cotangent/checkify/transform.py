@@ -376,6 +376,10 @@ class _Checker(Interpreter):
         self.fail(results[outputs], records, results[outputs + 1 :])
         return results[:outputs]
 
+    def process_custom_vjp_linear(self, eqn: Equation, *values: Array) -> list[Array]:
+        """The backward rule runs when the derivative is taken, behind what is checked here: it stays as it is."""
+        return eqn.bind(*values)
+
     def process_custom_jvp(self, eqn: Equation, *values: Array) -> list[Array]:
         """The rule computes the outputs, and more: the checks of function or rule count when it is what runs."""
         outputs = len(eqn.attributes["graph"].outputs)

@@ -18,7 +18,8 @@ from cotangent._base import callbacks
 from cotangent._base.device import Device
 from cotangent._base.small_floats import has_small_floats
 from cotangent._core import Array, PyTreeDef, Traced
-from cotangent._ops import index_plans, indexing
+from cotangent._ops import arithmetic, index_plans, indexing
+from cotangent._ops.dtypes import ScalarType
 from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.checkify import checks
@@ -27,12 +28,12 @@ from cotangent.jax.internals.captures import counted
 from cotangent.jax.internals.jaxprs import traced_jaxpr
 from cotangent.jax.internals.processes import DEVICE_MEMBERS
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
-from cotangent.jax.internals.shown import SHOWN
+from cotangent.jax.internals.shown import SHOWN, whole_power
 from cotangent.jax.internals.trees import checked_flatten_up_to, structure_text
 from cotangent.jax.internals.user_traces import unless_traced
 from cotangent.jax.internals.windows import get_item
 from cotangent.jax.mirror.errors import JaxRuntimeError, runtime_error_of
-from cotangent.jax.narrowing import narrow
+from cotangent.jax.narrowing import narrow, traceable
 from cotangent.jax.tracebacks import api_boundary, leave
 from cotangent.jax.wording import CONVERSIONS, converting
 from cotangent.lax import convolution
@@ -161,7 +162,8 @@ _array, _traced, _sharding = _Attributes(Array), _Attributes(Traced), _Attribute
 _device = _Attributes(Device)
 _custom, _structures = _Attributes(CustomFunction), _Attributes(PyTreeDef)
 _lowered, _convolution = _Attributes(stages.Lowered), _Attributes(convolution)
-_stage_of_trace = _Attributes(stages.Traced)
+_scalar_types = _Attributes(ScalarType)
+_stage_of_trace, _arithmetic = _Attributes(stages.Traced), _Attributes(arithmetic)
 
 
 def start() -> None:
@@ -185,6 +187,8 @@ def start() -> None:
     _lowered.wrap("compile", lambda own: _core.leaving(_compile(own)))
     _stage_of_trace.set("jaxpr", property(traced_jaxpr))
     _convolution.set("conv_general_dilated", SHOWN["conv_general_dilated"])  # which the other convolutions call
+    _arithmetic.set("integer_power", whole_power)
+    _scalar_types.wrap("__call__", traceable)
     _array.wrap("astype", _astype)
     _core.set_assignment_hook(_refuse)
     _core.set_index_hook(get_item)
@@ -220,6 +224,8 @@ def stop() -> None:
         _structures,
         _lowered,
         _convolution,
+        _arithmetic,
+        _scalar_types,
         _stage_of_trace,
     ):
         attributes.restore()

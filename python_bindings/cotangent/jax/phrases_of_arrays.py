@@ -33,6 +33,7 @@ PHRASES_OF_ARRAYS = [
     (r"^hypot takes real arrays", "jnp.hypot is not well defined for complex-valued inputs."),
     (r"^arange takes real start, stop and step", "Passing complex start/stop/step to jnp.arange is no longer supported"),
     (r"^sici takes real arrays", "Argument `x` to sici must be real-valued."),
+    (r"integers cannot be raised to the negative power (-\d+)", "Integers cannot be raised to negative powers, got integer_pow(…, {1})"),
     # Reductions
     (r"where must be an array of bools; got (\S+)", "jnp.{name}: where must be None or a boolean array; got dtype={1}."),
     (r"initial must be a number; got an array of shape (\(.*\))", "initial value must be a scalar. Got array of shape {1}"),

@@ -14,9 +14,9 @@ from typing import Any
 from cotangent import _core
 from cotangent.jax import settings, wording
 
-__all__ = ["UnfilteredStackTrace", "api_boundary", "include_frame", "register_exclusion"]
+__all__ = ["UnfilteredStackTrace", "_exclude_paths", "api_boundary", "include_frame", "register_exclusion"]
 
-_excluded = [str(Path(__file__).parents[1])]  # this package
+_exclude_paths = [str(Path(__file__).parents[1])]  # this package; libraries put theirs there and take them away
 _REMOVED = "For simplicity, frames of the package itself are left out above; jax_traceback_filtering=off shows them."
 
 
@@ -26,12 +26,12 @@ class UnfilteredStackTrace(Exception):  # noqa: N818 (JAX's name)
 
 def register_exclusion(path: str) -> None:
     """Frames of a file that tracebacks may leave out."""
-    _excluded.append(path)
+    _exclude_paths.append(path)
 
 
 def include_frame(frame: Any) -> bool:
     """Whether tracebacks show a frame."""
-    return not frame.f_code.co_filename.startswith(tuple(_excluded))
+    return not frame.f_code.co_filename.startswith(tuple(_exclude_paths))
 
 
 def _shown(traceback: types.TracebackType | None) -> types.TracebackType | None:

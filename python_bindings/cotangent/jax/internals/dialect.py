@@ -13,7 +13,7 @@ import cotangent as ct
 from cotangent import _core
 from cotangent.jax.internals.indexing_words import INDEXING_BINDERS
 
-__all__ = ["BINDERS", "HAS_MANY_RESULTS", "bind_by_jax_name", "in_jax_words"]
+__all__ = ["BINDERS", "HAS_MANY_RESULTS", "WITH_NUMBERS", "bind_by_jax_name", "in_jax_words"]
 
 Params = dict[str, Any]
 
@@ -41,6 +41,15 @@ HAS_MANY_RESULTS = frozenset(
     (
         "call", "closed_call", "cond", "core_call", "custom_jvp_call", "custom_vjp_call", "eig", "eigh", "elementwise", "host_callback",
         "jit", "lu", "qr", "remat2", "scan", "sort", "split", "svd", "threefry2x32", "top_k", "while",
+    )
+)  # fmt: skip
+
+
+# Operations of elements, ours, which in JAX take single numbers beside arrays.
+WITH_NUMBERS = frozenset(
+    (
+        "add", "and", "atan2", "div", "divide", "elementwise", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "multiply", "ne", "or",
+        "pow", "rem", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sub", "subtract", "xor",
     )
 )  # fmt: skip
 
@@ -104,7 +113,7 @@ _PARAMS: dict[str, Callable[[Params, Any], Params]] = {
     "broadcast": _renaming({"axes": "broadcast_dimensions"}, sharding=None),
     "call": _renaming({}, inline=False, keep_unused=False),
     "concatenate": _renaming({"axis": "dimension"}),
-    "convert": _renaming({"dtype": "new_dtype"}, weak_type=False, sharding=None),
+    "convert": _renaming({"dtype": "new_dtype", "weak": "weak_type"}, weak_type=False, sharding=None),
     "custom_jvp": _renaming({"jaxpr": "call_jaxpr", "rule": "jvp_jaxpr_fun"}, num_consts=0, symbolic_zeros=False),
     "dot_general": _dot_general,
     "dynamic_slice": _dynamic_slice,
@@ -272,6 +281,7 @@ def _bind_of_bits(name: str, ours: str) -> Callable[..., Any]:
 
 
 BINDERS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(ct.lax, f"bitwise_{name}") for name in ("and", "not", "or", "xor")},
     **{name: _bind_to_accuracy(name) for name in _OF_ACCURACY},
     "bitcast_convert_type": lambda x, *, new_dtype: ct.lax.bitcast_convert_type(x, new_dtype),
     "broadcast_in_dim": lambda x, *, shape, broadcast_dimensions, **_: ct.lax.broadcast_in_dim(
@@ -318,9 +328,10 @@ BINDERS: dict[str, Callable[..., Any]] = {
 
 
 def bind_by_jax_name(name: str, args: tuple[Any, ...], params: Params) -> list[Any]:
-    """The results of an operation with JAX's name and parameters."""
+    """The results of an operation with JAX's name and parameters. One without any takes those of others that say nothing, as JAX's do."""
     binder = None if _is_ours_alone(params) else BINDERS.get(name)
-    if binder is None and not params:
+    if binder is None and all(value is None for value in params.values()):
+        params = {}
         binder = getattr(ct.lax, name, None)
     found = _core.bind(name, list(args), **params) if binder is None else binder(*args, **params)
     return list(found) if isinstance(found, (list, tuple)) else [found]

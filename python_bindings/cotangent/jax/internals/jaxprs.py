@@ -21,9 +21,11 @@ from cotangent._base.capture import Captured, ShapeDtypeStruct, capture, flatten
 from cotangent._core import Graph
 from cotangent.jax import narrowing
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray, own_trace, typeof
-from cotangent.jax.internals.dialect import HAS_MANY_RESULTS, bind_by_jax_name, in_jax_words
+from cotangent.jax.internals.dialect import HAS_MANY_RESULTS, WITH_NUMBERS, bind_by_jax_name, in_jax_words
 from cotangent.jax.internals.functions import wrap_init
+from cotangent.jax.internals.graph_variables import MAKING_ARRAYS, GraphVariables
 from cotangent.jax.internals.indexing_words import INDEXING_NAMES, indexing_params
+from cotangent.jax.internals.literals import TypedComplex, TypedFloat, TypedInt
 from cotangent.jax.internals.primitives import OWNERS, Primitive, to_be_shown
 from cotangent.jax.internals.source_info import SourceInfo
 from cotangent.jax.names import NAMES
@@ -36,6 +38,7 @@ __all__ = [
     "JaxprEqn",
     "Literal",
     "Var",
+    "as_number",
     "as_operand",
     "built_in",
     "built_ins_named_in",
@@ -122,6 +125,7 @@ class JaxprEqn:
     source_info: Any = dataclasses.field(default_factory=SourceInfo)
     ctx: Any = None
     _source: tuple[Graph, int, tuple[int, ...] | None] | None = None  # where ours is, and its operands among these
+    _shape: tuple[int, ...] | None = None  # of its operands, where some of these are single numbers
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The same with other parts; with other parameters or another primitive it binds these."""
@@ -134,8 +138,10 @@ class JaxprEqn:
         """Its results for values of its variables."""
         if self._source is not None:
             graph, index, order = self._source
-            ours = values if order is None else [values[i] for i in order]
-            return list(graph.bind_equation(index, list(ours), {}))
+            ours = list(values) if order is None else [values[i] for i in order]
+            if self._shape is not None:  # which a number among the operands stands for
+                ours = [_core.broadcast_to(value, self._shape) for value in ours]
+            return list(graph.bind_equation(index, ours, {}))
         found = self.primitive.bind(*values, **self.params)
         return list(found) if self.primitive.multiple_results else [found]
 
@@ -385,10 +391,11 @@ def _derivative_of(graph: Graph, index: int) -> Callable[..., list[Any]]:
 
 def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = None) -> ClosedJaxpr:
     """A graph in JAX's form; its last inputs are constants where only the first ``inputs`` are not."""
-    variables: dict[int, Any] = {index: Var(_aval(graph.aval(index))) for index in range(graph.num_inputs)}
-    eqns = []
+    eqns: list[JaxprEqn] = []
+    variables = GraphVariables(eqns)
+    variables.update((index, Var(_aval(graph.aval(index)))) for index in range(graph.num_inputs))
     for index, eqn in enumerate(ir.equations(graph)):
-        invars = [variables[number] for number in eqn.operands]
+        invars = variables.operands(eqn.operands, eqn.primitive in WITH_NUMBERS)
         avals = [_aval(graph.aval(number)) for number in eqn.outputs]
         order: tuple[int, ...] | None = ()
         if eqn.primitive == "full":
@@ -396,8 +403,7 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
             if not avals[0].shape:
                 variables[eqn.outputs[0]] = literal
                 continue
-            primitive, params = built_in("broadcast_in_dim"), _filling(avals[0])
-            invars = [literal]
+            primitive, params, invars = built_in("broadcast_in_dim"), _filling(avals[0]), [literal]
         elif eqn.primitive in INDEXING_NAMES:
             params = indexing_params(eqn.primitive, dict(eqn.attributes), invars[0].aval, invars[1].aval)
             column = _column(invars[1])
@@ -412,16 +418,23 @@ def closed_jaxpr_of(graph: Graph, consts: Sequence[Any], inputs: int | None = No
         if eqn.primitive == "custom_jvp":
             params["jvp_jaxpr_fun"] = wrap_init(_derivative_of(graph, index))
         outvars = [Var(aval) for aval in avals]
-        variables.update(zip(eqn.outputs, outvars, strict=True))
         source = None if eqn.primitive in INDEXING_NAMES or eqn.primitive in OWNERS else (graph, index, order)
-        eqns.append(
-            JaxprEqn(invars, outvars, primitive, params, source_info=SourceInfo(location=eqn.location), _source=source)
+        made = JaxprEqn(
+            invars, outvars, primitive, params, source_info=SourceInfo(location=eqn.location), _source=source
         )
+        if eqn.primitive in MAKING_ARRAYS and not invars[0].aval.shape and avals[0].shape:
+            variables.wait(eqn.outputs[0], made)
+            continue
+        if eqn.primitive in WITH_NUMBERS and any(not var.aval.shape for var in invars):
+            made._shape = tuple(avals[0].shape) or None
+        variables.update(zip(eqn.outputs, outvars, strict=True))
+        eqns.append(made)
     count = graph.num_inputs if inputs is None else inputs
+    outvars = [variables[number] for number in graph.outputs]
     jaxpr = Jaxpr(
         [variables[index] for index in range(count, graph.num_inputs)],
         [variables[index] for index in range(count)],
-        [variables[number] for number in graph.outputs],
+        outvars,
         eqns,
     )
     return ClosedJaxpr(jaxpr, consts)
@@ -486,6 +499,15 @@ def _fits(value: Any, aval: Any) -> Any:
 def as_operand(literal: Literal) -> Any:
     """A constant as an operand. One of NumPy's has the dtype that it has in the program."""
     return _core.array(literal.val) if isinstance(literal.val, np.generic) else _fits(literal.val, literal.aval)
+
+
+_TYPED = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
+
+
+def as_number(literal: Literal) -> Any:
+    """A constant as an operand that a library's rule is given: a Python number stays one."""
+    kind = _TYPED.get(type(literal.val))
+    return as_operand(literal) if kind is None or literal.aval.shape else kind(literal.val, literal.aval.dtype)
 
 
 @traceable

@@ -47,6 +47,9 @@ class PartitionSpec(tuple[Any, ...]):
     def __new__(cls, *partitions: Any, **_: Any) -> PartitionSpec:  # noqa: D102
         return super().__new__(cls, partitions)
 
+    def __getnewargs__(self) -> tuple[Any, ...]:  # copies and pickles would pass the whole as the first
+        return tuple(self)
+
     def __repr__(self) -> str:
         return f"PartitionSpec{tuple(self)!r}"
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cotangent as ct
-from cotangent._base.device import Device
+from cotangent._base.device import CPU, Device
 
 __all__ = [
+    "ASKED_FOR",
     "DEVICE_MEMBERS",
     "Backend",
     "Memory",
@@ -27,6 +28,10 @@ __all__ = [
 ]
 
 
+# The platforms whose devices were asked for: libraries look whether importing them has done so.
+ASKED_FOR: dict[str, Any] = {}
+
+
 def devices(backend: str | None = None) -> list[Any]:
     """The devices of a platform.
 
@@ -34,7 +39,9 @@ def devices(backend: str | None = None) -> list[Any]:
         RuntimeError: there are none; in JAX's words, by which programs tell it from other errors.
     """
     try:
-        return list(ct.devices(backend))
+        found = list(ct.devices(backend))
+        ASKED_FOR["cpu"] = CPU
+        return found
     except RuntimeError as error:
         raise RuntimeError(
             f"Unknown backend: {backend!r} requested, but no platforms of this name are present\n  {error}"

@@ -8,13 +8,14 @@ and where a function uses a reference from outside of it that is no input yet, `
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import cotangent as ct
-from cotangent import _core
+from cotangent import _core, tree_util
 from cotangent._base.arguments import leaving_methods
 from cotangent.jax.internals.avals import AbstractValue, ShapedArray
+from cotangent.jax.narrowing import narrow
 
 __all__ = [
     "AbstractRef",
@@ -237,7 +238,7 @@ class Ref:
         return self._current()[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._replace(self._current().at[index].set(value))
+        self._replace(self._current().at[index].set(_stored(value, self.dtype)))
 
     def get(self) -> Any:
         """The array."""
@@ -289,8 +290,8 @@ class RefView:
     Ref([0., 2., 0.], dtype=float32)
     """
 
-    def __init__(self, ref: Ref | RefView, index: Any) -> None:
-        self._ref = ref
+    def __init__(self, ref: Any, index: Any) -> None:
+        self._ref = ref  # or what stands for it in a pytree
         self._index = index
 
     @property
@@ -327,6 +328,68 @@ class RefView:
 
     __getitem__, __setitem__ = Ref.__getitem__, Ref.__setitem__
     get, set, swap, addupdate = Ref.get, Ref.set, Ref.swap, Ref.addupdate
+
+
+class _Placed:
+    """An index with numbers in the place of its arrays, as data of a pytree: equal to others of the same slices and numbers."""
+
+    def __init__(self, index: Any) -> None:
+        self.items = index if isinstance(index, tuple) else (index,)
+        self.is_tuple = isinstance(index, tuple)
+
+    def _key(self) -> tuple[Any, ...]:
+        slices = [
+            ("slice", item.start, item.stop, item.step) if isinstance(item, slice) else item for item in self.items
+        ]
+        return self.is_tuple, *slices
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Placed) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class _Given:
+    """An array of an index."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Given)
+
+    def __hash__(self) -> int:
+        return hash(_Given)
+
+
+def _parts_of_view(view: RefView) -> tuple[tuple[Any, ...], _Placed]:
+    index = view._index if isinstance(view._index, tuple) else (view._index,)
+    arrays = [item for item in index if hasattr(item, "dtype") or isinstance(item, list)]
+    placed = tuple(_Given() if any(item is array for array in arrays) else item for item in index)
+    return (view._ref, *arrays), _Placed(placed if isinstance(view._index, tuple) else placed[0])
+
+
+def _view_of_parts(placed: _Placed, parts: Iterable[Any]) -> RefView:
+    ref, *arrays = parts
+    given = iter(arrays)
+    index = tuple(next(given) if isinstance(item, _Given) else item for item in placed.items)
+    return RefView(ref, index if placed.is_tuple else index[0])
+
+
+def _stored(value: Any, dtype: Any) -> Any:
+    """The value, where a reference of the dtype can hold it. JAX asks for the same dtype, and lets integers be of any width."""
+    if isinstance(value, (Ref, RefView)):
+        raise ValueError(
+            "Cannot store a Ref into another Ref. Did you forget to load from it using `[...]`?\n  read it first: ref[...]"
+        )
+    array = ct.numpy.asarray(narrow(value))
+    kinds = {_core.dtype_kind(array.dtype), _core.dtype_kind(dtype)}
+    if array.dtype == dtype or kinds <= {"signed", "unsigned"}:
+        return array
+    if "key" in kinds or _core.promote([_core.full((), 0, dtype), array])[0].dtype != dtype:
+        raise ValueError(
+            f"a value of dtype {array.dtype} is written to a reference of dtype {dtype}, which does not hold it: Invalid dtype for `swap`\n"
+            f"  convert it: value.astype({str(dtype)!r})"
+        )
+    return array
 
 
 def _strong(array: Any) -> Any:
@@ -386,9 +449,9 @@ def swap(ref: Ref, idx: Any, value: Any) -> Any:
     return before
 
 
-def addupdate(ref: Ref, idx: Any, x: Any) -> None:
+def addupdate(ref: Ref | RefView, idx: Any, x: Any) -> None:
     """Adds to the elements at an index."""
-    ref._replace(ref._current().at[... if idx is None else idx].add(x))
+    ref._replace(ref._current().at[... if idx is None else idx].add(_stored(x, ref.dtype)))
 
 
 def with_references(attempt: Callable[[object, list[Ref]], Any]) -> Any:
@@ -402,3 +465,7 @@ def with_references(attempt: Callable[[object, list[Ref]], Any]) -> Any:
             if needed.owner is not owner:
                 raise
             refs.append(needed.ref)
+
+
+# A view is a container of its reference, and goes where that does.
+tree_util.register_pytree_node(RefView, _parts_of_view, _view_of_parts)

@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 
 import cotangent as ct
+import cotangent.numpy as cnp
 from cotangent import _core, extend
 from cotangent._base.precision import check_precision
+from cotangent._ops.arithmetic import integer_power
+from cotangent._ops.binding import inexact
 from cotangent.jax.internals.avals import shaped
 from cotangent.jax.internals.dialect import BINDERS
 from cotangent.jax.internals.jaxprs import built_in
@@ -25,14 +28,16 @@ from cotangent.jax.narrowing import canonical
 from cotangent.lax.convolution_shapes import conv_dimension_numbers
 from cotangent.lax.window_geometry import dilated_size, per_axis, resolve_pads
 
-__all__ = ["SHOWN"]
+__all__ = ["SHOWN", "SHOWN_OF_NUMPY", "whole_power"]
 
 Function = Callable[..., Any]
 Form = Callable[..., tuple[list[Any], dict[str, Any]]]  # operands and parameters, of the arguments
 _numbers = itertools.count()
 
 
-def _shown(function: Function, form: Form, compute: Function | None = None, name: str = "") -> Function:
+def _shown(
+    function: Function, form: Form, compute: Function | None = None, name: str = "", has_many_results: bool = False
+) -> Function:
     """The function, which is one equation where programs are shown: ``compute`` of operands and parameters."""
     name = name or function.__name__
     computed = function if compute is None else compute
@@ -45,7 +50,7 @@ def _shown(function: Function, form: Form, compute: Function | None = None, name
     def expand(*operands: Any, _params: Params) -> Any:
         return computed(*operands, **_params.values)
 
-    primitive = extend.primitive(own, type=of_type, expand=expand)
+    primitive = extend.primitive(own, type=of_type, expand=expand, multiple_results=has_many_results)
     OWNERS[own] = built_in(name)
     BINDERS[name] = computed
 
@@ -58,7 +63,8 @@ def _shown(function: Function, form: Form, compute: Function | None = None, name
         operands, params = form(**bound.arguments)
         if not any(_core.is_traced(x) for x in operands):
             return function(*args, **kwargs)
-        return primitive(*operands, _params=Params(params))
+        results = primitive(*operands, _params=Params(params))
+        return tuple(results) if has_many_results else results
 
     return run
 
@@ -141,6 +147,38 @@ def _form_of_round(x: Any, rounding_method: Any) -> tuple[list[Any], dict[str, A
     return [_core.array(x)], {"rounding_method": ct.lax.RoundingMethod(rounding_method)}
 
 
+def _form_of_top_k(operand: Any, k: int, axis: int) -> tuple[list[Any], dict[str, Any]]:
+    x = _core.array(operand)
+    return [x], {"k": k, "axis": axis % max(x.ndim, 1)}
+
+
+def _form_of_reciprocal(x: Any) -> tuple[list[Any], dict[str, Any]]:
+    return [inexact(x)], {"y": -1}
+
+
+def whole_power(x: Any, exponent: int) -> Any:
+    """A whole power, which is one operation from the square on."""
+    return integer_power(x, exponent) if exponent in (0, 1) else _shown_power(x, exponent)
+
+
+_shown_power = _shown(
+    integer_power,
+    lambda x, exponent: ([_core.array(x)], {"y": exponent}),
+    lambda x, *, y: integer_power(x, y),
+    "integer_pow",
+)
+
+
+def _inverse(x: Any, *, y: int) -> Any:
+    return ct.lax.integer_pow(x, y)
+
+
+# By their names in `jax.numpy`.
+SHOWN_OF_NUMPY: dict[str, Function] = {
+    "reciprocal": _shown(cnp.reciprocal, _form_of_reciprocal, _inverse, "integer_pow"),
+    "square": _shown(cnp.square, _form("x"), ct.lax.square, "square"),
+}
+
 # By their names in `jax.lax`.
 SHOWN: dict[str, Function] = {
     "argmax": _extreme(ct.lax.argmax),
@@ -153,10 +191,12 @@ SHOWN: dict[str, Function] = {
     "logistic": _shown(ct.lax.logistic, _form("x")),
     "nextafter": _shown(ct.lax.nextafter, _form("x1", "x2")),
     "population_count": _shown(ct.lax.population_count, _form("x")),
+    "reciprocal": _shown(ct.lax.reciprocal, _form_of_reciprocal, _inverse, "integer_pow"),
     "reduce_and": _along(ct.lax.reduce_and),
     "reduce_or": _along(ct.lax.reduce_or),
     "reduce_precision": _shown(ct.lax.reduce_precision, _form("operand")),
     "round": _shown(ct.lax.round, _form_of_round),
     "square": _shown(ct.lax.square, _form("x")),
     "squeeze": _shown(ct.lax.squeeze, _form_of_squeeze),
+    "top_k": _shown(ct.lax.top_k, _form_of_top_k, has_many_results=True),
 }

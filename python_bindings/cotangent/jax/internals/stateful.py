@@ -14,7 +14,14 @@ import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.capture import wraps
 from cotangent.jax.internals import batched_objects, references
-from cotangent.jax.internals.references import Frame, Ref, ReferenceAsArrayError, ReferenceNeededError, with_references
+from cotangent.jax.internals.references import (
+    Frame,
+    Ref,
+    ReferenceAsArrayError,
+    ReferenceNeededError,
+    RefView,
+    with_references,
+)
 
 __all__ = [
     "cond",
@@ -294,6 +301,13 @@ def _mapped_references(args: tuple[Any, ...], in_axes: Any) -> tuple[Any, list[t
     mapped: list[tuple[Ref, int]] = []
 
     def place(leaf: Any, axis: Any) -> Any:
+        if isinstance(leaf, RefView) and axis is not None:
+            raise ValueError(
+                "vmap: a view of a reference, ref.at[...], among mapped arguments: TransformedRefs are not allowed\n"
+                "  pass the reference, and take the view of it inside"
+            )
+        if isinstance(leaf, RefView):
+            return RefView(_Held(leaf._ref), leaf._index) if isinstance(leaf._ref, Ref) else leaf
         if not isinstance(leaf, Ref):
             return leaf
         if axis is None:
@@ -307,7 +321,8 @@ def _mapped_references(args: tuple[Any, ...], in_axes: Any) -> tuple[Any, list[t
         return _Slot(len(mapped) - 1)
 
     placed = tuple(
-        tree_util.tree_map(lambda leaf, a=axis: place(leaf, a), arg) for arg, axis in zip(args, axes, strict=False)
+        tree_util.tree_map(lambda leaf, a=axis: place(leaf, a), arg, is_leaf=lambda x: isinstance(x, RefView))
+        for arg, axis in zip(args, axes, strict=False)
     )
     return placed + tuple(args[len(placed) :]), mapped
 

@@ -17,6 +17,7 @@ from cotangent._base.capture import wraps
 from cotangent._core import Array, JitFunction
 from cotangent.jax.internals import references
 from cotangent.jax.internals.formats import Format, placement_of
+from cotangent.jax.internals.pullbacks import pullback_of
 from cotangent.jax.internals.references import Frame
 from cotangent.jax.internals.stateful import (
     of_jit,
@@ -101,24 +102,26 @@ def _direct(transform: Function) -> Function:
 
 @api_boundary
 def _call_narrowed(function: Function, *args: Any) -> Any:
-    """The function of derivatives that `vjp` and `linearize` return, on derivatives without 64 bits."""
+    """The function of derivatives that `linearize` returns, on derivatives without 64 bits."""
     return function(*narrow_tree(args))
 
 
-def _returning_linear(transform: Function) -> Function:
-    """A transform of which the second result is a function of derivatives; that is a pytree, as ours is."""
+def _returning_linear(transform: Function, made_of: Function) -> Function:
+    """A transform of which the second result is a function of derivatives; that is a pytree, as ours is, of which ``made_of`` makes it."""
 
     @functools.wraps(transform)
     def apply(fun: Function, *args: Any, **kwargs: Any) -> Any:
         value, linear, *aux = transform(fun, *args, **kwargs)
-        return (value, tree_util.Partial(_call_narrowed, linear), *aux)
+        return (value, made_of(linear), *aux)
 
     return api_boundary(apply)  # type: ignore[no-any-return]
 
 
 jvp = _direct(stateful_direct(ct.jvp))
-vjp = _returning_linear(_direct(stateful_direct(ct.vjp)))
-linearize = _returning_linear(_direct(stateful_direct(ct.linearize)))
+vjp = _returning_linear(_direct(stateful_direct(ct.vjp)), pullback_of)
+linearize = _returning_linear(
+    _direct(stateful_direct(ct.linearize)), functools.partial(tree_util.Partial, _call_narrowed)
+)
 eval_shape = _direct(ct.eval_shape)
 
 # What says where and how JAX compiles, which is settled here.

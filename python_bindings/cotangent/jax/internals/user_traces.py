@@ -25,7 +25,7 @@ from cotangent._core import Array, JitFunction, Traced
 from cotangent.errors import ConcretizationError
 from cotangent.jax import narrowing
 from cotangent.jax.internals.avals import ShapedArray, Trace, own_trace, shaped
-from cotangent.jax.internals.jaxprs import Literal, as_operand, captured, closed_jaxpr_of
+from cotangent.jax.internals.jaxprs import Literal, as_number, as_operand, captured, closed_jaxpr_of
 from cotangent.jax.narrowing import TracerMetError
 
 __all__ = ["TraceTag", "Tracer", "for_traces", "through_trace", "unless_traced"]
@@ -178,11 +178,10 @@ def _processed(trace: Trace, closed: Any, tracers: list[Any]) -> list[Any]:
         return as_operand(var) if isinstance(var, Literal) else values[var]
 
     for eqn in closed.eqns:
-        operands = [read(var) for var in eqn.invars]
-        if any(_is_tracer(operand) for operand in operands):
-            found = _process(trace, eqn, operands)
+        if any(not isinstance(var, Literal) and _is_tracer(values[var]) for var in eqn.invars):
+            found = _process(trace, eqn, [as_number(v) if isinstance(v, Literal) else values[v] for v in eqn.invars])
         else:
-            found = eqn.evaluate(*operands)
+            found = eqn.evaluate(*[read(var) for var in eqn.invars])
         values.update(zip(eqn.outvars, found, strict=True))
     return [read(var) for var in closed.outvars]
 

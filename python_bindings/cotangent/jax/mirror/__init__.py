@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from cotangent.jax.internals.processes import (
     make_array_from_single_device_arrays,
     process_indices,
 )
+from cotangent.jax.internals.pullbacks import DidntWant, DontWant, GradRef, GradValue
 from cotangent.jax.internals.references import (
     Ref,
     empty_ref,
@@ -81,6 +83,7 @@ __all__ = [
     "P",
     "Ref",
     "Shard",
+    "ad",
     "array_garbage_collection_guard",
     "check_tracer_leaks",
     "checking_leaks",
@@ -151,6 +154,8 @@ __all__ = [
     "vmap",
 ]
 
+# What ``f_vjp.with_refs`` takes and gives back.
+ad = SimpleNamespace(DidntWant=DidntWant, DontWant=DontWant, GradRef=GradRef, GradValue=GradValue)
 
 # Options by themselves, those among them that forbid or log what does not happen here.
 array_garbage_collection_guard = state("array_garbage_collection_guard")

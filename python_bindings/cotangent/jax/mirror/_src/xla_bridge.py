@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cotangent._base.device import CPU
-from cotangent.jax.internals.processes import devices, get_backend, local_devices
+from cotangent.jax.internals.processes import ASKED_FOR, devices, get_backend, local_devices
 
 __all__ = ["_backends", "devices", "get_backend", "local_devices"]
 
-_backends = {"cpu": CPU}
+_backends = ASKED_FOR

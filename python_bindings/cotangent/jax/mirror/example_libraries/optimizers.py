@@ -31,6 +31,7 @@ __all__ = [
     "rmsprop",
     "rmsprop_momentum",
     "sgd",
+    "sm3",
     "unpack_optimizer_state",
 ]
 
@@ -265,6 +266,32 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
         return x - scale * first / (largest + eps), first, largest
 
     return lambda x: (x, cnp.zeros_like(x), cnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+    """Adagrad that keeps a sum for each row and each column of an array in place of one for each element.
+
+    R. Anil, V. Gupta, T. Koren, Y. Singer, "Memory-efficient adaptive optimization", NeurIPS 2019.
+    """
+    rate = make_schedule(step_size)
+
+    def init(x: Any) -> Any:
+        x = cnp.asarray(x)
+        return x, cnp.zeros_like(x), [cnp.zeros(size, x.dtype) for size in x.shape or (1,)]
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean, bounds = state
+        rank = max(g.ndim, 1)
+        square = cnp.square(g).reshape(g.shape or (1,))
+        spread = [cnp.expand_dims(v, [other for other in range(rank) if other != j]) for j, v in enumerate(bounds)]
+        sums = functools.reduce(cnp.minimum, spread) + square
+        scale = cnp.where(sums > 0, 1 / cnp.sqrt(sums), 0.0).reshape(g.shape)
+        mean = (1 - momentum) * (g * scale) + momentum * mean
+        bounds = [cnp.max(sums, axis=tuple(other for other in range(rank) if other != j)) for j in range(rank)]
+        return x - rate(i) * mean, mean, bounds
+
+    return init, update, lambda state: state[0]
 
 
 def l2_norm(tree: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 from collections.abc import Callable
@@ -14,9 +15,10 @@ from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._ops.dtypes import ScalarType
+from cotangent.jax.internals.shown import SHOWN_OF_NUMPY
 from cotangent.jax.internals.tiny_types import TINY, tiny_type
 from cotangent.jax.mirror.dtypes import TypePromotionError
-from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function
+from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function, traceable
 from cotangent.jax.settings import enable_x64, state
 from cotangent.jax.tracebacks import api_boundary
 
@@ -37,6 +39,7 @@ __all__ = [
     "isclose",
     "not_equal",
     "promote_types",
+    "reshape",
     "result_type",
     "save",
     "shape",
@@ -44,12 +47,17 @@ __all__ = [
     "uint64",
     "vectorize",
     *TINY,
+    *SHOWN_OF_NUMPY,
 ]
+
+# One operation each in programs that are shown.
+globals().update({name: narrowed_function(function) for name, function in SHOWN_OF_NUMPY.items()})
 
 
 class _Wide(ScalarType):
     """A type that makes arrays of 32 bits where 64 are off."""
 
+    @traceable
     def __call__(self, x: Any = 0) -> Any:
         """A scalar, or an array of an array."""
         return cnp.array(x, narrow(self.dtype))
@@ -78,9 +86,10 @@ def _check_strict(args: tuple[Any, ...]) -> None:
     """TypePromotionError for dtypes that differ where the option ``jax_numpy_dtype_promotion`` is strict."""
     if state("numpy_dtype_promotion").value != "strict":
         return
-    strong = {str(_result_type(arg)) for arg in args if not _yields(arg)}
+    dtypes = {str(dtype): dtype for dtype in (_result_type(arg) for arg in args if not _yields(arg))}
+    strong = set(dtypes)
     weak = [_result_type(arg).kind for arg in args if _yields(arg)]
-    kinds = [_result_type(name).kind.replace("V", "f") for name in strong]
+    kinds = [dtype.kind.replace("V", "f") for dtype in dtypes.values()]
     if len(strong) > 1 or (
         kinds and any(_KINDS.index(kind) > max(_KINDS.index(kinds[0]), 2) or kinds[0] == "b" for kind in weak)
     ):
@@ -116,6 +125,19 @@ def promote_types(a: Any, b: Any) -> Any:
 def shape(a: Any) -> Any:
     """The sizes of the axes; none of what is no array, as NumPy has it."""
     return () if a is None else cnp.shape(narrow(a))
+
+
+_reshape = narrowed_function(cnp.reshape)
+
+
+@functools.wraps(_reshape)
+def reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:
+    """The elements under another shape; of NumPy's arrays an array of NumPy's, whose values are known in a program that is captured."""
+    is_numpys: bool = isinstance(a, (np.ndarray, np.generic))
+    if is_numpys and kwargs.get("out_sharding") is None:
+        with contextlib.suppress(Exception):  # for which there is an error of ours
+            return a.reshape(shape, order=order)
+    return _reshape(a, shape, order, **kwargs)
 
 
 def _of_keys_too(function: Callable[..., Any], of_keys: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -183,7 +205,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
 @functools.wraps(cnp.vectorize)
 def vectorize(*args: Any, **kwargs: Any) -> Any:
     """A function of arrays from one of their elements."""
-    return api_boundary(cnp.vectorize(*args, **kwargs))
+    return api_boundary(traceable(cnp.vectorize(*args, **kwargs)))
 
 
 array = _of_ints(cnp.array)

@@ -1,13 +1,14 @@
-"""``jax.experimental.sparse.linalg``: systems of equations."""
+"""``jax.experimental.sparse.linalg``: systems of equations, and eigenvalues."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import cotangent.numpy as cnp
+from cotangent.jax.internals.sparse.lobpcg import lobpcg_standard
 from cotangent.jax.mirror.experimental.sparse.csr import CSR
 
-__all__ = ["spsolve"]
+__all__ = ["lobpcg_standard", "spsolve"]
 
 
 def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1) -> Any:

@@ -78,6 +78,7 @@ _RULES: dict[str, Callable[..., Any]] = {
     "add": lambda x, y, **_: operators.add(x, y),
     "sub": lambda x, y, **_: operators.subtract(x, y),
     "mul": _multiply,
+    "mul_no_nan": _multiply,  # what a derivative is multiplied by
     "div": lambda x, y, **_: operators.divide(x, y),
     "neg": lambda x, **_: operators.negative(x),
     "integer_pow": lambda x, y, **_: operators.power(x, y),
@@ -104,9 +105,13 @@ def _apply(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     if isinstance(inner, ClosedJaxpr) and len(inner.jaxpr.invars) == len(operands):
         return _evaluate(inner, list(operands))
     in_rows = all(isinstance(x, BCSR) for x in operands if _is_sparse(x))
-    operands = [_as_bcoo(x) for x in operands]
+    given, operands = operands, [_as_bcoo(x) for x in operands]
     out = _of_rule(eqn, name, operands)
-    return [BCSR.from_bcoo(out) if in_rows and name in _IN_ROWS and isinstance(out, BCOO) else out]
+    if not in_rows or name not in _IN_ROWS or not isinstance(out, BCOO):
+        return [out]
+    if out.indices is operands[0].indices:  # where elements are is what it was, and so is their order
+        return [BCSR((out.data, given[0].indices, given[0].indptr), shape=out.shape)]
+    return [BCSR.from_bcoo(out)]
 
 
 def _of_rule(eqn: Any, name: str, operands: list[Any]) -> Any:
