@@ -16,7 +16,9 @@ RNG = np.random.default_rng(5)
 
 
 # A device's threads are not counted.
-COUNTS = {"one thread": 1, "all threads": 0} if os.environ.get("CT_DEVICE", "cpu") in ("", "cpu", "llvm") else {"all": 0}
+COUNTS = (
+    {"one thread": 1, "all threads": 0} if os.environ.get("CT_DEVICE", "cpu") in ("", "cpu", "llvm") else {"all": 0}
+)
 
 
 @pytest.fixture(params=COUNTS.values(), ids=COUNTS.keys(), autouse=True)

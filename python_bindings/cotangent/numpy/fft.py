@@ -67,8 +67,8 @@ def fft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None
 
     Examples
     --------
-    >>> ct.numpy.fft.fft([1.0, 2.0, 3.0, 4.0]).round(4)
-    Array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j], dtype=complex64)
+    >>> ct.numpy.fft.fft([1.0, 2.0, 4.0]).round(4)
+    Array([ 7.+0.j    , -2.+1.7321j, -2.-1.7321j], dtype=complex64)
     """
     return _fft1("fft", "FFT", a, n, axis, norm)
 
@@ -133,8 +133,8 @@ def rfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | Non
 
     Examples
     --------
-    >>> ct.numpy.fft.rfft([1.0, 2.0, 3.0, 4.0]).round(4)
-    Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    >>> ct.numpy.fft.rfft([1.0, 2.0, 4.0]).round(4)
+    Array([ 7.+0.j    , -2.+1.7321j], dtype=complex64)
     """
     return _fft1("rfft", "RFFT", a, n, axis, norm)
 

@@ -190,8 +190,8 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
 
     Examples
     --------
-    >>> ct.scipy.fft.dct(ct.numpy.array([1.0, 1.0]))
-    Array([4., 0.], dtype=float32)
+    >>> ct.scipy.fft.dct(ct.numpy.array([1.0, 3.0])).round(4)
+    Array([ 8.    , -2.8284], dtype=float32)
     """
     return _along(x, type, None if n is None else [n], [axis], norm, False, "dct")
 
@@ -284,9 +284,9 @@ def dctn(
 
     Examples
     --------
-    >>> ct.scipy.fft.dctn(ct.numpy.ones((2, 2))).round(4)
-    Array([[16.,  0.],
-           [ 0.,  0.]], dtype=float32)
+    >>> ct.scipy.fft.dctn(ct.numpy.array([[1.0, 2.0], [3.0, 5.0]])).round(4)
+    Array([[ 44.    ,  -8.4853],
+           [-14.1421,   2.    ]], dtype=float32)
     """
     return _several(x, type, s, axes, norm, False, "dctn")
 
