@@ -45,7 +45,7 @@ def _numbers(name: str, dimension_numbers: Any) -> tuple[list[int], list[int], l
 def _check_axes(name: str, side: str, array: Array, contract: list[int], batch: list[int]) -> None:
     axes = contract + batch
     if any(not 0 <= axis < array.ndim for axis in axes) or len(set(axes)) != len(axes):
-        raise ValueError(
+        raise ShapeError(
             f"lax.{name}: contracting axes {tuple(contract)} and batch axes {tuple(batch)} must be distinct axes of the "
             f"{side} operand, which has shape {array.shape}\n  its axes are {numbered(array.ndim)}: name each in one of the two sequences"
         )

@@ -214,3 +214,36 @@ def probability_sampling():
     kernel = tfp.mcmc.HamiltonianMonteCarlo(lambda x: -0.5 * (x - 1.0) ** 2, step_size=0.3, num_leapfrog_steps=3)
     run = jax.jit(lambda key: tfp.mcmc.sample_chain(20, jnp.zeros(()), kernel=kernel, trace_fn=None, seed=key))
     return run(jax.random.key(0))
+
+
+def tree_math_conjugate_gradients():
+    import tree_math as tm
+
+    @tm.wrap
+    def step(x, r, p):
+        alpha = (r @ r) / (p @ (2.0 * p + p))
+        x, new = x + alpha * p, r - alpha * (2.0 * p + p)
+        return x, new, new + ((new @ new) / (r @ r)) * p
+
+    tree = {"a": jnp.arange(3.0), "b": jnp.ones((2, 2))}
+    vector = tm.Vector(tree)
+    return step(jax.tree.map(jnp.zeros_like, tree), tree, tree), (vector * 2 + 1).tree, vector @ vector
+
+
+def pytreeclass_layer():
+    import pytreeclass as tc
+
+    @tc.autoinit
+    class Linear(tc.TreeClass):
+        weight: jax.Array
+        bias: jax.Array
+        name: str = tc.field(default="linear", on_setattr=[tc.freeze], on_getattr=[tc.unfreeze])
+
+        def __call__(self, x):
+            return x @ self.weight + self.bias
+
+    layer = Linear(jnp.linspace(-1, 1, 6).reshape(2, 3), jnp.zeros(3))
+    x = jnp.ones((4, 2))
+    gradient = jax.grad(lambda layer: jnp.mean((layer(x) - 1) ** 2))(layer)
+    moved = jax.tree.map(lambda p, g: p - 0.1 * g, layer, gradient)
+    return moved(x), layer.at["weight"].set(jnp.ones((2, 3)))(x), layer.at[...].apply(lambda leaf: leaf * 2).weight

@@ -362,11 +362,17 @@ def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterato
 
 @contextlib.contextmanager
 def _as_current(trace: Trace | None) -> Iterator[None]:
-    _current.stack.append((trace, _core.capture_number()))
+    entry = (trace, _core.capture_number())
+    _current.stack.append(entry)
     try:
         yield
     finally:
-        _current.stack.pop()
+        # A scope that a generator left open when an error passed it ends with the one around it, or later, when nothing of it is there.
+        stack = _current.stack
+        for index in reversed(range(len(stack))):
+            if stack[index] is entry:
+                del stack[index:]
+                break
 
 
 def find_top_trace(values: Any) -> Trace:
