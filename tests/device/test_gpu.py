@@ -164,7 +164,8 @@ def test_a_loop_of_very_many_statements_is_several_kernels() -> None:
         body = lambda carried: (carried[0] + 1, written_out(400, carried[1]))  # noqa: E731
         return ct.lax.while_loop(lambda carried: carried[0] < 3, body, (0, (x[0], x * 1)))[1]
 
-    assert plan(while_small, x).count("kernel kernel") == 1
+    # Such a loop is one of three, beside what comes before it and after.
+    assert plan(while_small, x).count("\n  kernel kernel") == plan(while_small, x).count("kernel kernel") == 3
 
 
 def test_what_has_no_kernel_is_a_step_of_the_host() -> None:
