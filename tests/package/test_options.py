@@ -36,7 +36,7 @@ PERMISSIONS = {
         "debug",
         "debug_info",
     ),  # they always have derivatives, and there is nothing to add to texts
-    *("spmd_axis_name",),  # there is one device
+    *("spmd_axis_name", "partitioned"),  # there is one device
 }
 PROMISES = {"assume_unique", "indices_are_sorted", "unique_indices", "check_finite"}
 OTHERS = {

@@ -214,6 +214,21 @@ def test_what_all_branches_pass_on_is_not_batched():
     assert doubled.tolist() == [0, 2, 6] and same == 5
 
 
+def test_what_a_loop_hands_on_is_not_batched():
+    def scanned(_, y):
+        return ct.lax.scan(lambda y, _: (y, None), y, None, length=1)[0]
+
+    def counted(_, y):
+        return ct.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, y))[1]
+
+    for loop in (scanned, counted):
+        f = lambda x, y, loop=loop: ct.lax.cond(x < 0, loop, loop, x, y)  # noqa: E731
+        assert ct.vmap(f, (0, None), None)(np.arange(3.0), 3.0) == 3
+        assert ct.jit(ct.grad(lambda y, f=f: ct.vmap(f, (0, None))(np.arange(3.0), y).sum()))(2.0) == 3
+        x = cnp.arange(2.0)
+        assert loop(0, x) is not x
+
+
 HANDED_ON: dict[str, Callable[[Any, Any], Any]] = {
     "cond": lambda w, n: lax.cond(n > 1, lambda: (w, n), lambda: (w, n + 1)),
     "switch": lambda w, n: lax.switch(n, [lambda: (w, n + 1), lambda: (w, n + 1), lambda: (w, n)]),

@@ -15,7 +15,7 @@ from cotangent._base.capture import Captured, check_callable, flatten_arguments,
 from cotangent._base.dimensions import Dim, not_negative, size_if_computed
 from cotangent._base.messages import marked_axes, marked_difference, missing_return, returned, structure_text
 from cotangent._base.progress import REPORTS, Progress, Reporter
-from cotangent._core import Array, PyTreeDef
+from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.bodies import _capture_body, _constants_first, _width_hint
 from cotangent._transforms.branches import cond
@@ -279,7 +279,21 @@ def scan_with(
         reverse=reverse,
         **flags,
     )
-    return carry_structure.unflatten(outputs[: len(carry)]), y_structure.unflatten(outputs[len(carry) :])
+    reached = _handed_on(graph, len(captured.closure), carry, outputs[: len(carry)])
+    return carry_structure.unflatten(reached), y_structure.unflatten(outputs[len(carry) :])
+
+
+def _handed_on(body: Graph, constants: int, carry: list[Array], outputs: list[Array]) -> list[Array]:
+    """What a loop ends with: for what each step hands on as it is, the value from before, of which as much is known afterwards.
+
+    One that all examples share is shared behind the loop.
+    """
+    return [
+        before
+        if body.outputs[i] == constants + i and _core.is_traced(before) and not _core.ragged_axes(before)
+        else after
+        for i, (before, after) in enumerate(zip(carry, outputs, strict=True))
+    ]
 
 
 def _numbers(size: Dim) -> Array:
@@ -389,14 +403,15 @@ def _while_with(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], 
             )
             + "\n  see docs/errors.md#loop-condition"
         )
+    graph = _constants_first(body, carry)
     outputs = primitives.while_(
         *condition.closure + body.closure + carry,
         condition=_constants_first(condition, carry),
-        body=_constants_first(body, carry),
+        body=graph,
         num_condition_constants=len(condition.closure),
         num_body_constants=len(body.closure),
     )
-    return structure.unflatten(outputs)
+    return structure.unflatten(_handed_on(graph, len(body.closure), carry, outputs))
 
 
 def _counter_dtype(lower: Any, upper: Any) -> Any:
