@@ -228,6 +228,14 @@ def test_what_a_loop_hands_on_is_not_batched():
         x = cnp.arange(2.0)
         assert loop(0, x) is not x
 
+        def assigned(x, loop=loop):
+            x = x * 1
+            y = loop(0, x)
+            y[0] = 7
+            return x, y
+
+        assert [part.tolist() for part in ct.jit(assigned)(x)] == [[0, 1], [7, 1]]
+
 
 HANDED_ON: dict[str, Callable[[Any, Any], Any]] = {
     "cond": lambda w, n: lax.cond(n > 1, lambda: (w, n), lambda: (w, n + 1)),

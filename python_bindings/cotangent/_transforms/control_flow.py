@@ -289,7 +289,7 @@ def _handed_on(body: Graph, constants: int, carry: list[Array], outputs: list[Ar
     One that all examples share is shared behind the loop.
     """
     return [
-        before
+        _core.share_array(before)
         if body.outputs[i] == constants + i and _core.is_traced(before) and not _core.ragged_axes(before)
         else after
         for i, (before, after) in enumerate(zip(carry, outputs, strict=True))
