@@ -306,11 +306,11 @@ def breakpoint(  # noqa: A001
     >>> @ct.jit
     ... def f(x):
     ...     y = x * 2
-    ...     ct.debug.breakpoint(stdin=io.StringIO("p y + 1\\nc\\n"))
+    ...     ct.debug.breakpoint(stdin=io.StringIO("p y + 1\nc\n"))
     ...     return y
     >>> _ = f(3.0)
     Entering jdb:
-    (jdb) Array(7., dtype=float32, weak_type=True)
+    (jdb) Array(7., dtype=float32)
     (jdb)
     """
     if backend is not None and backend not in _BACKENDS:
