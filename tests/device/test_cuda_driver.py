@@ -173,7 +173,10 @@ print(json.dumps([launched, [str(a.device) for a in (there, on_host, named, eage
 
 
 def test_what_private_training_costs() -> None:
-    """The network of the demo with digits: two products forward, one back, two for the sums of clipped gradients."""
+    """The network of the demo with digits: two products forward, one back, two for the sums of clipped gradients.
+
+    What makes the noise has thousands of statements, so that what is left beside the grid's kernel is two kernels.
+    """
     program = """
 rng = np.random.default_rng(0)
 p = [rng.normal(size=shape).astype(np.float32) * 0.1 for shape in [(64, 64), (64,), (64, 10), (10,)]]
@@ -183,7 +186,7 @@ options = dict(learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0, expected_
 print(json.dumps(count(ct.per_example.dp_sgd_step(loss, **options), ct.random.key(0), p, x, y)))
 """
     launched, copied_in, copied_out, copied, waits, allocations = run(TRAINING + program)
-    assert launched <= 2
+    assert launched <= 3
     assert (copied_in, copied_out, copied, waits, allocations) == (6, 0, 0, 1, 0)
 
 
