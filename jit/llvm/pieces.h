@@ -5,8 +5,8 @@
 // What else is large and has independent items is a kernel on the grid. All statements between such ones are one kernel
 // of one block, which runs them together (block_scope.h), loops with all their iterations among them: so a small
 // program is one launch. Loops and branches that hold what is large, or a call of the host, are the device's own: they
-// are opened, and their bodies cut in the same way. A block of very many statements is several kernels, as is the body of
-// a loop of so many that goes round a known number of times.
+// are opened, and their bodies cut in the same way. A block of very many statements is several kernels, as is the body
+// of a loop of so many that goes round a known number of times.
 //
 // Scalars that kernels hand each other have slots in memory, as have the variables and carries of opened loops. What is
 // cheap, and the same whenever it is computed, each kernel computes again.

@@ -90,6 +90,13 @@ def both_words(value: Any) -> int:
     return (int(value) & 0xFFFFFFFF) * (2**32 + 1)
 
 
+def full_of(sizes: Sequence[int], value: Any, dtype: Any, weak: bool = False) -> Array:
+    """An array of one number; of random keys, with both words of each."""
+    if _core.dtype_kind(dtype) != "key":
+        return _core.full(sizes, value, dtype, weak)
+    return primitives.bitcast(_core.full(sizes, both_words(value), np.dtype("uint64")), dtype=dtype)
+
+
 def constant(like: Array, value: complex, dtype: Any = None) -> Array:
     """A number as an array of the shape of ``like``, ragged where that is; a result, where `literal` is an operand."""
     result = _core.full(like._bound_shape, value, like.dtype if dtype is None else dtype)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, float0_zeros, give_lengths
 from cotangent._base.carriers import carrier_of
 from cotangent._base.device import Placement
 from cotangent._base.words import not_among
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import apart, both_words, convert
+from cotangent._ops.binding import apart, convert, full_of
 from cotangent._ops.extents import check_stretch
 from cotangent._ops.sizes import insert_axes, static_shape, symbolic_sizes
 
@@ -249,10 +248,7 @@ def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: Placement = None
 
 def _filled(name: str, shape: Any, value: complex, dtype: Any, weak: bool = False) -> Array:
     sizes, lengths = static_shape(shape, name)
-    if _core.dtype_kind(dtype) == "key":
-        words = _core.full(sizes, both_words(value), np.dtype("uint64"))
-        return give_lengths(primitives.bitcast(words, dtype=dtype), lengths)
-    return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
+    return give_lengths(full_of(sizes, value, dtype, weak), lengths)
 
 
 def zeros(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import Placement
 from cotangent._core import Array
-from cotangent._ops.binding import both_words, convert
+from cotangent._ops.binding import convert, full_of
 from cotangent._ops.sizes import static_int, static_shape
 from cotangent.errors import DTypeError
 from cotangent.lax._operands import as_array, numbered
@@ -80,7 +78,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Placement 
             f"lax.full: the value must be a scalar; got shape {value.shape}\n  use ct.numpy.full, which broadcasts it"
         )
     if dtype is not None and _core.dtype_kind(dtype) == "key" and _core.is_python_scalar(fill_value):
-        value = primitives.bitcast(_core.full((), both_words(fill_value), np.dtype("uint64")), dtype=dtype)
+        value = full_of((), fill_value, dtype)
     elif dtype is not None:
         value = convert(value, dtype)
     return give_lengths(_core.broadcast_to(value, sizes), lengths)
