@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = ["Frame", "Prompt", "frames_around", "traced", "with_values"]
@@ -204,3 +205,6 @@ class Prompt(cmd.Cmd):
     do_u, do_d, do_l, do_w, do_bt = do_up, do_down, do_list, do_where, do_where
     do_c = do_cont = do_continue
     do_q = do_exit = do_EOF = do_quit  # noqa: N815 (what `cmd` calls at the end of its input)
+
+
+check_arguments(globals())

@@ -217,6 +217,9 @@ def y1(x: Any) -> Array:
     return _y1(*floats("y1", x))
 
 
+_HIGHEST_ORDER = 10_000
+
+
 def _by_order(name: str, n: Any, x: Any, function: Callable[[Array, int], Array]) -> Array:
     """The function of each order among ``n``, which are known whole numbers, at the elements that have it."""
     orders = _core.peek_numpy(n, f"the order of {name}") if isinstance(n, Array) else np.asarray(n)
@@ -225,6 +228,11 @@ def _by_order(name: str, n: Any, x: Any, function: Callable[[Array, int], Array]
         raise NotImplementedError(
             f"{name}: the orders must be whole numbers; got {orders.flat[np.argmax(orders != np.round(orders))]}\n"
             "  modified functions of any order: ct.scipy.special.iv"
+        )
+    if np.any(np.abs(orders.astype(np.float64)) > _HIGHEST_ORDER):
+        raise NotImplementedError(
+            f"{name}: the orders must be between -{_HIGHEST_ORDER:,} and {_HIGHEST_ORDER:,}; got {orders.flat[np.argmax(np.abs(orders.astype(np.float64)))]}\n"
+            "  each is reached from the one below"
         )
     if orders.ndim:
         x = ops.broadcast_to(x, np.broadcast_shapes(x.shape, orders.shape))
@@ -276,7 +284,7 @@ def jn(n: Any, x: Any) -> Array:
     Raises
     ------
     NotImplementedError
-        An order is no whole number.
+        An order is no whole number, or above 10,000.
 
     References
     ----------
@@ -308,7 +316,7 @@ def jv(v: Any, z: Any) -> Array:
     Raises
     ------
     NotImplementedError
-        An order is no whole number.
+        An order is no whole number, or above 10,000.
 
     References
     ----------
