@@ -18,7 +18,6 @@
 #include "jit/large_graphs.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/debugging.h"
-#include "jit/llvm/kernels.h"
 #include "jit/llvm/library_products.h"
 #include "jit/llvm/memory.h"
 #include "jit/loop/check.h"
@@ -336,7 +335,7 @@ absl::StatusOr<Plan> plan_kernels(const GraphPtr& graph, const CompileOptions& o
     const GraphPtr prepared = prepare(graph, machine, options.products);
     const loop::Program program = lower_prepared(*prepared, kProgram, machine, &host_functions);
     donations = jit::donations(program, {options.donated});
-    return jit::emit_donating_kernels(program, architecture, machine, donations);
+    return jit::emit_kernels(program, architecture, machine, donations);
   });
   if (absl::IsUnimplemented(plan.status())) return plan_interpreted(graph, options, host_functions);
   if (!plan.ok()) return plan;

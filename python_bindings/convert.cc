@@ -371,10 +371,6 @@ Datum datum_after(py::handle object, int conversions) {
   return tensor_from_python(object);
 }
 
-}  // namespace
-
-namespace {
-
 // An array of `float0`, a derivative of what has none: elements without bytes.
 bool is_float0(py::handle object) {
   if (!py::isinstance<py::array>(object)) return false;

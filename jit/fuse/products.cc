@@ -156,8 +156,9 @@ void ProductViews::require_view(const Equation& product, int operand, const char
 // The operand; or what it was as bfloat16 before it was made float32, where both operands were and it pays.
 Var ProductViews::read_by(const Equation& product, int operand) const {
   const absl::Span<const Var> operands = graph_.operands(product);
+  if (!bfloat16_) return operands[operand];
   const DotAxes axes = dot_axes(graph_, product);
-  if (!bfloat16_ || !takes_bfloat16_tiles(axes.m, axes.n, axes.k)) return operands[operand];
+  if (!takes_bfloat16_tiles(axes.m, axes.n, axes.k)) return operands[operand];
   const auto narrow = [&](Var var) {
     if (facts_.is_input(var) || graph_.aval(var).dtype() != DType::kFloat32) return kNoVar;
     const Equation& made_by = facts_.equation_of(var);

@@ -70,10 +70,11 @@ absl::StatusOr<LibraryEntry> emit_library_entry(const loop::Program& program, st
 // Kernels, to be launched in order, for an architecture ("sm_80", "sm_90", ...), or, kEmulated, for the device of that
 // name. What the host would have to do is kUnimplemented.
 inline constexpr std::string_view kEmulated = "emulated";
-// `machine` says whether the device has a library for large products; `without_barrier`: leaves out the one with that
-// number, for tests.
+// `machine` says whether the device has a library for large products; `donations`: by output, the input whose memory it
+// may be (Plan::donations), or -1; empty: none is. `without_barrier`: leaves out the one with that number, for tests.
 absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture,
-                                  const Machine& machine = kGpu, int64_t without_barrier = -1);
+                                  const Machine& machine = kGpu, absl::Span<const int> donations = {},
+                                  int64_t without_barrier = -1);
 
 // What decides how loops and products become code for a machine.
 absl::StatusOr<TargetFacts> target_facts(const TargetOptions& options);

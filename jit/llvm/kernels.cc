@@ -1,7 +1,5 @@
 // Loop programs as kernels of a GPU: code for the kernels that a program is cut in (pieces.h), and the plan that has
 // them.
-#include "jit/llvm/kernels.h"
-
 #include <llvm/IR/Verifier.h>
 
 #include <algorithm>
@@ -454,13 +452,7 @@ void KernelEmitter::emit(Plan& plan) {
 }
 
 absl::StatusOr<Plan> emit_kernels(const loop::Program& program, std::string_view architecture, const Machine& machine,
-                                  int64_t without_barrier) {
-  return emit_donating_kernels(program, architecture, machine, {}, without_barrier);
-}
-
-absl::StatusOr<Plan> emit_donating_kernels(const loop::Program& program, std::string_view architecture,
-                                           const Machine& machine, absl::Span<const int> donations,
-                                           int64_t without_barrier) {
+                                  absl::Span<const int> donations, int64_t without_barrier) {
   const bool emulated = architecture == kEmulated;
   absl::StatusOr<TargetHandle> target = borrow_target({.triple = emulated ? "" : "nvptx64-nvidia-cuda",
                                                        .cpu = emulated ? "" : std::string(architecture),

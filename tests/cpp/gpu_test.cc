@@ -5,7 +5,7 @@
 #include "device/emulated/emulated.h"
 #include "device/emulated/races.h"
 #include "device/residency.h"
-#include "jit/llvm/kernels.h"
+#include "jit/llvm/compiler.h"
 #include "jit/schedule/buffers.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
@@ -186,7 +186,7 @@ absl::StatusOr<Plan> plan_of(const GraphPtr& graph, std::string_view architectur
                              const Machine& machine = kGpu, bool donates = false) {
   const loop::Program program = lower_prepared(*prepare(graph, machine), "test", machine);
   const std::vector<int> donations = jit::donations(program, {std::vector<bool>(graph->num_inputs(), donates)});
-  absl::StatusOr<Plan> plan = jit::emit_donating_kernels(program, architecture, machine, donations, without);
+  absl::StatusOr<Plan> plan = jit::emit_kernels(program, architecture, machine, donations, without);
   if (!plan.ok()) return plan;
   plan->inputs = Avals(graph->input_avals().begin(), graph->input_avals().end());
   plan->outputs = graph->output_avals();

@@ -229,9 +229,10 @@ def _by_order(name: str, n: Any, x: Any, function: Callable[[Array, int], Array]
             f"{name}: the orders must be whole numbers; got {orders.flat[np.argmax(orders != np.round(orders))]}\n"
             "  modified functions of any order: ct.scipy.special.iv"
         )
-    if np.any(np.abs(orders.astype(np.float64)) > _HIGHEST_ORDER):
+    distances = np.abs(orders.astype(np.float64))
+    if np.any(distances > _HIGHEST_ORDER):
         raise NotImplementedError(
-            f"{name}: the orders must be between -{_HIGHEST_ORDER:,} and {_HIGHEST_ORDER:,}; got {orders.flat[np.argmax(np.abs(orders.astype(np.float64)))]}\n"
+            f"{name}: the orders must be between -{_HIGHEST_ORDER:,} and {_HIGHEST_ORDER:,}; got {orders.flat[np.argmax(distances)]}\n"
             "  each is reached from the one below"
         )
     if orders.ndim:
