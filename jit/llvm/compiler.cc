@@ -14,6 +14,8 @@
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/memory.h"
+#include "jit/llvm/tiles.h"
+#include "jit/machine/product_plan.h"
 #include "runtime/cores.h"
 #include "runtime/error.h"
 #include "runtime/interrupt.h"
@@ -29,7 +31,19 @@ bool verification_wanted() {
   return wanted;
 }
 
-Outline outline_for(const loop::Program& program, const Target& target) {
+// Whether what is compiled of a product is a call.
+bool is_ready_made(const loop::Program& program, const Target& target, const loop::Gemm& gemm) {
+  const DType dtype = program.buffers[gemm.c.buffer].dtype;
+  if (target.ready_level() == 0 || is_complex(dtype) || !ready_tiles_pay(gemm.m, gemm.n, gemm.k)) return false;
+  const auto strides = [](const loop::Matrix& matrix) {
+    return ProductStrides{matrix.row_stride, matrix.column_stride};
+  };
+  const ProductShape shape{gemm.m, gemm.n, gemm.k, strides(gemm.a), strides(gemm.b), strides(gemm.c)};
+  const int64_t size = dtype == DType::kFloat64 ? 8 : 4;
+  return plan_product(target.facts(), shape, size).form == ProductForm::kTiles;
+}
+
+Outline outline_for(const loop::Program& program, const Target& target, bool in_process) {
   CostModel cost(program);
   Outline result = outline(
       program,
@@ -38,6 +52,7 @@ Outline outline_for(const loop::Program& program, const Target& target) {
               [&](const loop::For& loop) { return choose_vectorization(program, target.facts(), loop).width != 0; },
           .decided_by_extent =
               [&](const loop::For& loop) { return decided_by_extent(program, target.facts(), cost, loop); },
+          .ready_made = [&](const loop::Gemm& gemm) { return in_process && is_ready_made(program, target, gemm); },
       });
   result.may_take_long = may_take_long(program);
   return result;
@@ -122,7 +137,7 @@ class ObjectMaker {
           const Working compiles(Work::kCompile);
           const HelpsComputation helps(stops);
           try {
-            absl::StatusOr<TargetHandle> own = borrow_target(options_);
+            absl::StatusOr<TargetHandle> own = borrow_another_target(options_);
             if (own.ok()) work(**own);
           } catch (const std::exception&) {
             // There is less help.
@@ -181,7 +196,7 @@ class ObjectMaker {
 
 // The whole program, to be read.
 absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target) {
-  return emit_module(program, outline_for(program, target), symbol, target, Sharing::Threads::kProcess);
+  return emit_module(program, outline_for(program, target, true), symbol, target, Sharing::Threads::kProcess);
 }
 
 }  // namespace
@@ -190,7 +205,7 @@ absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view 
   const std::string symbol = debugging_wanted() ? readable_symbol(program, name) : std::string(name);
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  const Outline functions = outline_for(program, **target);
+  const Outline functions = outline_for(program, **target, true);
   return ObjectMaker(program, functions, symbol, options).run(*std::move(target));
 }
 
@@ -199,7 +214,7 @@ absl::StatusOr<LibraryEntry> emit_library_entry(const loop::Program& program, st
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   return guarded(**target, [&]() -> absl::StatusOr<LibraryEntry> {
-    Outline functions = outline_for(program, **target);
+    Outline functions = outline_for(program, **target, false);
     functions.asks_caller = functions.may_take_long;
     uint32_t one = 1;
     int64_t weight = 0;

@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kFewUnits = 8;
 // And with at least so many panels where b is larger than a.
 constexpr int64_t kFewPanels = 4;
-// Moving an element, as multiply-adds in registers.
-constexpr int64_t kPackCost = 16;
 
 }  // namespace
 
@@ -112,22 +110,28 @@ ProductShape GemmEmitter::shape_of(const Problem& p) {
 void GemmEmitter::multiply_tiled(const Problem& p) {
   const ProductShape shape = shape_of(p);
   const Tiling t = choose_tiling(facts_, shape, size_);
+  if (call_ready_product(p, t)) return;
   bool accumulate = p.accumulate;
   if (t.k_block < p.k && !accumulate) {
     clear(p.c, p.m, p.n);
     accumulate = true;
   }
-  // Who packs a panel has it in the cache that multiplies with it. That decides where b is the larger operand, and
-  // where a is small enough for all to read.
-  const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(shape, t));
-  const bool enough_panels = panels_of(shape, t) >= kFewPanels;
+  if (share_panels(p, t)) {
+    multiply_by_panels(p, t, accumulate);
+  } else {
+    multiply_by_rows(p, t, accumulate);
+  }
+}
+
+// Who packs a panel has it in the cache that multiplies with it. That decides where b is the larger operand, and where
+// a is small enough for all to read.
+bool GemmEmitter::share_panels(const Problem& p, const Tiling& t) const {
+  if (p.pairs) return false;
+  const int64_t panels = panels_of(shape_of(p), t);
+  const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels);
   const bool has_much = t.pack || p.k * p.n * size_ > facts_.l2_bytes / 4;
   const bool keeps_panels = p.n >= 2 * p.m || (has_much && !t.copy_a && p.m <= 4 * p.n);
-  if (p.pairs || (enough_rows && !(enough_panels && keeps_panels))) {
-    multiply_by_rows(p, t, accumulate);
-  } else {
-    multiply_by_panels(p, t, accumulate);
-  }
+  return !enough_rows || (panels >= kFewPanels && keeps_panels);
 }
 
 void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_ref<void(const Block&)> body) {
@@ -272,7 +276,7 @@ llvm::Value* GemmEmitter::pack_strips(const Problem& p, const Tiling& t, const B
 void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& block, llvm::Value* begin,
                               llvm::Value* end, llvm::Value* packed) {
   if (p.complex) return pack_complex_panels(p, t, block, begin, end, packed);
-  int64_t width = t.width();
+  const int64_t width = t.width();
   const View& b = block.b;
   llvm::Value* k_count = block.k_count;
   llvm::Value* first = times(begin, width);
@@ -306,7 +310,7 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& bl
     }
     if (b.row_stride != 1) return by_elements(column, width);
     // Contiguous along k: square blocks transposed in registers, then what is left of k.
-    unsigned block_size = std::min(t.lanes, kMostTransposed);
+    const unsigned block_size = lanes_of_transposes(t.lanes);
     llvm::Function* transpose = transpose_function(block_size);
     llvm::Value* whole = b_.CreateAnd(k_count, number(-static_cast<int64_t>(block_size)));
     for_range(whole, block_size, [&](llvm::Value* k) {

@@ -17,10 +17,11 @@
 // A product of complex matrices is one of real matrices, parts side by side: a as it lies (m x 2k), times a packed b
 // (2k x 2n) where each row is followed by i times itself, is c as it is to lie.
 //
-// Start at emit(); gemm_tiles.cc has the tiles, gemm_dots.cc the dot products, gemm_complex.cc what complex numbers are
-// packed by, gemm_bfloat16.cc the calls for bfloat16.
+// Start at emit(); gemm_tiles.cc has the tiles, gemm_ready.cc the calls of ready-made products, gemm_dots.cc the dot
+// products, gemm_complex.cc what complex numbers are packed by, gemm_bfloat16.cc the calls for bfloat16.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "jit/llvm/matrix_code.h"
@@ -115,11 +116,17 @@ class GemmEmitter : MatrixCode {
   void prefetch_tile(const TileShape& shape, llvm::Value* c, const Stride& c_row);
   void store_tile(const TileShape& shape, const LlvmValues& sums, llvm::Value* c, const Stride& c_row,
                   llvm::Value* mask, bool accumulate);
-  // By ready-made tiles, if there are those that it takes.
+  // Whether threads share the columns of the result, and not its rows.
+  bool share_panels(const Problem& problem, const Tiling& tiling) const;
+  // By ready-made tiles, if there are those that it takes: the block; and the whole product, unless that is a block.
+  std::optional<ReadyBlock> ready_block(const Problem& problem, const Tiling& tiling, const ProductStrides& a,
+                                        bool strips, bool accumulate) const;
+  bool call_ready_product(const Problem& problem, const Tiling& tiling);
   bool call_ready_block(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
                         llvm::Value* last, llvm::Value* begin, llvm::Value* end);
   llvm::FunctionType* ready_tile_type();
-  static constexpr unsigned kMostTransposed = 8;
+  // Moving an element, as multiply-adds in registers.
+  static constexpr int64_t kPackCost = 16;
   // Whether it has questions whether the program is to go on, and such a question.
   bool is_long() const;
   void poll(int64_t multiply_adds);

@@ -1,7 +1,4 @@
 // Products of bfloat16 by functions that are there already (runtime/bfloat16_products.h).
-#include <array>
-#include <bit>
-
 #include "jit/llvm/gemm.h"
 #include "runtime/bfloat16_products.h"
 #include "runtime/pool.h"
@@ -53,21 +50,11 @@ void GemmEmitter::multiply_bfloat16(Problem p) {
                                 .c_column = p.c.column_stride,
                                 .accumulate = p.accumulate ? 1 : 0,
                                 .narrow = p.c.dtype == dtype_ ? 0 : 1};
-  constexpr size_t kNumbers = sizeof product / sizeof(uint64_t);
-  const auto numbers = std::bit_cast<std::array<uint64_t, kNumbers>>(product);
-  llvm::Constant* data = llvm::ConstantDataArray::get(e_.code.context, llvm::ArrayRef<uint64_t>(numbers));
-  auto* constant = new llvm::GlobalVariable(e_.code.module, data->getType(), true, llvm::GlobalValue::PrivateLinkage,
-                                            data, "product");
+  llvm::Constant* constant = record(product, "product");
   llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-  const auto function = [&](const char* name, llvm::ArrayRef<llvm::Type*> parameters) {
-    llvm::FunctionCallee callee =
-        e_.code.module.getOrInsertFunction(name, llvm::FunctionType::get(b_.getVoidTy(), parameters, false));
-    llvm::cast<llvm::Function>(callee.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
-    return callee;
-  };
-  const auto pack = function(kPackBfloat16Symbol, {pointer, pointer, pointer, i64, i64, i64, i64});
-  const auto multiply = function(kMultiplyBfloat16Symbol,
-                                 {pointer, pointer, pointer, pointer, pointer, i64, i64, i64, i64, i64, i64, i64});
+  const auto pack = function_of_library(kPackBfloat16Symbol, {pointer, pointer, pointer, i64, i64, i64, i64});
+  const auto multiply = function_of_library(
+      kMultiplyBfloat16Symbol, {pointer, pointer, pointer, pointer, pointer, i64, i64, i64, i64, i64, i64, i64});
   const int64_t panels = divide_up(p.n, kBfloat16Columns), strips = divide_up(p.m, kBfloat16Rows);
   llvm::Value *panels_there = up_to_multiples(p.columns, kBfloat16Columns),
               *strips_there = up_to_multiples(p.rows, kBfloat16Rows);

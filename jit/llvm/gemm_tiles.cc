@@ -2,7 +2,6 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "jit/llvm/gemm.h"
@@ -13,8 +12,6 @@ namespace {
 
 // More would not stay in the instruction cache's window.
 constexpr int64_t kMostMultiplyAdds = 40;
-// Of products below this a call would be a large part.
-constexpr int64_t kLeastSteps = 8, kLeastMultiplyAdds = 2048;
 
 int64_t register_rows(const TargetFacts& facts, int64_t vectors) {
   return std::min((facts.vector_registers - vectors - 1) / vectors, kMostTileRows);
@@ -146,67 +143,8 @@ std::vector<TileKind> GemmEmitter::ready_kinds() const {
 
 std::vector<unsigned> GemmEmitter::transposed_lanes() const {
   std::vector<unsigned> all;
-  for (unsigned lanes = std::min(most_lanes(), kMostTransposed); lanes * size_ >= 16; lanes /= 2) all.push_back(lanes);
+  for (unsigned lanes = lanes_of_transposes(most_lanes()); lanes * size_ >= 16; lanes /= 2) all.push_back(lanes);
   return all;
-}
-
-bool GemmEmitter::call_ready_block(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
-                                   llvm::Value* last, llvm::Value* begin, llvm::Value* end) {
-  if (!e_.sharing.in_process() || p.k < kLeastSteps || p.m * p.n * p.k < kLeastMultiplyAdds) return false;
-  const bool strips = block.strips != nullptr;
-  const int64_t a_row = strips ? t.k_block : block.a.row_stride, rest_rows = p.m % t.rows,
-                rest_columns = p.n % t.width();
-  ReadyBlock plan{.level = ready_level_,
-                  .full_rows = p.m - rest_rows,
-                  .full_panels = p.n / t.width(),
-                  .a_row = a_row * size_,
-                  .b_panel = t.width() * (t.pack ? t.k_block : 1) * size_,
-                  .c_row = p.c.row_stride * size_,
-                  .c_panel = t.width() * size_,
-                  .parts = {}};
-  for (int which : {0, 1, 2, 3}) {
-    const int64_t columns = which < 2 ? t.width() : rest_columns, rows = which % 2 == 0 ? t.rows : rest_rows;
-    if (rows == 0 || columns == 0 || (which < 2 && plan.full_panels == 0)) continue;
-    const bool by_columns = strips || block.a.row_stride == 1 || rows == 1;
-    if (!by_columns && block.a.column_stride != 1) return false;
-    const TileKind kind{dtype_, t.lanes, rows, divide_up(columns, t.lanes), by_columns, columns % t.lanes != 0};
-    ReadyBlock::Part& part = plan.parts[which];
-    part.tile = tile_number(kind);
-    if (!is_ready(ready_level_, part.tile)) return false;
-    const int64_t a_column = strips ? t.rows : block.a.column_stride;
-    part.parameters[kTileAStride] = (by_columns ? a_column : block.a.row_stride) * size_;
-    part.parameters[kTileAAdvance] = rows * plan.a_row;
-    part.parameters[kTileBStride] = (t.pack ? t.width() : p.b.row_stride) * size_;
-    part.parameters[kTileCStride] = plan.c_row;
-    part.parameters[kTileActive] = columns - (kind.vectors - 1) * kind.lanes;
-    if (block.accumulate) part.parameters[kTileFlags] = kTileAccumulate;
-    if (block.accumulate && t.copy_a) part.parameters[kTileFlags] |= kTilePrefetch;
-  }
-  constexpr size_t kNumbers = sizeof plan / sizeof(uint64_t);
-  const auto numbers = std::bit_cast<std::array<uint64_t, kNumbers>>(plan);
-  llvm::Constant* data = llvm::ConstantDataArray::get(e_.code.context, llvm::ArrayRef<uint64_t>(numbers));
-  auto* constant =
-      new llvm::GlobalVariable(e_.code.module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "block");
-  llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-  llvm::FunctionCallee multiply = e_.code.module.getOrInsertFunction(
-      kReadyBlockSymbol,
-      llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, i64, i64, i64, i64, i64}, false));
-  llvm::cast<llvm::Function>(multiply.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
-  auto call = [&](llvm::Value* from_row, llvm::Value* to_row, llvm::Value* from_panel, llvm::Value* to_panel) {
-    b_.CreateCall(multiply, {constant, strips ? block.strips : block.a.pointer, t.pack ? block.packed : block.b.pointer,
-                             p.c.pointer, block.k_count, from_row, to_row, from_panel, to_panel});
-  };
-  if (!is_long()) {
-    call(first, last, begin, end);
-    return true;
-  }
-  for_range(begin, end, 1, [&](llvm::Value* panel) {
-    for_range(first, last, t.rows, [&](llvm::Value* row) {
-      poll(t.rows * t.width() * t.k_block);
-      call(row, least(b_.CreateAdd(row, number(t.rows)), last), panel, b_.CreateAdd(panel, number(1)));
-    });
-  });
-  return true;
 }
 
 // Of a, b, c, how many rows, how many steps, and the TileParameters.

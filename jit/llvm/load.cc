@@ -22,6 +22,7 @@
 #include "jit/llvm/debuggers.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/memory.h"
+#include "jit/llvm/ready_products.h"
 #include "jit/llvm/tiles.h"
 #include "runtime/bfloat16_products.h"
 #include "runtime/error.h"
@@ -50,6 +51,7 @@ const void* find_function(std::string_view name) {
   if (name == kPackBfloat16Symbol) return known(&pack_bfloat16);
   if (name == kMultiplyBfloat16Symbol) return known(&multiply_bfloat16);
   if (const void* emulated = find_emulated(name)) return emulated;
+  if (name == kReadyProductSymbol) return known(&multiply_ready_product);
   return find_ready(name);
 }
 

@@ -60,6 +60,18 @@ void MatrixCode::share(llvm::Value* count, int64_t most, int64_t multiply_adds,
   });
 }
 
+llvm::Constant* MatrixCode::numbers(llvm::ArrayRef<uint64_t> numbers, const char* name) {
+  llvm::Constant* data = llvm::ConstantDataArray::get(e_.code.context, numbers);
+  return new llvm::GlobalVariable(e_.code.module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, name);
+}
+
+llvm::FunctionCallee MatrixCode::function_of_library(const char* name, llvm::ArrayRef<llvm::Type*> parameters) {
+  llvm::FunctionCallee callee =
+      e_.code.module.getOrInsertFunction(name, llvm::FunctionType::get(b_.getVoidTy(), parameters, false));
+  llvm::cast<llvm::Function>(callee.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
+  return callee;
+}
+
 void MatrixCode::for_range(llvm::Value* begin, llvm::Value* end, int64_t step,
                            llvm::function_ref<void(llvm::Value*)> body) {
   e_.code.run_loop(begin, end, step, {}, [&](llvm::Value* i, const LlvmValues&) {

@@ -1,6 +1,9 @@
 // What products of matrices are written in: views of matrices, vectors of their elements, loops and copies.
 #pragma once
 
+#include <array>
+#include <bit>
+
 #include "jit/llvm/emit.h"
 #include "jit/machine/product_plan.h"
 
@@ -51,6 +54,14 @@ class MatrixCode {
   void share(llvm::Value* count, int64_t most, int64_t multiply_adds,
              llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
 
+  // A record of a function of this library, all of int64, as a constant of the module; and such a function.
+  template <class Record>
+  llvm::Constant* record(const Record& record, const char* name) {
+    constexpr size_t kNumbers = sizeof record / sizeof(uint64_t);
+    return numbers(std::bit_cast<std::array<uint64_t, kNumbers>>(record), name);
+  }
+  llvm::FunctionCallee function_of_library(const char* name, llvm::ArrayRef<llvm::Type*> parameters);
+
   void clear(const View& c, int64_t m, int64_t n);
   // to (+)= from, element by element, converting.
   void convert_copy(const View& from, const View& to, llvm::Value* rows, llvm::Value* columns, bool add);
@@ -67,6 +78,8 @@ class MatrixCode {
   bool has_masks_;
 
  private:
+  llvm::Constant* numbers(llvm::ArrayRef<uint64_t> numbers, const char* name);
+
   int64_t scratch_used_ = 0, range_scratch_used_ = 0;
 };
 

@@ -29,6 +29,7 @@ constexpr int64_t kLeastShared = 24;  // below, the call costs as much as the co
 constexpr int64_t kLeastSaved = 80;
 constexpr int64_t kMostShared = 4000;
 constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant that differs between its uses
+constexpr int64_t kProductWeight = 250;  // of a product of matrices that brings its own code
 constexpr int64_t kCall = 4;
 constexpr int64_t kUsualCall = 12;  // with its arguments
 // Of elementwise loops outside of all others, which become two loops of vectors each: several times their statements.
@@ -65,7 +66,7 @@ class Outliner {
       result_.functions[0].weight = weight_of_block(0);
     }
     find_crossings(program_, constants_, result_);
-    bundle_modules(program_, result_);
+    bundle_modules(result_);
     return std::move(result_);
   }
 
@@ -84,7 +85,7 @@ class Outliner {
       case StatementKind::kConstant:
         return 0;
       case StatementKind::kGemm:
-        return kProductWeight;
+        return facts_.ready_made && facts_.ready_made(program_.gemms[s.detail]) ? kUsualCall : kProductWeight;
       case StatementKind::kFill:
       case StatementKind::kCopy:
       case StatementKind::kSwap:

@@ -78,7 +78,7 @@ struct Outline {
   bool asks_caller = false;    // of a library: before the arena is a CallerQuestion (device/loaded.h)
   bool may_take_long = false;  // when it runs: it asks whether to go on
   uint32_t modules = 1;
-  // All of them, those first that take the longest to compile where the tiles of products are ready-made.
+  // All of them, those first that take the longest to compile.
   std::vector<uint32_t> longest_first = {0};
 
   absl::Span<const OutlinedCall> calls_in(loop::BlockId inner_block) const {
@@ -93,6 +93,7 @@ struct LoopFacts {
   // All that depends on the extent in how it is emitted: where this is equal the extent may be a parameter. Empty:
   // never.
   std::function<std::vector<uint64_t>(const loop::For&)> decided_by_extent;
+  std::function<bool(const loop::Gemm&)> ready_made;  // which products are a call (gemm_ready.cc). Empty: none
 };
 // The outline points into the program.
 Outline outline(const loop::Program& program, const LoopFacts& facts);

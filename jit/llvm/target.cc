@@ -263,13 +263,17 @@ std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
   if (machine_->getTargetTriple().isRISCV64()) {
     module->addModuleFlag(llvm::Module::Error, "target-abi", llvm::MDString::get(*context_, "lp64d"));
   }
-  if (facts_.arch == TargetFacts::Arch::kX86) {
-    // Between the levels a multiply-add may be rounded once where the level below rounds twice.
-    const bool v3 = has_feature("avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe");
-    const int level = v3 ? (facts_.masks_any_size ? 4 : 3) : facts_.masks_words || facts_.fma ? 0 : 2;
+  if (const int level = ready_level(); level != 0) {
     module->addModuleFlag(llvm::Module::Warning, kReadyLevel, static_cast<uint32_t>(level));
   }
   return module;
+}
+
+int Target::ready_level() const {
+  if (facts_.arch != TargetFacts::Arch::kX86) return 0;
+  // Between the levels a multiply-add may be rounded once where the level below rounds twice.
+  if (has_feature("avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe")) return facts_.masks_any_size ? 4 : 3;
+  return facts_.masks_words || facts_.fma ? 0 : 2;
 }
 
 void Target::set_attributes(llvm::Function* function) const {
@@ -338,6 +342,10 @@ struct TargetPool {
 
 absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
   await_warm_up();
+  return borrow_another_target(options);
+}
+
+absl::StatusOr<TargetHandle> borrow_another_target(const TargetOptions& options) {
   TargetPool& pool = TargetPool::instance();
   const std::string key = TargetPool::key_of(options);
   auto give_back = [](Target* target) {

@@ -25,6 +25,8 @@ class Target {
   static absl::StatusOr<std::unique_ptr<Target>> create(const TargetOptions& options);
 
   const TargetFacts& facts() const { return facts_; }
+  // The level whose ready-made functions its processor can call, or 0 (tiles.h).
+  int ready_level() const;
   llvm::LLVMContext& context() { return *context_; }
   bool has_feature(const char* name) const;  // by LLVM's name
   unsigned pointer_bits() const { return machine_->getPointerSizeInBits(0); }
@@ -61,6 +63,8 @@ class Target {
 // A target from the pool of those that no thread uses, or a new one; it returns to the pool with the handle.
 using TargetHandle = std::unique_ptr<Target, void (*)(Target*)>;
 absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options);
+// The same for a thread that helps one which has its own: it does not wait for the warm-up, which it may be part of.
+absl::StatusOr<TargetHandle> borrow_another_target(const TargetOptions& options);
 size_t idle_targets(const TargetOptions& options);
 // Behind those that have been used, which are in the processor's caches.
 void add_idle_target(const TargetOptions& options, std::unique_ptr<Target> target);

@@ -34,9 +34,16 @@ inline constexpr int64_t kMostTileRows = 24, kMostTileVectors = 8;
 inline constexpr int64_t kTileKinds = 2 * 3 * 2 * 2 * kMostTileRows * kMostTileVectors;
 inline constexpr int64_t kReadyFunctions = kTileKinds + 6;
 
+// Of smaller products a call would be a large part.
+inline bool ready_tiles_pay(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kLeastSteps = 8, kLeastMultiplyAdds = 2048;
+  return k >= kLeastSteps && m * n * k >= kLeastMultiplyAdds;
+}
+
 int64_t tile_number(const TileKind& kind);
-// Of a block of lanes x lanes elements, 2, 4 or 8.
+// Of a block of lanes x lanes elements, 2, 4 or 8; and how many those for vectors of so many lanes have.
 int64_t transpose_number(DType dtype, unsigned lanes);
+inline unsigned lanes_of_transposes(unsigned lanes) { return lanes < 8 ? lanes : 8; }
 
 // The last parameter of a tile: this many int64.
 enum TileParameter : unsigned {

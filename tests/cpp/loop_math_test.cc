@@ -10,7 +10,9 @@
 
 #include "jit/llvm/c_functions.h"
 #include "jit/llvm/link.h"
+#include "jit/llvm/ready_products.h"
 #include "jit/llvm/tiles.h"
+#include "runtime/pool.h"
 #include "tests/cpp/exported_run.h"
 #include "tests/cpp/loop_testing.h"
 
@@ -457,6 +459,19 @@ TEST(Gemm, OnlyProgramsOfThisProcessCallReadyMadeTiles) {
 #if defined(__x86_64__)
   for (const char* cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
     EXPECT_TRUE(calls(jit::emit_object(program, "product", {.triple = "", .cpu = cpu})->codes[0].bytes)) << cpu;
+#endif
+  // One that is packed, or that threads share, is one call.
+  const Program large =
+      product_of(DType::kFloat32, 300, 288, 400, Layout::kRows, Layout::kColumns, Layout::kRows, /*accumulate=*/false);
+  const auto is_one_call = [](const std::string& object) {
+    return object.find(jit::kReadyProductSymbol) != std::string::npos &&
+           object.find(jit::kReadyBlockSymbol) == std::string::npos &&
+           object.find(kParallelSymbol) == std::string::npos;
+  };
+  EXPECT_FALSE(is_one_call(jit::emit_library_entry(large, "product")->object));
+#if defined(__x86_64__)
+  for (const char* cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
+    EXPECT_TRUE(is_one_call(jit::emit_object(large, "product", {.triple = "", .cpu = cpu})->codes[0].bytes)) << cpu;
 #endif
   // A call would be a large part of a small product.
   const Program small = product_of(DType::kFloat32, 4, 4, 4, Layout::kRows, Layout::kRows, Layout::kRows, false);
