@@ -297,8 +297,8 @@ def test_equations_are_evaluated_one_by_one(function: str) -> None:
         values = dict(zip(closed.jaxpr.constvars + closed.jaxpr.invars, [*closed.consts, x]))
         read = lambda var: var.val if isinstance(var, Literal) else values[var]
         for eqn in closed.jaxpr.eqns:
-            functions, params = eqn.primitive.get_bind_params(eqn.params)
-            results = eqn.primitive.bind(*functions, *map(read, eqn.invars), **params)
+            params = eqn.primitive.get_bind_params(eqn.params)
+            results = eqn.primitive.bind(*map(read, eqn.invars), **params)
             values.update(zip(eqn.outvars, results if eqn.primitive.multiple_results else [results]))
         expected = jax.tree.leaves(f(x))
         for got in (list(map(read, closed.jaxpr.outvars)), jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)):

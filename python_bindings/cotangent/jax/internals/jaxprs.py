@@ -102,12 +102,12 @@ class BuiltIn(Primitive):
         results = bind_by_jax_name(self.name, args, params)
         return results if self.multiple_results else results[0]
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The functions that `bind` takes, and the parameters; a function with its derivative is two, among these."""
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters that `bind` takes; a function with its derivative is two, ``subfuns``."""
         if self.name != "custom_jvp_call" or "call_jaxpr" not in params:
             return super().get_bind_params(params)
         rest = {key: value for key, value in params.items() if key not in ("call_jaxpr", "jvp_jaxpr_fun", "num_consts")}
-        return [], {**rest, "subfuns": (wrap_init(params["call_jaxpr"].results), params["jvp_jaxpr_fun"])}
+        return {**rest, "subfuns": (wrap_init(params["call_jaxpr"].results), params["jvp_jaxpr_fun"])}
 
 
 _built_in: dict[str, BuiltIn] = {}

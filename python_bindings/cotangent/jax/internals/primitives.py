@@ -183,9 +183,9 @@ class Primitive:
         with set_current_trace(trace):
             return self.bind(*args, **avals_and_params[-1])
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The functions among the parameters that `bind` takes first, of which there are none, and the others."""
-        return [], dict(params)
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of an equation as `bind` takes them."""
+        return dict(params)
 
     def _results(self, results: Any) -> Any:
         return list(results) if self.multiple_results else results

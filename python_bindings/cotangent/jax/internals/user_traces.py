@@ -188,8 +188,7 @@ def _processed(trace: Trace, closed: Any, tracers: list[Any]) -> list[Any]:
 
 def _process(trace: Trace, eqn: Any, operands: list[Any]) -> list[Any]:
     if eqn.primitive.name == "custom_jvp_call":
-        _, params = eqn.primitive.get_bind_params(eqn.params)
-        fun, jvp = params["subfuns"]
+        fun, jvp = eqn.primitive.get_bind_params(eqn.params)["subfuns"]
         return list(trace.process_custom_jvp_call(eqn.primitive, fun, jvp, operands, symbolic_zeros=False))
     found = trace.process_primitive(eqn.primitive, operands, eqn.params)
     return list(found) if eqn.primitive.multiple_results else [found]
