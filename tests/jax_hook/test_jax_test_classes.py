@@ -171,3 +171,39 @@ def test_other_names_of_one_function_are_functions_of_those_names() -> None:
         "True",
         "True int32 float64 int4",
     ]
+
+
+REFERENCES = """
+import numpy as np
+import jax.numpy as jnp
+from jax import lax
+from jax._src import lax_reference as reference
+
+rng = np.random.default_rng(0)
+x, y = rng.normal(size=(2, 3, 8, 9)).astype(np.float32), rng.normal(size=(4, 3, 3, 2)).astype(np.float32)
+n, m = np.array([-7, 7, -8, 5, -128, 9], np.int8), np.array([2, -2, 0, 0, -1, 3], np.int8)
+ties = np.array([[3, 1, 3, 2], [0, 0, 0, 5]], np.int32)
+calls = {
+    "div": (n, m), "rem": (n, m), "clz": (n,), "population_count": (n,), "mulhi": (n, m),
+    "round": (np.array([-2.5, -0.5, 0.5, 1.4], np.float32),), "erf_inv": (np.float32([0.5, -0.25]),), "rsqrt": (np.float32([4, 0.25]),),
+    "conv": (x, y, (2, 1), "SAME"), "conv_with_general_padding": (x, y, (1, 2), [(1, -1), (0, 2)], (2, 1), (1, 3)),
+    "dot_general": (x, y, (([1], [1]), ([], []))), "pad": (ties, np.int32(9), [(1, -1, 0), (-1, 2, 2)]),
+    "dynamic_slice": (ties, (1, 3), (1, 2)), "dynamic_update_slice": (ties, ties[:1, :2], (5, 1)), "broadcast_in_dim": (ties, (2, 3, 4), (0, 2)),
+    "top_k": (ties, 3), "sort_key_val": (ties, ties + 1, 1), "bitcast_convert_type": (ties, np.int16), "clamp": (1, ties, 2),
+    "ragged_dot": (x[0, 0], x[0, :2].swapaxes(1, 2), np.array([3, 4], np.int32)),
+}
+for name, arguments in calls.items():
+    expected = getattr(lax, name)(*(jnp.asarray(each) if isinstance(each, np.ndarray) else each for each in arguments))
+    got = getattr(reference, name)(*arguments)
+    for ours, theirs in zip(*((each if isinstance(each, (tuple, list)) else (each,)) for each in (got, expected))):
+        np.testing.assert_allclose(ours, np.asarray(theirs), 1e-5, 1e-5, err_msg=name)
+        assert np.asarray(ours).dtype == theirs.dtype, name
+window = (ties.astype(np.float32), np.float32(0), np.add, (1, 3), (1, 2), "SAME", (1, 2))
+expected = lax.reduce_window(jnp.asarray(window[0]), window[1], lax.add, *window[3:])
+np.testing.assert_array_equal(reference.reduce_window(*window), np.asarray(expected))
+print(len(calls), reference.max is np.maximum, reference.reduce(ties, 0, np.add, (0,)).tolist())
+"""
+
+
+def test_functions_of_lax_have_references() -> None:
+    assert run(REFERENCES) == "20 True [3, 1, 3, 7]"

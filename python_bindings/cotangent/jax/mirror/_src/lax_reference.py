@@ -10,93 +10,187 @@ from typing import Any
 
 import numpy as np
 
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "bitcast_convert_type",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "broadcast",
+    "broadcast_in_dim",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "clz",
+    "complex",
+    "concatenate",
+    "conj",
+    "conv",
+    "conv_general_dilated",
+    "conv_with_general_padding",
+    "convert_element_type",
+    "cos",
+    "cosh",
+    "digamma",
+    "div",
+    "dot",
+    "dot_general",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "eq",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "igamma",
+    "igammac",
+    "imag",
+    "is_finite",
+    "le",
+    "lgamma",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "mulhi",
+    "ne",
+    "neg",
+    "nextafter",
+    "pad",
+    "padtype_to_pads",
+    "population_count",
+    "pow",
+    "ragged_dot",
+    "real",
+    "reciprocal",
+    "reduce",
+    "reduce_window",
+    "rem",
+    "reshape",
+    "rev",
+    "round",
+    "rsqrt",
+    "select",
+    "shift_left",
+    "shift_right_arithmetic",
+    "sign",
+    "sin",
+    "sinh",
+    "slice",
+    "sort",
+    "sort_key_val",
+    "sqrt",
+    "square",
+    "squeeze",
+    "sub",
+    "sum",
+    "tan",
+    "tanh",
+    "top_k",
+    "transpose",
+]
+
 Values = np.ndarray[Any, Any]
 
 # What NumPy has under another name, or the same.
-_UFUNCS = {
-    "neg": np.negative,
-    "sign": np.sign,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "nextafter": np.nextafter,
-    "is_finite": np.isfinite,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log1p": np.log1p,
-    "sqrt": np.sqrt,
-    "cbrt": np.cbrt,
-    "square": np.square,
-    "reciprocal": np.reciprocal,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "atan2": np.arctan2,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "real": np.real,
-    "imag": np.imag,
-    "abs": np.absolute,
-    "pow": np.power,
-    "bitwise_not": np.bitwise_not,
-    "bitwise_and": np.bitwise_and,
-    "bitwise_or": np.bitwise_or,
-    "bitwise_xor": np.bitwise_xor,
-    "add": np.add,
-    "sub": np.subtract,
-    "max": np.maximum,
-    "min": np.minimum,
-    "shift_left": np.left_shift,
-    "shift_right_arithmetic": np.right_shift,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "ge": np.greater_equal,
-    "gt": np.greater,
-    "le": np.less_equal,
-    "lt": np.less,
-    "dot": np.dot,
-    "sum": np.sum,
-    "squeeze": np.squeeze,
-    "select": np.where,
-    "transpose": np.transpose,
-    "sort": np.sort,
-}
-# What SciPy computes in double precision.
-_SPECIAL = {
-    "betainc": "betainc",
-    "lgamma": "gammaln",
-    "digamma": "digamma",
-    "igamma": "gammainc",
-    "igammac": "gammaincc",
-    "erf": "erf",
-    "erfc": "erfc",
-    "erf_inv": "erfinv",
-    "bessel_i0e": "i0e",
-    "bessel_i1e": "i1e",
-}
+neg = np.negative
+sign = np.sign
+floor = np.floor
+ceil = np.ceil
+nextafter = np.nextafter
+is_finite = np.isfinite
+exp = np.exp
+exp2 = np.exp2
+expm1 = np.expm1
+log = np.log
+log1p = np.log1p
+sqrt = np.sqrt
+cbrt = np.cbrt
+square = np.square
+reciprocal = np.reciprocal
+sin = np.sin
+cos = np.cos
+tan = np.tan
+asin = np.arcsin
+acos = np.arccos
+atan = np.arctan
+atan2 = np.arctan2
+sinh = np.sinh
+cosh = np.cosh
+tanh = np.tanh
+asinh = np.arcsinh
+acosh = np.arccosh
+atanh = np.arctanh
+real = np.real
+imag = np.imag
+abs = np.absolute
+pow = np.power
+bitwise_not = np.bitwise_not
+bitwise_and = np.bitwise_and
+bitwise_or = np.bitwise_or
+bitwise_xor = np.bitwise_xor
+add = np.add
+sub = np.subtract
+max = np.maximum
+min = np.minimum
+shift_left = np.left_shift
+shift_right_arithmetic = np.right_shift
+eq = np.equal
+ne = np.not_equal
+ge = np.greater_equal
+gt = np.greater
+le = np.less_equal
+lt = np.less
+dot = np.dot
+sum = np.sum
+squeeze = np.squeeze
+select = np.where
+transpose = np.transpose
+sort = np.sort
 
 
-def __getattr__(name: str) -> Any:
-    if name in _UFUNCS:
-        return _UFUNCS[name]
-    if name not in _SPECIAL:
-        raise AttributeError(f"module 'jax._src.lax_reference' has no attribute {name!r}")
+def _special(name: str) -> Callable[..., Values]:
+    """SciPy's function, in double precision."""
 
     def function(*operands: Values) -> Values:
         import scipy.special  # type: ignore[import-untyped]
 
         wide = [np.asarray(each, np.float64) for each in operands]
-        return np.asarray(getattr(scipy.special, _SPECIAL[name])(*wide), np.asarray(operands[0]).dtype)
+        return np.asarray(getattr(scipy.special, name)(*wide), np.asarray(operands[0]).dtype)
 
     return function
+
+
+betainc = _special("betainc")
+lgamma = _special("gammaln")
+digamma = _special("digamma")
+igamma = _special("gammainc")
+igammac = _special("gammaincc")
+erf = _special("erf")
+erfc = _special("erfc")
+erf_inv = _special("erfinv")
+bessel_i0e = _special("i0e")
+bessel_i1e = _special("i1e")
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
@@ -145,7 +239,8 @@ def div(x: Values, y: Values) -> Values:
     dtype = np.result_type(x, y)
     if not np.issubdtype(dtype, np.integer):
         return np.asarray(np.divide(x, y), dtype)
-    quotient = np.floor_divide(x, np.where(y == 0, 1, y).astype(y.dtype))
+    with np.errstate(over="ignore"):  # the least integer by -1
+        quotient = np.floor_divide(x, np.where(y == 0, 1, y).astype(y.dtype))
     upwards = (x != quotient * y) & ((x < 0) != (y < 0)) & (y != 0)
     return np.asarray(np.where(y == 0, np.asarray(-1).astype(dtype), quotient + upwards), dtype)
 
