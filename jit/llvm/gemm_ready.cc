@@ -1,20 +1,11 @@
 // Calls of what is ready-made: blocks of a product, and whole products (ready_products.h).
-#include <algorithm>
-
 #include "jit/llvm/gemm.h"
 #include "jit/llvm/ready_products.h"
 #include "jit/llvm/sharing.h"
-#include "runtime/arena.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 
 namespace ct::jit {
-
-namespace {
-
-int64_t round_up(int64_t bytes) { return divide_up(bytes, kArenaAlignment) * kArenaAlignment; }
-
-}  // namespace
 
 std::optional<ReadyBlock> GemmEmitter::ready_block(const Problem& p, const Tiling& t, const ProductStrides& a,
                                                    bool strips, bool accumulate) const {
@@ -95,7 +86,7 @@ bool GemmEmitter::call_ready_product(const Problem& p, const Tiling& t) {
   const auto time_of_unit = [&](int64_t units, int64_t multiply_adds) -> int64_t {
     const double nanoseconds = static_cast<double>(multiply_adds) * multiply_add;
     if (e_.sharing.in_range || static_cast<double>(units) * nanoseconds < Pool::kLeastHot) return 0;
-    return static_cast<int64_t>(std::clamp(nanoseconds * 1000, 1.0, 1e12));
+    return picoseconds_of(nanoseconds);
   };
   const int64_t panel_bytes = t.k_block * t.width() * size_;
   ReadyProduct product{.size = size_,
@@ -135,14 +126,13 @@ bool GemmEmitter::call_ready_product(const Problem& p, const Tiling& t) {
                        .time_to_multiply = by_panels ? time_of_unit(panels, p.m * p.k * t.width())
                                                      : time_of_unit(strips_there, t.rows * p.n * t.k_block),
                        .time_of_tile = 0,
-                       .nanoseconds_of_program = static_cast<int64_t>(std::min(e_.cost.program(), 1e15)),
-                       .packed_bytes = t.pack && !by_panels ? round_up(panels * panel_bytes) : 0,
+                       .nanoseconds_of_program = nanoseconds_of_program(e_),
+                       .packed_bytes = t.pack && !by_panels ? aligned_scratch(panels * panel_bytes) : 0,
                        .scratch_bytes = 0};
   // Where nothing is packed, copied or shared, a call of the block is all that there is.
   if (!t.pack && !copies && !clears && product.time_to_multiply == 0 && !is_long()) return false;
   if (is_long()) {
-    const double tile = static_cast<double>(t.rows * t.width() * t.k_block) * multiply_add;
-    product.time_of_tile = static_cast<int64_t>(std::clamp(tile * 1000, 1.0, 1e12));
+    product.time_of_tile = picoseconds_of(static_cast<double>(t.rows * t.width() * t.k_block) * multiply_add);
   }
   if (by_panels) {
     product.scratch_bytes = t.pack ? panel_bytes : 0;
@@ -151,13 +141,11 @@ bool GemmEmitter::call_ready_product(const Problem& p, const Tiling& t) {
   }
   const int64_t bytes = product.packed_bytes + product.scratch_bytes;
   llvm::Value* memory = bytes == 0 ? llvm::ConstantPointerNull::get(b_.getPtrTy()) : scratch(bytes / size_);
-  // The first function that shares loops stands for all of the module.
-  if (e_.sharing.program == nullptr) e_.sharing.program = e_.code.function;
   llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
   const auto multiply =
       function_of_library(kReadyProductSymbol, {pointer, pointer, pointer, pointer, i64, i64, i64, pointer, pointer});
   b_.CreateCall(multiply, {record(product, "product"), p.a.pointer, p.b.pointer, p.c.pointer, p.rows, p.columns,
-                           p.steps, memory, e_.sharing.program});
+                           p.steps, memory, program_of(e_, e_.code.function)});
   stop_if_told(e_, static_cast<double>(p.m * p.n) * static_cast<double>(p.k) * multiply_add);
   return true;
 }

@@ -58,9 +58,8 @@ void copy_rows(const PanelPacking& p, const char* from, char* to, int64_t rows, 
 using Transpose = void (*)(const char* from, int64_t from_stride, char* to, int64_t to_stride);
 
 void pack_columns(const PanelPacking& p, const char* from, char* to, int64_t rows) {
-  const int32_t* table = ready_table(static_cast<int>(p.level));
-  const auto transpose =
-      reinterpret_cast<Transpose>(reinterpret_cast<uintptr_t>(table) + static_cast<intptr_t>(table[p.transpose]));
+  const char* function = ready_function(ready_table(static_cast<int>(p.level)), p.transpose);
+  const auto transpose = reinterpret_cast<Transpose>(reinterpret_cast<uintptr_t>(function));
   const int64_t whole = rows / p.lanes * p.lanes;
   for (int64_t k = 0; k < whole; k += p.lanes) {
     for (int64_t j = 0; j < p.width; j += p.lanes) {

@@ -41,8 +41,6 @@ constexpr double kLeastTask = 25'000;               // nanoseconds
 constexpr int64_t kMostScratch = int64_t{1} << 20;  // of all tasks, but for kFewTasks
 constexpr int64_t kFewTasks = 4;
 
-int64_t aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
 double least_shared(CpuEmission& e) { return e.sharing.in_process() ? Pool::kLeastHot : Pool::kLeastCold; }
 
 // Whether the statements in the block may run on several threads at once, each with its own scratch memory, and nothing
@@ -92,17 +90,12 @@ struct Range {
 void run_in_process(CpuEmission& e, const Range& range) {
   llvm::PointerType* pointer = e.b.getPtrTy();
   llvm::Value* loop = e.code.at_entry().CreateAlloca(llvm::ArrayType::get(e.code.i64, sizeof(ParallelLoop) / 8));
-  const auto in_program = static_cast<int64_t>(std::min(e.cost.program(), 1e15));
   llvm::Value* scratch = llvm::ConstantPointerNull::get(pointer);
   if (e.sharing.scratch_bytes > 0) scratch = scratch_at(e, range.own_scratch, e.sharing.scratch_bytes);
-  // Picoseconds, so that cheap iterations count.
-  const auto picoseconds = static_cast<int64_t>(std::clamp(range.nanoseconds * 1000, 1.0, 1e12));
+  const int64_t picoseconds = picoseconds_of(range.nanoseconds);
   llvm::Value* most =
       e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, range.extent, e.b.getInt64(INT64_MAX / picoseconds));
   llvm::Value* total = e.b.CreateSDiv(e.b.CreateMul(most, e.b.getInt64(picoseconds)), e.b.getInt64(1000));
-  // The first function that is shared stands for all of the module.
-  llvm::Function*& program = e.sharing.program;
-  if (program == nullptr) program = range.function;
   llvm::Value* const values[] = {range.function,
                                  range.closure,
                                  range.extent,
@@ -110,8 +103,8 @@ void run_in_process(CpuEmission& e, const Range& range) {
                                  e.b.getInt64(e.sharing.scratch_bytes),
                                  scratch,
                                  total,
-                                 e.b.getInt64(in_program),
-                                 program};
+                                 e.b.getInt64(nanoseconds_of_program(e)),
+                                 program_of(e, range.function)};
   static_assert(sizeof values / sizeof values[0] == sizeof(ParallelLoop) / 8);
   for (unsigned i = 0; llvm::Value* value : values) {
     e.b.CreateStore(value, e.b.CreateConstInBoundsGEP1_64(e.code.i64, loop, i++));
@@ -153,7 +146,7 @@ llvm::Function* task_function(CpuEmission& e) {
 
 void run_by_caller(CpuEmission& e, const Range& range) {
   e.sharing.shared_loops = true;
-  const int64_t stride = aligned(e.sharing.scratch_bytes);
+  const int64_t stride = aligned_scratch(e.sharing.scratch_bytes);
   int64_t most = kMostTasks;
   if (const auto* count = llvm::dyn_cast<llvm::ConstantInt>(range.extent)) {
     const double total = range.nanoseconds * static_cast<double>(count->getSExtValue());
@@ -195,6 +188,17 @@ void run_by_caller(CpuEmission& e, const Range& range) {
 
 }  // namespace
 
+int64_t picoseconds_of(double nanoseconds) { return static_cast<int64_t>(std::clamp(nanoseconds * 1000, 1.0, 1e12)); }
+
+int64_t nanoseconds_of_program(CpuEmission& e) { return static_cast<int64_t>(std::min(e.cost.program(), 1e15)); }
+
+int64_t aligned_scratch(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+
+llvm::Function* program_of(CpuEmission& e, llvm::Function* function) {
+  if (e.sharing.program == nullptr) e.sharing.program = function;
+  return e.sharing.program;
+}
+
 bool is_shared(CpuEmission& e, const For& loop) {
   if (e.sharing.threads == Sharing::Threads::kNone || e.sharing.in_range || e.lanes.width != 0 ||
       !loop.options.parallel || !loop.carries.empty())
@@ -210,7 +214,7 @@ llvm::Value* scratch_at(CpuEmission& e, int64_t begin, int64_t bytes) {
     e.sharing.scratch_bytes = std::max(e.sharing.scratch_bytes, begin + bytes);
     return e.b.CreateConstInBoundsGEP1_64(e.b.getInt8Ty(), e.sharing.scratch, static_cast<uint64_t>(begin));
   }
-  const int64_t own = aligned(e.outline.arena_bytes);
+  const int64_t own = aligned_scratch(e.outline.arena_bytes);
   e.sharing.arena_bytes = std::max(e.sharing.arena_bytes, own + begin + bytes);
   return e.code.arena_at(own + begin);
 }
@@ -282,7 +286,7 @@ void share_range(CpuEmission& e, llvm::Value* extent, double nanoseconds, int64_
   llvm::Value* closure = e.code.at_entry().CreateAlloca(closure_type);
   for (unsigned i = 0; auto& [value, uses] : captured)
     e.b.CreateStore(value, e.b.CreateStructGEP(closure_type, closure, i++));
-  const Range made{range, closure, extent, multiple, nanoseconds, aligned(scratch_used)};
+  const Range made{range, closure, extent, multiple, nanoseconds, aligned_scratch(scratch_used)};
   if (e.sharing.in_process()) {
     run_in_process(e, made);
   } else {

@@ -29,6 +29,13 @@ struct Sharing {
   int64_t arena_bytes = 0;  // with the scratch memory of what is not shared
 };
 
+// What the pool is told of a loop (ParallelLoop): times, those of iterations in picoseconds, so that cheap ones count;
+// memory, as it is aligned; and by which address it knows the program, that of the first function that may share.
+int64_t picoseconds_of(double nanoseconds);
+int64_t nanoseconds_of_program(CpuEmission& e);
+int64_t aligned_scratch(int64_t bytes);
+llvm::Function* program_of(CpuEmission& e, llvm::Function* function);
+
 bool is_shared(CpuEmission& e, const loop::For& loop);
 void emit_shared_for(CpuEmission& e, const loop::For& loop, Vectorization how);
 // Iterations [0, extent) of `body`, cut at multiples of `multiple`; alone where sharing is not possible.

@@ -53,7 +53,7 @@ const void* find_ready(std::string_view symbol) {
   if (std::from_chars(middle + 1, end, number).ptr != end || number < 0 || number >= kReadyFunctions) return nullptr;
   const int32_t* table = ready_table(level);
   if (table == nullptr || table[number] == 0) return nullptr;
-  return reinterpret_cast<const char*>(table) + table[number];
+  return ready_function(table, number);
 }
 
 void multiply_ready_block(const ReadyBlock* block, const char* a, const char* b, char* c, int64_t k_count,
@@ -64,8 +64,7 @@ void multiply_ready_block(const ReadyBlock* block, const char* a, const char* b,
     auto strips = [&](const ReadyBlock::Part& part, int64_t from, int64_t to) {
       if (from >= to) return;
       using Tile = void (*)(const char*, const char*, char*, int64_t, int64_t, const int64_t*);
-      const auto tile =
-          reinterpret_cast<Tile>(reinterpret_cast<uintptr_t>(table) + static_cast<intptr_t>(table[part.tile]));
+      const auto tile = reinterpret_cast<Tile>(reinterpret_cast<uintptr_t>(ready_function(table, part.tile)));
       tile(a + from * block->a_row, b + panel * block->b_panel, c + from * block->c_row + panel * block->c_panel,
            to - from, k_count, part.parameters);
     };

@@ -90,5 +90,9 @@ absl::StatusOr<std::string> make_ready(int level);
 
 // That table as it is linked; null where there is none. In ready_tiles.cc, which make_tiles.cc has to do without.
 const int32_t* ready_table(int level);
+// A function in it, by its number.
+inline const char* ready_function(const int32_t* table, int64_t number) {
+  return reinterpret_cast<const char*>(table) + table[number];
+}
 
 }  // namespace ct::jit

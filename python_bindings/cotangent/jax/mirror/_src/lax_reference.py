@@ -316,29 +316,14 @@ def reshape(operand: Values, new_sizes: Sequence[int], dimensions: Sequence[int]
 def pad(operand: Values, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Values:
     """Of each axis what is added below, above, and between elements; less than nothing is taken away."""
     operand = np.asarray(operand)
-    spread = [
-        builtins.max(size + (size - 1) * inner, 0)
-        for size, (_, _, inner) in zip(operand.shape, padding_config, strict=True)
-    ]
-    whole = np.full(
-        [
-            size + builtins.max(low, 0) + builtins.max(high, 0)
-            for size, (low, high, _) in zip(spread, padding_config, strict=True)
-        ],
-        padding_value,
-        operand.dtype,
-    )
-    ranges = zip(spread, padding_config, strict=True)
-    whole[
-        tuple(
-            builtins.slice(builtins.max(low, 0), builtins.max(low, 0) + size, inner + 1)
-            for size, (low, _, inner) in ranges
-        )
-    ] = operand
-    ends = zip(whole.shape, padding_config, strict=True)
-    return whole[
-        tuple(builtins.slice(builtins.max(-low, 0), size - builtins.max(-high, 0)) for size, (low, high, _) in ends)
-    ]
+    low, high, inner = np.reshape(np.asarray(padding_config, np.int64), (-1, 3)).T
+    sizes = np.asarray(operand.shape, np.int64)
+    spread = np.maximum(sizes + (sizes - 1) * inner, 0)
+    first = np.maximum(low, 0)
+    whole = np.full(first + spread + np.maximum(high, 0), padding_value, operand.dtype)
+    whole[tuple(map(builtins.slice, first, first + spread, inner + 1))] = operand
+    ends = np.asarray(whole.shape, np.int64) - np.maximum(-high, 0)
+    return whole[tuple(map(builtins.slice, np.maximum(-low, 0), ends))]
 
 
 def rev(operand: Values, dimensions: Sequence[int]) -> Values:
