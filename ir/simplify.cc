@@ -4,6 +4,15 @@
 
 namespace ct {
 
+bool is_full(Value value, double wanted) {
+  const Equation* equation = value.builder->producer(value.var);
+  if (equation == nullptr || equation->primitive->arrangement != Arrangement::kUniform) return false;
+  const Attrs& constant = value.builder->attrs(*equation);
+  if (is_complex(value.dtype())) return constant.reals("value") == std::vector<double>{wanted, 0};
+  if (is_float(value.dtype())) return constant.real("value") == wanted;
+  return static_cast<double>(constant.integer("value")) == wanted;
+}
+
 const Equation* SimplifyInput::made_by(Value value, const Primitive& by) const {
   const Equation* equation = builder.producer(value.var);
   return equation != nullptr && equation->primitive == &by ? equation : nullptr;
@@ -12,15 +21,6 @@ const Equation* SimplifyInput::made_by(Value value, const Primitive& by) const {
 const Equation* SimplifyInput::made_by(Value value, Arrangement by) const {
   const Equation* equation = builder.producer(value.var);
   return equation != nullptr && equation->primitive->arrangement == by ? equation : nullptr;
-}
-
-bool SimplifyInput::is_full(Value value, double wanted) const {
-  const Equation* equation = made_by(value, Arrangement::kUniform);
-  if (equation == nullptr) return false;
-  const Attrs& constant = builder.attrs(*equation);
-  if (is_complex(value.dtype())) return constant.reals("value") == std::vector<double>{wanted, 0};
-  if (is_float(value.dtype())) return constant.real("value") == wanted;
-  return static_cast<double>(constant.integer("value")) == wanted;
 }
 
 bool SimplifyInput::is_finite_full(Value value) const {

@@ -7,6 +7,9 @@
 
 namespace ct {
 
+// Whether it is a constant that is `wanted` everywhere, of any numeric dtype.
+bool is_full(Value value, double wanted);
+
 struct SimplifyInput {
   Builder& builder;
   const Primitive& primitive;
@@ -20,8 +23,8 @@ struct SimplifyInput {
   Value operand(const Equation& equation, int index) const { return {&builder, builder.operands(equation)[index]}; }
 
   bool is_full(Value value) const { return made_by(value, Arrangement::kUniform) != nullptr; }
-  bool is_full(Value value, double wanted) const;  // of any numeric dtype
-  bool is_finite_full(Value value) const;          // of a real floating dtype
+  bool is_full(Value value, double wanted) const { return ct::is_full(value, wanted); }
+  bool is_finite_full(Value value) const;  // of a real floating dtype
   // The constant that made `value`, in another shape.
   Value full_of(Value value, absl::Span<const int64_t> shape) const;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops.h"
+#include "ir/simplify.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -39,6 +40,8 @@ std::optional<Var> added_to(const Graph& body, Var variable, const Equation* sum
   if ((terms[0] == variable) == (terms[1] == variable)) return std::nullopt;
   return terms[terms[0] == variable ? 1 : 0];
 }
+
+Value sum_from(Value start, Value sum) { return is_full(start, 0) ? sum : add(start, sum); }
 
 // What is added to a carry that nothing else reads.
 std::optional<Var> ArrangedResults::added(size_t carry) const {
@@ -153,7 +156,7 @@ Values ArrangedResults::arranged(Builder& builder, absl::Span<const Value> opera
     }
     const bool is_sum = k < carries_;
     const Value made = arranged(builder, arranged_[k], results, next, !is_sum);
-    all.push_back(is_sum ? add(operands[constants_ + k], made) : made);
+    all.push_back(is_sum ? sum_from(operands[constants_ + k], made) : made);
   }
   return all;
 }

@@ -17,6 +17,8 @@ namespace ct {
 
 // What an equation (null: none) adds to a variable, if it adds something else to it.
 std::optional<Var> added_to(const Graph& body, Var variable, const Equation* sum);
+// A carry that starts as `start`, after steps that add up to `sum`.
+Value sum_from(Value start, Value sum);
 
 class ArrangedResults {
  public:

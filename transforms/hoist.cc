@@ -340,14 +340,14 @@ class Hoister {
       const Value lhs = gated(one.lhs, one.gate, one.gate ? one.gate->lhs_axes : Ints{});
       Value sum = dot_general(lhs, rhs, dimensions);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
-      all[one.carry] = add(operands_[constants_ + one.carry], sum);
+      all[one.carry] = sum_from(operands_[constants_ + one.carry], sum);
     }
     for (const Sum& one : sums_) {
       Ints axes = later(one.axes);
       axes.insert(axes.begin(), 0);
       Value sum = reduce_sum(up_to_count(stacked(one.term)), axes);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
-      all[one.carry] = add(operands_[constants_ + one.carry], sum);
+      all[one.carry] = sum_from(operands_[constants_ + one.carry], sum);
     }
     const int64_t length = scan_.length;
     for (const Product& one : products_) {

@@ -92,12 +92,17 @@ void pack_panels(const PanelPacking* packing, const char* b, char* packed, int64
 void pack_strips(const StripPacking* packing, const char* a, char* strips, int64_t k_count, int64_t first,
                  int64_t last) {
   const StripPacking& p = *packing;
-  for (int64_t row = first; row < last;) {
-    // The rest of the rows is the last strip.
-    const int64_t rows = row < p.full_rows ? p.rows : last - row;
-    copy(a + row * p.size, p.column * p.size, strips + row * p.k_block * p.size, p.rows * p.size, k_count,
-         rows * p.size);
-    row += rows;
+  // Rows of the matrix of which a is the transpose: so many are read from their beginnings to their ends at once.
+  constexpr int64_t kColumns = 8;
+  for (int64_t k = 0; k < k_count; k += kColumns) {
+    const int64_t count = std::min(kColumns, k_count - k);
+    for (int64_t row = first; row < last;) {
+      // The rest of the rows is the last strip.
+      const int64_t rows = row < p.full_rows ? p.rows : last - row;
+      copy(a + (row + k * p.column) * p.size, p.column * p.size, strips + (row * p.k_block + k * p.rows) * p.size,
+           p.rows * p.size, count, rows * p.size);
+      row += rows;
+    }
   }
 }
 

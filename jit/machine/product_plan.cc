@@ -11,8 +11,6 @@ namespace {
 constexpr int64_t kFewUnits = 8;
 // Up to so many rows, packing b costs more than it saves.
 constexpr int64_t kFewRows = 192;
-// What strips of a are read so often, pays for packing them where they would stay in the cache.
-constexpr int64_t kPanelsOfStrips = 8;
 
 unsigned most_lanes(const TargetFacts& facts, int64_t size) {
   return static_cast<unsigned>(facts.vector_bits / 8 / size);
@@ -144,8 +142,8 @@ ProductTiling choose_tiling(const TargetFacts& facts, const ProductShape& p, int
   // Copying costs a's elements once, and saves misses once for every panel. But threads then share the rows, and with
   // them the packed panels, which go from core to core.
   const int64_t panels = panels_of(p, best), in_cache = facts.l2_bytes;
-  const int64_t least_copied = !in_strips(p) ? 4 * in_cache : panels < kPanelsOfStrips ? 2 * in_cache : in_cache / 2;
-  best.copy_a = p.pairs || (p.m * p.k * size > least_copied && panels >= 4);
+  const int64_t least_copied = in_strips(p) ? in_cache / 2 : 4 * in_cache;
+  best.copy_a = p.pairs || (p.m * p.k * size >= least_copied && panels >= 4);
   best.a_rows = std::max<int64_t>(facts.l2_bytes / 2 / (best.k_block * size) / best.rows, 1) * best.rows;
   return best;
 }
