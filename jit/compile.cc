@@ -35,6 +35,7 @@
 #include "jit/store/disk_cache.h"
 #include "jit/store/ready_code.h"
 #include "runtime/error.h"
+#include "runtime/freed_memory.h"
 #include "runtime/interrupt.h"
 #include "runtime/process.h"
 #include "runtime/status.h"
@@ -452,6 +453,7 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
   BeforeCompiling::tell(*graph);
   auto host_functions = std::make_shared<jit::HostFunctions>();
   auto plan = backend.make_plan(graph, options, *host_functions);
+  note_freed_memory();
   if (!plan.ok()) return plan.status();
   add_types(*plan, *graph);
   plan->host_functions = host_functions->texts();

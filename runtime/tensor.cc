@@ -11,6 +11,7 @@
 #endif
 
 #include "runtime/float_types.h"
+#include "runtime/freed_memory.h"
 #include "runtime/memory_advice.h"
 #include "runtime/process.h"
 #include "runtime/processor.h"
@@ -201,6 +202,7 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
   const size_t rounded = rounded_up(bytes);
   void* block = bytes >= kHuge ? large_blocks().take(rounded) : nullptr;
   if (block == nullptr && rounded >= bytes) {
+    if (bytes >= kHuge) return_freed_memory();
     block = std::aligned_alloc(kAlignment, rounded);
     if (block == nullptr) {
       large_blocks().drop();
