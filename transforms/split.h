@@ -82,6 +82,10 @@ std::vector<SplitValue> split_inline(SplitContext& context, const Graph& graph, 
 SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate,
                  const Remake& remake);
 
+// The same with fewer bytes of residuals: what the unknown sheet multiplies a value by, factor by factor, the known
+// sheet has multiplied (joined_factors.cc). For derivatives, whose products may be rounded in another order.
+SplitGraph with_joined_factors(const SplitGraph& split);
+
 // The equation kept whole: on the known sheet when all operands are known, else on the unknown sheet with residuals for
 // the known operands. What happens to primitives without a `split` rule; rules fall back on it.
 std::vector<SplitValue> split_whole(SplitContext& context, const Primitive& primitive,

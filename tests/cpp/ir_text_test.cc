@@ -14,6 +14,7 @@
 #include "runtime/error.h"
 #include "tests/cpp/error_sites.h"
 #include "tests/cpp/text_cases.h"
+#include "transforms/split.h"
 #include "transforms/transforms.h"
 #include "transforms/windows.h"
 
@@ -55,6 +56,11 @@ const std::map<std::string, Pass>& passes() {
       {"split",
        [](const Graph& g, const Arguments& a) {
          const SplitGraph result = split(g, mask(g, a, "unknown"));
+         return Result{result.known, result.unknown};
+       }},
+      {"split_with_joined_factors",
+       [](const Graph& g, const Arguments& a) {
+         const SplitGraph result = with_joined_factors(split(g, mask(g, a, "unknown")));
          return Result{result.known, result.unknown};
        }},
       {"transpose", [](const Graph& g, const Arguments& a) { return Result{transpose_graph(g, mask(g, a, "wrt"))}; }},

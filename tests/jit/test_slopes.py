@@ -111,6 +111,56 @@ def test_factors_that_only_the_slope_reads() -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-10, atol=1e-12)
 
 
+def lstm(params: Any, state: Any, x: Any) -> Any:
+    w, u, b = params
+    h, c = state
+    i, f, g, o = cnp.split(x @ w + h @ u + b, 4, axis=-1)
+    c = nn.sigmoid(f) * c + nn.sigmoid(i) * cnp.tanh(g)
+    h = nn.sigmoid(o) * cnp.tanh(c)
+    return (h, c), h
+
+
+def gru(params: Any, state: Any, x: Any) -> Any:
+    w, u, b = params
+    h = state[0]
+    r, z, n = cnp.split(x @ w + b, 3, axis=-1)
+    of_r, of_z, of_n = cnp.split(h @ u, 3, axis=-1)
+    z = nn.sigmoid(z + of_z)
+    h = (1 - z) * cnp.tanh(n + nn.sigmoid(r + of_r) * of_n) + z * h
+    return (h, h), h
+
+
+@pytest.mark.parametrize(("cell", "gates", "most"), [(lstm, 4, 12), (gru, 3, 14)])
+def test_what_tangents_of_a_step_are_multiplied_by_is_stacked_as_products(
+    cell: Callable[..., Any], gates: int, most: int
+) -> None:
+    """A scan's scratch memory for each step, in arrays of a state: 17 and 16 where each factor is stacked."""
+    rows, width = 8, 16
+    random = np.random.default_rng(4)
+
+    def loss(params: Any, x: Any) -> Any:
+        start = (cnp.zeros((rows, width), x.dtype),) * 2
+        return cnp.mean(lax.scan(lambda state, x: cell(params, state, x), start, x)[1] ** 2)
+
+    def data(length: int, dtype: Any) -> Any:
+        shapes = [(width, gates * width), (width, gates * width), (gates * width,), (length, rows, width)]
+        *params, x = (random.standard_normal(shape).astype(dtype) * 0.3 for shape in shapes)
+        return params, x
+
+    def scratch(length: int) -> int:
+        compiled = ct.jit(ct.grad(loss)).lower(*data(length, np.float32)).compile()
+        return int(compiled.memory_analysis()["temp_size_in_bytes"])
+
+    assert (scratch(80) - scratch(40)) / 40 <= (most + 0.1) * rows * width * 4
+
+    params, x = data(7, np.float64)
+    directions = [random.standard_normal(p.shape) for p in params]
+    forward = ct.jvp(lambda params: loss(params, x), (params,), (directions,))[1]
+    for gradient in (ct.grad(loss)(params, x), ct.jit(ct.grad(loss))(params, x)):
+        product = sum(float(np.sum(np.asarray(g) * d)) for g, d in zip(gradient, directions, strict=True))
+        np.testing.assert_allclose(product, float(forward), rtol=1e-10)
+
+
 def test_what_has_no_folds_keeps_its_bits() -> None:
     """Bytes that are read as another type are no loop of their own: what is behind them is multiplied in its order."""
 

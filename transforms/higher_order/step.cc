@@ -40,7 +40,7 @@ JvpGraph Step::jvp(Flags& moving) const {
 
 SplitGraph Step::split(Flags& unknown) const {
   while (true) {
-    SplitGraph result = split_of(graph, unknown, at_outputs(unknown));
+    SplitGraph result = split_of_step(graph, unknown, at_outputs(unknown));
     if (!unite(unknown, at_inputs(negated(result.out_known)))) return result;
   }
 }

@@ -10,11 +10,12 @@
 #include "runtime/process.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/checkpoint.h"
+#include "transforms/split.h"
 
 namespace ct {
 namespace {
 
-enum class Kind : uint8_t { kJvp, kSplit, kSplitByPolicy, kBackward, kBatch, kPrune, kExpand };
+enum class Kind : uint8_t { kJvp, kSplit, kSplitOfStep, kSplitByPolicy, kBackward, kBatch, kPrune, kExpand };
 
 struct Key {
   Kind kind;
@@ -84,6 +85,14 @@ SplitGraph split_of(const GraphPtr& graph, const Flags& in_unknown, const Flags&
   add_options(options, instantiate);
   return remembered<SplitGraph>(Kind::kSplit, graph, std::move(options),
                                 [&] { return split(*graph, in_unknown, instantiate); });
+}
+
+SplitGraph split_of_step(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate) {
+  std::vector<int64_t> options;
+  add_options(options, in_unknown);
+  add_options(options, instantiate);
+  return remembered<SplitGraph>(Kind::kSplitOfStep, graph, std::move(options),
+                                [&] { return with_joined_factors(split(*graph, in_unknown, instantiate)); });
 }
 
 SplitGraph split_slicing(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate,

@@ -21,6 +21,8 @@ using Flags = std::vector<bool>;
 
 JvpGraph jvp_of(const GraphPtr& graph, const Flags& nonzero_in, const Flags& force_out = {});
 SplitGraph split_of(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate = {});
+// Of a step of a loop, which hands residuals on for every step: as few as may be.
+SplitGraph split_of_step(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate);
 // Slices of the marked known inputs are taken again by the unknown graph.
 SplitGraph split_slicing(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate, const Flags& sliced);
 // The unknown graph makes again what the checkpoint policy does not save; calls are inlined, so that it sees into them.
