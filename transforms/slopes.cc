@@ -150,8 +150,8 @@ class Pieces {
     return is_derivative && computed.size() >= kLeastFactors;
   }
 
-  // One whose zeros win, which takes more than a single operation of arithmetic. What a function multiplies itself keeps
-  // its order, and so its bits (docs/determinism.md).
+  // One whose zeros win, which takes more than a single operation of arithmetic. What a function multiplies itself
+  // keeps its order, and so its bits (docs/determinism.md).
   static bool is_product_of_derivatives(const Primitive& primitive) {
     return (primitive.linear == Linear::kInEach || primitive.linear == Linear::kInFirst) && !primitive.scalar;
   }
