@@ -6,6 +6,7 @@
 
 #include "jit/llvm/short_rows.h"
 #include "jit/llvm/streams.h"
+#include "jit/loop/visit.h"
 #include "jit/machine/rare_branches.h"
 
 namespace ct::jit {
@@ -44,6 +45,21 @@ void emit_for(CpuEmission& e, const For& loop) {
   }
   if (--e.loop_depth == 0) finish_streams(e);
   e.addresses.forget(pointers);
+}
+
+// Steps of a long loop without carries, scatters say, that are written out one after the other: those of a few
+// statements take as long as what counts and branches.
+int64_t steps_at_once(const CpuEmission& e, const For& loop) {
+  constexpr int64_t kAtOnce = 4, kLeastExtent = 256;
+  constexpr size_t kMostStatements = 16;
+  if (!loop.carries.empty() || !loop.extent.is_constant() || loop.extent.constant() < kLeastExtent) return 1;
+  size_t count = 0;
+  bool is_plain = true;
+  loop::visit_statements(e.program, loop.body, [&](const loop::Statement& s) {
+    ++count;
+    is_plain = is_plain && (s.kind == loop::StatementKind::kIf || s.kind < loop::StatementKind::kFor);
+  });
+  return is_plain && count <= kMostStatements ? kAtOnce : 1;
 }
 
 int64_t span_of(const CpuEmission& e, const For& loop, int64_t iterations) {
@@ -96,7 +112,17 @@ void emit_scalar_for(CpuEmission& e, const For& loop, llvm::Value* begin, llvm::
     }
     results = e.code.run_in_spans(begin, end, 1, span, inits, neutral, step, combined);
   } else {
-    results = run_long_loop(e, begin, end, 1, inits, time_if_long(e, loop), step);
+    const double time = time_if_long(e, loop);
+    if (const int64_t at_once = steps_at_once(e, loop); at_once > 1) {
+      llvm::Value* whole = e.b.CreateAdd(begin, e.b.CreateAnd(e.b.CreateSub(end, begin), e.b.getInt64(-at_once)));
+      run_long_loop(e, begin, whole, at_once, {}, static_cast<double>(at_once) * time,
+                    [&](llvm::Value* i, const LlvmValues& none) {
+                      for (int64_t u = 0; u < at_once; ++u) step(e.b.CreateNSWAdd(i, e.b.getInt64(u)), none);
+                      return none;
+                    });
+      begin = whole;
+    }
+    results = run_long_loop(e, begin, end, 1, inits, time, step);
   }
   for (size_t c = 0; c < results.size(); ++c) e.values.define(loop.carries[c].result, results[c]);
 }
