@@ -246,14 +246,14 @@ def polyder(p: Any, m: int = 1) -> Array:
     for _ in range(count):
         if capacity(x, 0) <= 1:
             return _core.full((0,), 0, x.dtype)
-        x = ragged_derivative(x) if _core.ragged_axes(x) else x[:-1] * _powers(x)
+        x = ragged_derivative(x) if _core.ragged_axes(x) else x[:-1] * _countdown(x.size - 1, x.dtype)
     return x
 
 
-def _powers(x: Array) -> Array:
-    """The powers of exact coefficients, but for the last."""
-    places = primitives.iota(shape=[x.size - 1], dtype=index_dtype(x.size), axis=0)
-    return convert(literal(places, x.size - 1) - places, x.dtype)
+def _countdown(count: int, dtype: Any) -> Array:
+    """The numbers from ``count`` down to 1: the powers of coefficients, but for the last."""
+    places = primitives.iota(shape=[count], dtype=index_dtype(count + 1), axis=0)
+    return convert(literal(places, count) - places, dtype)
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
@@ -301,6 +301,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     # What overflows divides to 0.
     if _core.ragged_axes(x):
         return ragged_integral(x, constants)
+    if count == 1:
+        return concatenate([x / _countdown(x.size, dtype), constants])
     with np.errstate(over="ignore"):
         divisors = np.ones(x.size)
         for step in range(1, min(count, _FIRST_INFINITE_FACTORIAL) + 1):
