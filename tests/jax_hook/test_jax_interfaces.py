@@ -350,3 +350,28 @@ def test_more_private_names_and_float0_under_the_hook() -> None:
         "[1. 1.] [1 2 2]",
         "False False",
     ]
+
+
+def test_the_namespace_of_arrays_is_jax_numpy_by_the_array_api_standard() -> None:
+    program = """
+    import jax, jax.numpy as jnp
+    info = jnp.__array_namespace_info__()
+    print(jnp.ones(2).__array_namespace__() is jnp, jnp.__array_api_version__, info.default_device())
+    print(info.capabilities()["boolean indexing"], set(jax.devices()) <= set(info.devices()), None in info.devices())
+    print(list(info.dtypes(kind=("real floating", "complex floating"))), info.default_dtypes()["integral"])
+    print(jax.jit(lambda x: x.__array_namespace__(api_version="2024.12").negative(x))(jnp.ones(2)))
+    try:
+        jnp.ones(2).__array_namespace__(api_version="1999.01")
+    except ValueError as error:
+        print("1999.01" in str(error))
+    with jax.enable_x64(True):
+        print(list(info.dtypes(kind="complex floating")))
+    """
+    assert run(program).splitlines() == [
+        "True 2024.12 None",
+        "False True True",
+        "['float32', 'complex64'] int32",
+        "[-1. -1.]",
+        "True",
+        "['complex64', 'complex128']",
+    ]

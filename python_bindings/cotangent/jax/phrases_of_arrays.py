@@ -22,6 +22,7 @@ PHRASES_OF_ARRAYS = [
     (r"^rot90: axis \d+ is out of bounds", "rot90 requires its first argument to have ndim at least two, but got first argument of fewer"),
     (r"^tensordot: axes=(\d+) does not fit arrays with (\d+) and (\d+) axes",
      "Number of tensordot axes (axes {1}) exceeds input ranks ({2} and {3})"),
+    (r"^tensordot: axes must be an integer, or", "tensordot axes argument must be an int, a pair of ints, or a pair of lists of ints."),
     (r"^tensordot: axes must come in pairs",
      "tensordot requires axes lists to have equal length; tensordot requires both axes lists to be either ints, tuples or lists"),
     (r"^(\w+): s must have at most (\d+) elements; got (\d+)", "s must have at most x.ndim ({2}) elements, got {3}"),
@@ -59,7 +60,7 @@ PHRASES_OF_ARRAYS = [
     (r"^ravel_multi_index: .*known when the program",
      "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead."),
     # Other functions
-    (r"^pad: mode (\S+) is not supported", "Unimplemented padding mode '{1}' for np.pad."),
+    (r"^pad: mode '?(\w+)'? is not supported", "Unimplemented padding mode '{1}' for np.pad."),
     (r"^vectorize: dimension '(\w+)' is (\d+), but (\d+)", "inconsistent size for core dimension '{1}': {3} vs {2}"),
     (r"^vectorize: excluded positions must not be negative; got (.+)", "excluded={{{1}}} contains negative numbers"),
     (r"^vectorize: argument (\d+) is None, but the signature", "Cannot pass None at locations {{{1}}} with a signature that has axes there"),
