@@ -25,11 +25,13 @@ __all__ = [
     "RandomAlgorithm",
     "composite",
     "cond",
+    "dce_sink",
     "fori_loop",
     "map",
     "rng_bit_generator",
     "scan",
     "shape_as_value",
+    "stage",
     "switch",
     "while_loop",
     "with_sharding_constraint",
@@ -53,6 +55,16 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         return decomposition(*args, **attributes)
 
     return run
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Takes values that nothing depends on; compiled programs leave these out all the same."""
+
+
+@narrowed_function
+def stage(x: Any, /) -> Any:
+    """An array of a number or an array."""
+    return cnp.asarray(x)
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
