@@ -126,6 +126,7 @@ const Config& config() {
       if (!(mine.overridden.*member)) mine.effective.*member = process_config.*member;
     }
     if (mine.overridden.backend == nullptr) mine.effective.backend = process_config.backend;
+    if (mine.overridden.context == 0) mine.effective.context = process_config.context;
     mine.changes_seen = process_changes;
   }
   return mine.effective;
@@ -207,6 +208,16 @@ void register_dtypes(py::module_& module) {
   });
   // Sets an option for this thread, or with None no longer; what it was set to.
   module.def("override_flag", override_option, py::arg("name"), py::arg("value").none(true));
+  module.def("set_context", [](uint64_t context) {
+    process_config.context = context;
+    ++process_changes;
+  });
+  // For this thread, with 0 no longer; what it was set to.
+  module.def("override_context", [](uint64_t context) {
+    config();  // takes over what has changed
+    thread_config.effective.context = context != 0 ? context : process_config.context;
+    return std::exchange(thread_config.overridden.context, context);
+  });
   // The dtype in which a function of real numbers is computed on elements of another one.
   module.def("inexact_dtype",
              [](py::handle spec) { return numpy_dtype(inexact_type({dtype_from_python(spec), false}).dtype); });

@@ -79,10 +79,12 @@ struct Config {
   }
   // The name of the default back end, which lives for ever; null: the processor's (placement.h).
   const std::string* backend = nullptr;
+  uint64_t context = 0;  // stands for options that only Python knows, on which captured programs depend as well
   // What captured and compiled programs depend on: part of the key of everything cached by signature.
   uint64_t version() const {
     const uint64_t flags = uint64_t{enable_x64} | uint64_t{index_checks} << 1 | uint64_t{narrow} << 2;
-    return flags | static_cast<uint64_t>(products()) << 3 | reinterpret_cast<uintptr_t>(backend) << 8;
+    const uint64_t own = flags | static_cast<uint64_t>(products()) << 3 | reinterpret_cast<uintptr_t>(backend) << 8;
+    return own ^ context * 0x9e3779b97f4a7c15U;
   }
 };
 // Of this thread: the process's settings, but for those that this thread overrides. With the GIL.

@@ -33,6 +33,19 @@ def test_errors_carry_the_phrases_that_programs_look_for() -> None:
     assert "can't apply forward-mode autodiff (jvp) to a custom_vjp function." in message(lambda: jax.jvp(bar, (3.0,), (1.0,)))
     assert "vmap got inconsistent sizes" in message(lambda: jax.vmap(jnp.add)(jnp.ones(2), jnp.ones(3)))
     assert "but got complex64" in message(lambda: jax.grad(lambda x: x * 1j)(1.0))
+    lax = jax.lax
+    assert "lax.add requires arguments to have the same dtypes, got int32, float32" in message(lambda: lax.add(0, 0.0))
+    assert "rem does not accept dtype complex64." in message(lambda: lax.rem(1j, 2j))
+    assert "cannot select an axis to squeeze out" in message(lambda: lax.squeeze(jnp.ones((1, 2)), (1,)))
+    assert "broadcast_dimensions must have length equal" in message(lambda: lax.broadcast_in_dim(jnp.ones(2), (2, 2), (0, 1)))
+    assert "reduce_window window_dimensions must have every element be positive" in message(
+        lambda: lax.reduce_window(jnp.ones(1), 0.0, lax.add, (0,), (1,), "VALID"))
+    assert "scan got value with no leading axis to scan over" in message(lambda: lax.scan(lambda c, x: (c, x), 0, 1.0))
+    assert "must have the same pytree structure, but they differ" in message(lambda: lax.scan(lambda c, x: ((c, c), x), 0, jnp.ones(2)))
+    assert "n must be a positive integer, got 0" in message(lambda: jax.scipy.linalg.helmert(0))
+    assert "Indexer must have integer or boolean type" in message(lambda: jnp.ones((2, 2))[0, jnp.ones(2)])
+    assert "ragged_dot_general expects exactly one lhs ragged dimension" in message(lambda: lax.ragged_dot_general(
+        jnp.ones((4, 5)), jnp.ones((3, 5, 7)), jnp.ones(3, int), lax.RaggedDotDimensionNumbers((([1], [1]), ([], [])), [0, 1], [0])))
     print("matched")
     """
     assert checked(program) == "matched"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from jax_hook_process import run
 
 
@@ -349,4 +351,92 @@ def test_more_private_names_and_float0_under_the_hook() -> None:
         "run False",
         "[1. 1.] [1 2 2]",
         "False False",
+    ]
+
+
+def test_the_namespace_of_arrays_is_jax_numpy_by_the_array_api_standard() -> None:
+    program = """
+    import jax, jax.numpy as jnp
+    info = jnp.__array_namespace_info__()
+    print(jnp.ones(2).__array_namespace__() is jnp, jnp.__array_api_version__, info.default_device())
+    print(info.capabilities()["boolean indexing"], set(jax.devices()) <= set(info.devices()), None in info.devices())
+    print(list(info.dtypes(kind=("real floating", "complex floating"))), info.default_dtypes()["integral"])
+    print(jax.jit(lambda x: x.__array_namespace__(api_version="2024.12").negative(x))(jnp.ones(2)))
+    try:
+        jnp.ones(2).__array_namespace__(api_version="1999.01")
+    except ValueError as error:
+        print("1999.01" in str(error))
+    with jax.enable_x64(True):
+        print(list(info.dtypes(kind="complex floating")))
+    """
+    assert run(program).splitlines() == [
+        "True 2024.12 None",
+        "False True True",
+        "['float32', 'complex64'] int32",
+        "[-1. -1.]",
+        "True",
+        "['complex64', 'complex128']",
+    ]
+
+
+def test_traces_have_the_marks_of_a_program(tmp_path: Path) -> None:
+    program = f"""
+    import gzip, json, pathlib, threading
+    import jax, jax.numpy as jnp
+    folder = pathlib.Path({str(tmp_path)!r})
+    @jax.profiler.annotate_function
+    def load(n): return jnp.ones(n)
+    with jax.profiler.TraceAnnotation("before"):
+        pass
+    with jax.profiler.trace(folder, create_perfetto_trace=True):
+        for step in range(2):
+            with jax.profiler.StepTraceAnnotation("train", step_num=step):
+                load(3)
+        try:
+            jax.profiler.start_trace(folder)
+        except RuntimeError as error:
+            print(str(error).splitlines()[0])
+    for file in sorted(folder.glob("plugins/profile/*/*.json.gz")):
+        events = json.load(gzip.open(file))["traceEvents"]
+        print(file.name == "perfetto_trace.json.gz", [(e["name"], e["args"].get("step_num")) for e in events])
+    inner, outer = events[:2]
+    print(outer["ts"] <= inner["ts"] and inner["dur"] <= outer["dur"])
+    try:
+        jax.profiler.stop_trace()
+    except RuntimeError as error:
+        print(str(error).splitlines()[0])
+    """
+    marks = "[('load', None), ('train', '0'), ('load', None), ('train', '1')]"
+    lines = run(program).splitlines()
+    assert sorted(lines[1:3]) == [f"False {marks}", f"True {marks}"]
+    assert [lines[0], *lines[3:]] == [
+        "Profile has already been started. Only one profile may be run at a time.",
+        "True",
+        "No profile started",
+    ]
+
+
+def test_decompositions_of_lax_that_others_are_made_of() -> None:
+    program = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax._src.tpu.linalg import eigh, qdwh
+    x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    u, h, iterations, is_done = jax.jit(jax.lax.linalg.qdwh)(x)
+    print(np.allclose(u @ h, x, atol=1e-5), np.allclose(u.T @ u, np.eye(4), atol=1e-5), np.allclose(h, h.T, atol=1e-5), bool(is_done))
+    padded = jnp.full((8, 6), jnp.nan).at[:6, :4].set(x)
+    u, h, _, _ = qdwh.qdwh(padded, dynamic_shape=(6, 4))
+    print(np.allclose((u @ h)[:6, :4], x, atol=1e-5), float(jnp.abs(u[6:]).sum() + jnp.abs(h[:, 4:]).sum()))
+    s = x.T @ x
+    values, vectors = eigh.eigh(s)
+    print(np.allclose(s @ vectors, vectors * values, atol=1e-4), values.shape, eigh.eigh(s, subset_by_index=(1, 3))[0].shape)
+    values, vectors = eigh.eigh(jnp.full((6, 6), 9.0).at[:4, :4].set(s), n=4)
+    print(np.allclose(values[:4], eigh.eigh(s)[0], atol=1e-4), values[4:].tolist())
+    print(jax.lax.linalg.SvdAlgorithm.POLAR.value, jax.lax.dce_sink({"a": x}), jax.jit(jax.lax.stage)(2).dtype)
+    """
+    assert run(program).splitlines() == [
+        "True True True True",
+        "True 0.0",
+        "True (4,) (2,)",
+        "True [0.0, 0.0]",
+        "polar None int32",
     ]

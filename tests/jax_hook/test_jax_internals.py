@@ -419,3 +419,24 @@ def test_the_bits_of_xlas_generators() -> None:
         assert lax.rng_bit_generator(key, (2,), np.uint64, fry)[1].tolist() == [10065618714822106931, 5203543169901498931]
         """
     )
+
+
+def test_constants_of_lax_and_dtypes_that_only_yield() -> None:
+    program = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax._src import dtypes
+    from jax._src.lax import lax
+    print(lax._delta(np.float32, (2, 3, 2), (0, 2))[:, 1].tolist(), lax._delta(np.int32, (2, 2, 2), (0, 1, 2)).sum())
+    print(lax._const(np.float16(1), 3).dtype, lax._const(2.5, 3), lax._const(jnp.ones(2, jnp.bfloat16), 1).dtype)
+    print(lax.asarray(np.float64(1)).dtype)
+    weak = [lax._convert_element_type(0, dtype, weak_type=True) for dtype in ("int8", "uint16", "bfloat16", "float8_e5m2", "bool")]
+    print([str(dtypes.result_type(x)) for x in weak], [str(x.dtype) for x in weak])
+    print(jnp.result_type(weak[0], 1), jnp.result_type(jnp.int8(1), weak[1]), jnp.result_type(weak[2], 1.5))
+    """
+    assert run(program).splitlines() == [
+        "[[1.0, 0.0], [0.0, 1.0]] 2",
+        "float16 3.0 bfloat16",
+        "float32",
+        "['int32', 'uint32', 'float32', 'float32', 'bool'] ['int8', 'uint16', 'bfloat16', 'float8_e5m2', 'bool']",
+        "int32 int8 float32",
+    ]

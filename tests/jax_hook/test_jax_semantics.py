@@ -240,17 +240,19 @@ def test_the_older_layout_of_random_words() -> None:
     program = """
         import numpy as np, jax, jax.numpy as jnp
         key = jax.random.PRNGKey(42)
+        jitted = jax.jit(jax.random.split)
+        newer = jitted(key).tolist()
         with jax.threefry_partitionable(False):
             print(np.asarray(jax.random.split(key, 3)).tolist(), jax.random.bits(key, (5,)).tolist())
             print(jax.random.bits(key, (5,), "uint8").tolist(), jax.random.bits(key, (3,), "uint16").tolist(), jax.random.bits(key))
             print(jax.random.permutation(key, 5).tolist(), jax.random.randint(key, (3,), 0, 10).tolist())
             print(jax.vmap(lambda k: jax.random.bits(k, (2,)))(jax.random.split(key, 2))[0] == jax.random.bits(jax.random.split(key)[0], (2,)))
         jax.config.update("jax_threefry_partitionable", False)
-        print(jax.jit(jax.random.split)(key).tolist(), jax.config.jax_threefry_partitionable)
+        print(jitted(key).tolist(), jax.config.jax_threefry_partitionable)
         with jax.enable_x64(True):
             print(jax.random.bits(key, (3,), "uint64").tolist())
         jax.config.update("jax_threefry_partitionable", True)
-        print(jax.random.split(key).tolist(), jax.config.jax_threefry_partitionable)
+        print(jax.random.split(key).tolist(), jax.config.jax_threefry_partitionable, newer == jitted(key).tolist())
     """
     assert run(program).splitlines() == [
         "[[3134548294, 3733159049], [3746501087, 894150801], [801545058, 2363201431]] "
@@ -260,7 +262,7 @@ def test_the_older_layout_of_random_words() -> None:
         "[ True  True]",
         "[[2465931498, 3679230171], [255383827, 267815257]] False",
         "[13462782411356743825, 16033796027023006562, 16091099645456652183]",
-        "[[1832780943, 270669613], [64467757, 2916123636]] True",
+        "[[1832780943, 270669613], [64467757, 2916123636]] True True",
     ]
 
 

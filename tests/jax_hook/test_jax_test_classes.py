@@ -207,3 +207,28 @@ print(len(calls), reference.max is np.maximum, reference.reduce(ties, 0, np.add,
 
 def test_functions_of_lax_have_references() -> None:
     assert run(REFERENCES) == "20 True [3, 1, 3, 7]"
+
+
+def test_functions_are_computed_with_many_digits() -> None:
+    needed("mpmath")
+    program = """
+    import mpmath, numpy as np
+    from jax._src import test_util as jtu
+    sample = jtu.complex_plane_sample(np.complex64, 2)
+    print(sample.shape, sample[0, 0], sample[-2, -2], sample[3, 4])
+    exact, near = (jtu.numpy_with_mpmath(mpmath, extra_prec=bits) for bits in (60, 1))
+    x = np.array([3e-20 + 2e5j, -2 + 0j, 2 - 0j, 1e300 + 1j, complex(np.inf, 1)])
+    with np.errstate(all="ignore"):
+        for name in ("arcsin", "log", "sqrt", "tanh"):
+            found = getattr(exact, name)(x)
+            print(name, found.dtype, np.allclose(found, getattr(np, name)(x), rtol=1e-14, equal_nan=True))
+    print(exact.exp(np.float32([200, -200, 1])), exact.absolute(np.complex64([3 + 4j])))
+    ufunc = jtu.vectorize_with_mpmath(lambda x: x * x, mpmath=mpmath)
+    print(ufunc(np.float32([1.5, 1e-30])), ufunc.mptonp(ufunc.nptomp(sample)).tolist() == sample.tolist())
+    print(near.normalize(*(np.float64([v]) for v in (1.0, 1.0 + 2**-20, 1.0 + 2**-30))))
+    """
+    lines = run(program).splitlines()
+    assert lines[0] == "(7, 7) (-inf-infj) (3.4028235e+38+3.4028235e+38j) (1.1754944e-38+0j)"
+    assert lines[1:5] == [f"{name} complex128 True" for name in ("arcsin", "log", "sqrt", "tanh")]
+    assert lines[5:7] == ["[      inf 0.        2.7182817] [5.]", "[2.25 0.  ] True"]
+    assert lines[7] == "(array([0.5]), array([0.5]))"

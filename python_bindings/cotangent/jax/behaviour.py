@@ -23,9 +23,12 @@ from cotangent._ops.dtypes import ScalarType
 from cotangent._transforms import stages, staging
 from cotangent._transforms.custom_function import CustomFunction
 from cotangent.checkify import checks
+from cotangent.jax import narrowing
+from cotangent.jax.internals import watched
 from cotangent.jax.internals.avals import Trace, live_trace, typeof
 from cotangent.jax.internals.captures import counted
 from cotangent.jax.internals.jaxprs import traced_jaxpr
+from cotangent.jax.internals.namespace_info import namespace_of
 from cotangent.jax.internals.processes import DEVICE_MEMBERS
 from cotangent.jax.internals.shards import ARRAY_MEMBERS, SHARDING_MEMBERS
 from cotangent.jax.internals.shown import SHOWN, whole_power
@@ -42,7 +45,9 @@ from cotangent.sharding import SingleDeviceSharding
 
 __all__ = ["start", "stop"]
 
-_REFLECTED = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
+_REFLECTED = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"
+)  # fmt: skip
 _OPERATORS = [
     *(f"__{name}__" for name in _REFLECTED),
     *(f"__r{name}__" for name in _REFLECTED),
@@ -68,7 +73,9 @@ def _unsupported(name: str, y: Any) -> str:
 def _operator(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def apply(x: Any, y: Any) -> Any:
         try:
-            result = own(x, narrow(y) if type(y) is np.ndarray else y)
+            y = narrow(y) if type(y) is np.ndarray else y
+            watch = narrowing.watch
+            result = own(x, y) if watch is None else watch(own, (x, y), {})
             if result is NotImplemented and type(y) in _COLLECTIONS:
                 raise TypeError(_unsupported(own.__name__, y))
             return result
@@ -177,6 +184,7 @@ def start() -> None:
     callbacks.raised_as = runtime_error_of
     callbacks.given_as = _core.array
     staging.around_trace = counted
+    watched.start()
     _array.set("_trace", property(_trace))
     _array.set("aval", property(typeof))
     _custom.wrap("__call__", lambda own: api_boundary(unless_traced(own)))
@@ -190,6 +198,7 @@ def start() -> None:
     _arithmetic.set("integer_power", whole_power)
     _scalar_types.wrap("__call__", traceable)
     _array.wrap("astype", _astype)
+    _array.wrap("__array_namespace__", namespace_of)
     _core.set_assignment_hook(_refuse)
     _core.set_index_hook(get_item)
     _array.wrap("__round__", _round)
@@ -215,6 +224,7 @@ def stop() -> None:
     callbacks.raised_as = None
     callbacks.given_as = None
     staging.around_trace = None
+    watched.stop()
     for attributes in (
         _array,
         _traced,

@@ -65,6 +65,9 @@ def _no_trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 through_trace = _no_trace  # `user_traces` has it, which stands above
 
+# What calls a function in its place while options ask for checks of what functions of arrays are given and return; `watched` has it.
+watch: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
+
 
 def traceable(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """The function, which hands its operations to a library's own trace where the arguments are values of it."""
@@ -142,7 +145,7 @@ def narrowed_function(function: Callable[..., Any]) -> Callable[..., Any]:
                 args = tuple(arg if type(arg) is Array else _narrow(arg) for arg in args)
                 if kwargs:
                     kwargs = {key: _narrow(value) for key, value in kwargs.items()}
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if watch is None else watch(function, args, kwargs)
         except TracerMetError:
             return through_trace(run, args, kwargs)
         except Exception:

@@ -22,7 +22,9 @@ PHRASES_OF_ARRAYS = [
     (r"^rot90: axis \d+ is out of bounds", "rot90 requires its first argument to have ndim at least two, but got first argument of fewer"),
     (r"^tensordot: axes=(\d+) does not fit arrays with (\d+) and (\d+) axes",
      "Number of tensordot axes (axes {1}) exceeds input ranks ({2} and {3})"),
-    (r"^tensordot: axes must come in pairs", "tensordot requires axes lists to have equal length"),
+    (r"^tensordot: axes must be an integer, or", "tensordot axes argument must be an int, a pair of ints, or a pair of lists of ints."),
+    (r"^tensordot: axes must come in pairs",
+     "tensordot requires axes lists to have equal length; tensordot requires both axes lists to be either ints, tuples or lists"),
     (r"^(\w+): s must have at most (\d+) elements; got (\d+)", "s must have at most x.ndim ({2}) elements, got {3}"),
     # Dtypes
     (r"^(?:\w+: )?the dtype must be floating or complex; got|^cov: the dtype must be floating", "{name}: dtype must be a subclass of float or complex"),
@@ -37,11 +39,12 @@ PHRASES_OF_ARRAYS = [
     # Reductions
     (r"where must be an array of bools; got (\S+)", "jnp.{name}: where must be None or a boolean array; got dtype={1}."),
     (r"initial must be a number; got an array of shape (\(.*\))", "initial value must be a scalar. Got array of shape {1}"),
-    (r"^(argm\w+) of zero elements", "attempt to get {1} of an empty sequence"),
+    (r"^(argm\w+) of zero elements", "attempt to get {1} of an empty sequence: reductions require non-empty reduced dimension"),
     (r"^cumulative_\w+: an array with 0 axes", "The input must be non-scalar to take a cumulative sum, however a scalar value was given."),
     (r"^cumulative_\w+: an array with (\d+) axes", "The input array has rank {1}, however axis was not set to an explicit value."),
     # Ranges
-    (r"^arange: a bound is a value", "It arose in the jnp.arange argument 'start'; or: It arose in the jnp.arange argument 'stop'"),
+    (r"^arange: a bound is a value",
+     "It arose in a slice start of jnp.mgrid or jnp.ogrid; or: It arose in the jnp.arange argument 'start'; or: It arose in the jnp.arange argument 'stop'"),
     (r"^(c_|r_): '(.*)' is not a directive", "could not understand directive '{2}'"),
     # Indices
     (r"^indices must be integers; got (\S+)", "{name} indices must be of integer type, got {1}"),
@@ -49,12 +52,27 @@ PHRASES_OF_ARRAYS = [
     (r"^a bool index of shape (\(.*\)) does not fit axes of sizes (\(.*\))", "boolean index did not match shape of indexed array: {1} and {2}"),
     (r"^cannot index axis (\d+), which has no elements", "index is out of bounds for axis {1} with size 0"),
     (r"^cannot index axis \d+ with str", "JAX does not support string indexing"),
+    (r"^arrays used as indices must be of integers or bools; axis \d+ is indexed with (\w+)",
+     "Indexer must have integer or boolean type, got indexer with type {1}"),
     (r"^cannot index axis \d+ with (\w+)", "Indexer must have integer or boolean type, got indexer with type {1}"),
     (r"^choose: mode .raise. needs indices",
      "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead."),
     (r"^ravel_multi_index: .*known when the program",
      "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. Use mode='wrap' or mode='clip' instead."),
     # Other functions
+    (r"^pad: mode '?(\w+)'? is not supported", "Unimplemented padding mode '{1}' for np.pad."),
+    (r"^vectorize: dimension '(\w+)' is (\d+), but (\d+)", "inconsistent size for core dimension '{1}': {3} vs {2}"),
+    (r"^vectorize: excluded positions must not be negative; got (.+)", "excluded={{{1}}} contains negative numbers"),
+    (r"^vectorize: argument (\d+) is None, but the signature", "Cannot pass None at locations {{{1}}} with a signature that has axes there"),
+    (r"^debug\.print: the format does not use these arguments: (.+)",
+     "Unused keyword arguments to `jax.debug.print`: ['{1}']. You may be passing an f-string"),
+    (r"^debug\.callback expects a function, got (.+)", "first argument to debug callback must be callable, got {1}; or: "
+     "debug_callback received unexpected arguments in the two-call form"),
+    (r"^check: pred must be a bool scalar; got (.+)", "debug_check takes a scalar pred; got {1}"),
+    (r"^variance_scaling needs weights of at least two axes; got shape (.+)", "Can't compute input and output sizes of a 1-dimensional weights "
+     "tensor with default in_axis. Must be at least 2D or specify in_axis explicitly."),
+    (r"^map_coordinates: mode '(.*)' is not supported", "jax.scipy.ndimage.map_coordinates does not yet support mode {1}"),
+    (r"^host_callback: vmap of a pure_callback", "vmap is only supported for pure_callback with a vmap_method"),
     (r"^pad: mode '(\w+)' takes (?:the|no) options?.*; got (.+)", "unsupported keyword arguments for mode '{1}': {2}"),
     (r"^vectorize: the signature has (\d+) arguments?, but (\d+) are given", "wrong number of positional arguments: expected {1}, got {2}"),
     (r"^vectorize: argument \d+ of shape (\(.*\)) needs the axes", "input with shape {1} does not have enough dimensions for all core dimensions"),
@@ -76,10 +94,11 @@ PHRASES_OF_ARRAYS = [
      "Number of samples without replacement ({1}) cannot exceed number of categories ({2})."),
     (r"^expected one random key; this function got an array of keys of shape (\(.*\))",
      "{name} accepts a single key, but was given a key array of shape {1}."),
-    (r"the seed must be an integer scalar; got (.+)", "PRNG key seed must be an integer; PRNGKey accepts a scalar seed; got {1}"),
+    (r"the seed must be an integer scalar; got (.+)", "PRNG key seed must be an integer; {name} accepts a scalar seed; got {1}"),
     (r"^there is no random generator (.+)", "unrecognized PRNG implementation {1}"),
     (r"^an array of random keys cannot be converted", "JAX array with PRNGKey dtype cannot be converted to a NumPy array."),
     # Arrays
+    (r"^__cuda_array_interface__: of arrays on a GPU", "__cuda_array_interface__ is only defined for NVIDIA GPU buffers."),
     (r"^the buffer protocol has no format for bfloat16", "Buffers of type BF16 are not supported by the Python buffer protocol."),
     (r"^this array of type .* was deleted", "Array has been deleted."),
     # Operators, whichever operand is on the left

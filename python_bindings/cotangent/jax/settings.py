@@ -10,12 +10,22 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from cotangent import _core
 from cotangent import config as own
 from cotangent._base.arguments import leaving_methods
 from cotangent._ops import index_plans
 from cotangent.random import sequences
 
-__all__ = ["STATES", "Config", "State", "StateContextManager", "config", "enable_x64", "threefry_partitionable"]
+__all__ = [
+    "STATES",
+    "Config",
+    "State",
+    "StateContextManager",
+    "config",
+    "enable_x64",
+    "listeners",
+    "threefry_partitionable",
+]
 
 
 # What options have that nothing acts on here, until they are set.
@@ -91,6 +101,24 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _READ_ONCE = ("threefry_partitionable",)
 
 
+# Options that captured programs depend on: under another value of one, functions are captured anew.
+_IN_PROGRAMS = (
+    "check_static_indices",
+    "default_matmul_precision",
+    "error_checking_behavior_divide",
+    "error_checking_behavior_nan",
+    "error_checking_behavior_oob",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "softmax_custom_jvp",
+    "threefry_partitionable",
+    "use_high_dynamic_range_gumbel",
+)
+
+# Called after one of these was set, for this thread or for the process.
+listeners: list[Callable[[bool], None]] = []
+
+
 class _Local(threading.local):
     """What ``with`` blocks of this thread have set options to."""
 
@@ -144,6 +172,7 @@ class Config:
         """Sets an option. An option of JAX that has nothing to act on here is remembered."""
         if name == "jax_threefry_partitionable":
             sequences.choose(not value)
+            _changed(name, False)
             return
         _check(name, value)
         if name == "jax_check_static_indices":  # which are clamped otherwise, as those in arrays are
@@ -157,6 +186,7 @@ class Config:
             if _plain(name) in own._CHOSEN:
                 raise
             self._held[name] = value
+        _changed(name, False)
 
     def read(self, name: str) -> Any:
         """The value of an option."""
@@ -187,12 +217,36 @@ class Config:
 config = Config()
 
 
+def _in_programs() -> tuple[Any, ...]:
+    return tuple(config.read(f"jax_{name}") for name in _IN_PROGRAMS)
+
+
+_usual = _in_programs()
+
+
+def _changed(name: str, of_thread: bool) -> None:
+    """What follows from an option that was set: the core tells captured programs apart by a number of all of these options."""
+    if _plain(name) not in _IN_PROGRAMS:
+        return
+    values = _in_programs()
+    number = 0 if values == _usual else hash(values) & 0x7FFFFFFFFFFFFFFE | 2
+    if not of_thread:
+        _core.set_context(number)
+    elif any(f"jax_{option}" in _local.held for option in _IN_PROGRAMS):
+        _core.override_context(number or 1)
+    else:
+        _core.override_context(0)
+    for listener in listeners:
+        listener(of_thread)
+
+
 @contextlib.contextmanager
 def _held(name: str, value: Any) -> Iterator[None]:
     """A block in which an option of this thread has a value that is only looked up."""
     _check(name, value)
     is_held, before = name in _local.held, _local.held.get(name)
     _local.held[name] = value
+    _changed(name, True)
     try:
         yield
     finally:
@@ -200,6 +254,7 @@ def _held(name: str, value: Any) -> Iterator[None]:
             _local.held[name] = before
         else:
             del _local.held[name]
+        _changed(name, True)
 
 
 @contextlib.contextmanager
@@ -217,10 +272,12 @@ def _filtering(value: Any) -> Iterator[None]:
 def _partitionable(value: Any) -> Iterator[None]:
     before = sequences.chosen()
     sequences.choose(not value)
+    _changed("jax_threefry_partitionable", False)
     try:
         yield
     finally:
         sequences.choose(before)
+        _changed("jax_threefry_partitionable", False)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 from cotangent.errors import ConcretizationError
 from cotangent.jax.phrases_of_arrays import PHRASES_OF_ARRAYS
+from cotangent.jax.phrases_of_lax import PHRASES_OF_LAX
 
 __all__ = ["CONVERSIONS", "add_phrase", "converting"]
 
@@ -27,7 +28,19 @@ _PHRASES: list[tuple[re.Pattern[str], str]] = [
          "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple where 'children' is iterable, got {1}"),
         (r"must return \(children, auxiliary data\); it returned (.+)",
          "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, got {1}"),
+        (r"but data_fields and meta_fields name \[.*\]\n  name (\w+), too",
+         "data_fields and meta_fields must include all dataclass fields and only them. Missing fields: {{'{1}'}}"),
+        (r"but data_fields and meta_fields name \[.*\]\n  leave out (\w+)",
+         "data_fields and meta_fields must include all dataclass fields and only them. Unexpected fields: {{'{1}'}}"),
+        (r"in a pytree's structure cannot be compared", "Exception raised while checking equality of metadata fields of pytree."),
+        (r"a dict in a pytree has keys that cannot be sorted", "Comparator raised exception while sorting pytree dictionary keys."),
+        (r"^the vector must have shape .* and dtype (\w+), as ravel_pytree gave; got \(.*\) and (\w+)",
+         "unravel function given array of dtype {2}, but expected dtype {1}"),
         # Functions with rules of their own
+        (r"^the jvp rule of (\w+) must return \(output, output tangent\); it returned (.+)",
+         "Custom JVP rule for function {1} must produce a pair (list or tuple of length two) representing primal and tangent outputs, but got {2}"),
+        (r"^the output of the forward rule of (\w+) must have the structure",
+         "Custom VJP fwd rule for function {1} must produce a pair (list or tuple of length two)"),
         (r"(\w+) is a custom_jvp function without a rule", "No JVP defined for custom_jvp function {1} using defjvp."),
         (r"(\w+) is a custom_vjp function without rules", "No VJP defined for custom_vjp function {1} using defvjp."),
         (r"(\w+) is a custom_vmap function without a rule", "No batching rule defined for custom_vmap function {1}"),
@@ -57,7 +70,14 @@ _PHRASES: list[tuple[re.Pattern[str], str]] = [
         (r"^vjp of .*: the cotangent must have the structure", "unexpected tree structure"),
         (r"^vjp of .*: the cotangent has (shape|dtype)", "unexpected JAX type (e.g. shape/dtype)"),
         (r"^transpose needs inputs of float or complex dtype", "linear_transpose only supports float and complex inputs"),
+        (r"^jac(fwd|rev)\(holomorphic=True\) needs .* complex arrays; it returned (.+)",
+         "jac{1} with holomorphic=True requires inputs with complex dtype, but got {2}."),
+        (r"^jvp: primals and tangents must be tuples or lists", "primal and tangent arguments to jax.jvp must be tuples or lists"),
+        (r"^vjp of (.+): the pullback takes one cotangent, of the structure of the output; got (\d+)",
+         "The function returned by `jax.vjp` applied to {1} was called with {2} arguments, but it takes one, the cotangents of the output"),
         # Functions that are captured
+        (r"^ShapeDtypeStruct: a dtype is needed", "ShapeDtypeStruct: dtype must be specified."),
+        (r"^len\(\) of a ShapeDtypeStruct without axes", "len() of unsized object"),
         (r"escaped from the capture of '(.+)' by .*: it was used after that capture had ended",
          "Encountered an unexpected tracer: a transformed function had the side effect of saving it to global state"),
         (r"^static arguments must be hashable; got an? (.+)", "Non-hashable static arguments are not supported: {1}"),
@@ -85,8 +105,10 @@ _PHRASES: list[tuple[re.Pattern[str], str]] = [
         (r"^vmap of .*: argument (\S+) has shape (.+), which has no axis (-?\d+)",
          "vmap was requested to map its argument along axis {3}, of rank less than that: shape {2}"),
         (r"^vmap of .*: the mapped axes have different sizes \((.*)\)", "vmap got inconsistent sizes for array axes to be mapped: {1}"),
+        (r"^vmap takes options after the function", "vmap in_axes must be an int, None, or a tuple; vmap out_axes must be an int, None, or a tuple"),
         (r"^vmap of .*: in_axes=(.*) does not match the structure of the arguments",
          "vmap in_axes specification must be a tree prefix of the corresponding value"),
+        *PHRASES_OF_LAX,
         *PHRASES_OF_ARRAYS,
         (r"vmap: output \S* ?differs from example to example, but its out_axes", "vmap has mapped output but out_axes is None, at vmap out_axes"),
     ]

@@ -335,8 +335,8 @@ def ragged_dot_general(
     ------
     NotImplementedError
         ``group_offset`` is given.
-    ValueError
-        Not one axis of ``lhs`` is ragged.
+    ShapeError
+        Not one axis of ``lhs`` is ragged, or the groups do not fit it or ``rhs``.
 
     Examples
     --------
@@ -361,11 +361,12 @@ def ragged_dot_general(
     numbers, ragged_axes, group_axes = ragged_dot_dimension_numbers
     lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("ragged_dot", numbers)
     if len(tuple(ragged_axes)) != 1:
-        raise ValueError(
+        raise ShapeError(
             f"lax.ragged_dot: one axis of lhs is ragged; got {tuple(ragged_axes)}\n"
             "  pass the axis that group_sizes divides alone, as in lhs_ragged_dimensions=(0,)"
         )
     (axis,) = ragged_axes
+    _check_groups(left, right, sizes, axis, ragged_dot_dimension_numbers)
     options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     if axis in lhs_batch:
         inside = _groups(left, axis, sizes, [])
@@ -379,12 +380,46 @@ def ragged_dot_general(
     if axis in lhs_contract:
         return _group_first(spread, right, shifted, rhs_contract, rhs_batch, options)
     if len(tuple(group_axes)) != 1:
-        raise ValueError(
+        raise ShapeError(
             f"lax.ragged_dot: one axis of rhs holds the groups; got {tuple(group_axes)}\n"
             "  pass rhs_group_dimensions=(0,) for one matrix a group along axis 0"
         )
     paired = ([0, *shifted[0]], [group_axes[0], *rhs_contract]), (shifted[1], rhs_batch)
     return dot_general(spread, right, paired, **options)
+
+
+def _check_groups(left: Array, right: Array, sizes: Array, axis: int, given: RaggedDotDimensionNumbers) -> None:
+    """That an axis of ``lhs`` can be divided into groups of these sizes, and ``rhs`` has what they need."""
+    numbers, _, group_axes = given
+    lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("ragged_dot", numbers)
+    if not 0 <= axis < left.ndim:
+        raise ShapeError(
+            f"lax.ragged_dot: the ragged axis {axis} must be one of lhs, which has shape {left.shape}\n"
+            f"  its axes are {numbered(left.ndim)}"
+        )
+    batch = tuple(capacity(left, i) for i in lhs_batch)
+    if sizes.ndim != 1 and (axis in lhs_batch or capacities(sizes)[:-1] != batch):
+        wanted = (capacity(sizes, -1),) if sizes.ndim else ("groups",)
+        raise ShapeError(
+            f"lax.ragged_dot: expected group_sizes to have shape {wanted if axis in lhs_batch else (*batch, *wanted)}, got {sizes.shape}\n"
+            "  pass one size for each group; for other groups in each example, with the batch axes of lhs in front"
+        )
+    if tuple(group_axes) and axis in (*lhs_batch, *lhs_contract):
+        raise ShapeError(
+            f"lax.ragged_dot: rhs holds no groups where axis {axis} of lhs is contracted or a batch axis; got {tuple(group_axes)}\n"
+            "  pass rhs_group_dimensions=()"
+        )
+    for group_axis in group_axes:
+        if group_axis in (*rhs_contract, *rhs_batch):
+            raise ShapeError(
+                f"lax.ragged_dot: axis {group_axis} of rhs holds the groups, and is contracted or a batch axis as well\n"
+                "  give the groups an axis of their own"
+            )
+        if capacity(right, group_axis) != capacity(sizes, -1):
+            raise ShapeError(
+                f"lax.ragged_dot: group_sizes has {capacity(sizes, -1)} groups, axis {group_axis} of rhs {capacity(right, group_axis)}\n"
+                "  pass one size for each of them"
+            )
 
 
 def _group_first(

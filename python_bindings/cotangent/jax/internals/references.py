@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 import cotangent as ct
 from cotangent import _core, tree_util
 from cotangent._base.arguments import leaving_methods
@@ -30,6 +32,7 @@ __all__ = [
     "get",
     "last_refusal",
     "new_ref",
+    "outer_ref",
     "set_",
     "swap",
     "used",
@@ -395,6 +398,14 @@ def _stored(value: Any, dtype: Any) -> Any:
 def _strong(array: Any) -> Any:
     """The same array with a dtype that does not yield."""
     return ct.lax.convert_element_type(array, array.dtype)
+
+
+def outer_ref(value: np.generic) -> Ref:
+    """A reference from outside of everything that is being captured."""
+    with ct.ensure_compile_time_eval():
+        ref = Ref(value)
+    ref._depth = ref._capture = 0
+    return ref
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, **_: Any) -> Ref:

@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import dtypes
+from cotangent.jax.internals.promotion import TypePromotionError
 from cotangent.jax.internals.tiny_types import is_tiny
 from cotangent.jax.narrowing import canonical
 
 __all__ = ["TypePromotionError", "canonicalize_dtype"]
-
-
-class TypePromotionError(ValueError):
-    """Dtypes have no common dtype."""
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:

@@ -14,6 +14,7 @@ from cotangent.jax.mirror._src.testing import (
     kinds,
     loader,
     machine,
+    many_digits,
     programs,
     samples,
     surroundings,
@@ -27,7 +28,21 @@ from cotangent.jax.mirror._src.testing.loader import TEST_NUM_THREADS
 from cotangent.jax.mirror._src.testing.samples import cast_to_shape as _cast_to_shape
 from cotangent.jax.mirror._src.testing.samples import dims_of_shape as _dims_of_shape
 
-_PARTS = (base, cases, closeness, counting, grids, kinds, loader, machine, programs, samples, surroundings, warned)
+_PARTS = (
+    base,
+    cases,
+    closeness,
+    counting,
+    grids,
+    kinds,
+    loader,
+    machine,
+    many_digits,
+    programs,
+    samples,
+    surroundings,
+    warned,
+)
 for _part in _PARTS:
     globals().update({name: getattr(_part, name) for name in _part.__all__})
 

@@ -10,6 +10,7 @@ import cotangent.numpy as cnp
 from cotangent._base.precision import DotAlgorithm
 from cotangent.jax.internals import stateful
 from cotangent.jax.internals.bit_generators import RandomAlgorithm, rng_bit_generator
+from cotangent.jax.internals.indexing_checks import INDEXING_CHECKED
 from cotangent.jax.internals.jaxprs import built_ins_named_in
 from cotangent.jax.internals.meshes import with_sharding_constraint
 from cotangent.jax.internals.shown import SHOWN
@@ -24,11 +25,13 @@ __all__ = [
     "RandomAlgorithm",
     "composite",
     "cond",
+    "dce_sink",
     "fori_loop",
     "map",
     "rng_bit_generator",
     "scan",
     "shape_as_value",
+    "stage",
     "switch",
     "while_loop",
     "with_sharding_constraint",
@@ -54,15 +57,25 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     return run
 
 
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Takes values that nothing depends on; compiled programs leave these out all the same."""
+
+
+@narrowed_function
+def stage(x: Any, /) -> Any:
+    """An array of a number or an array."""
+    return cnp.asarray(x)
+
+
 def shape_as_value(shape: Sequence[int]) -> Any:
     """A shape as an array."""
     return cnp.array(shape, "int32")
 
 
-# One operation each in programs that are shown.
-_SHOWN = {name: narrowed_function(function) for name, function in SHOWN.items()}
-globals().update(_SHOWN)
-__all__ += list(_SHOWN)
+# One operation each in programs that are shown, and those that ask of dimension numbers what JAX does.
+_OWN = {name: narrowed_function(function) for name, function in {**SHOWN, **INDEXING_CHECKED}.items()}
+globals().update(_OWN)
+__all__ += list(_OWN)
 
 # What programs of `make_jaxpr` are searched for: ``eqn.primitive is jax.lax.sin_p``.
 _PRIMITIVES = built_ins_named_in("jax.lax")

@@ -15,14 +15,18 @@ from cotangent import _core
 from cotangent._base.keys import KEY_DTYPE
 from cotangent._core import Array
 from cotangent._ops.dtypes import ScalarType
+from cotangent.jax.internals.namespace_info import __array_namespace_info__
+from cotangent.jax.internals.promotion import check_strict, common_dtype, yields
 from cotangent.jax.internals.shown import SHOWN_OF_NUMPY
 from cotangent.jax.internals.tiny_types import TINY, tiny_type
-from cotangent.jax.mirror.dtypes import TypePromotionError
 from cotangent.jax.narrowing import canonical, check_int, narrow, narrowed_function, traceable
-from cotangent.jax.settings import enable_x64, state
+from cotangent.jax.settings import enable_x64
 from cotangent.jax.tracebacks import api_boundary
+from cotangent.numpy.array_api import __array_api_version__
 
 __all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
     "arange",
     "array",
     "array_equal",
@@ -78,46 +82,28 @@ float_, int_, uint, complex_ = float64, int64, uint64, complex128
 globals().update({name: tiny_type(name) for name in TINY})
 
 
-_result_type = narrowed_function(cnp.result_type)
-_KINDS = "biufc"
-
-
-def _check_strict(args: tuple[Any, ...]) -> None:
-    """TypePromotionError for dtypes that differ where the option ``jax_numpy_dtype_promotion`` is strict."""
-    if state("numpy_dtype_promotion").value != "strict":
-        return
-    dtypes = {str(dtype): dtype for dtype in (_result_type(arg) for arg in args if not _yields(arg))}
-    strong = set(dtypes)
-    weak = [_result_type(arg).kind for arg in args if _yields(arg)]
-    kinds = [dtype.kind.replace("V", "f") for dtype in dtypes.values()]
-    if len(strong) > 1 or (
-        kinds and any(_KINDS.index(kind) > max(_KINDS.index(kinds[0]), 2) or kinds[0] == "b" for kind in weak)
-    ):
-        names = ", ".join(sorted({*strong, *weak}))
-        raise TypePromotionError(
-            f"Input dtypes ({names}) have no available implicit dtype promotion path when jax_numpy_dtype_promotion=strict\n"
-            "  convert one explicitly with .astype(...)"
-        )
-
-
-def _yields(x: Any) -> bool:
-    """Whether the dtype of a value, or a type, yields to others."""
-    return (
-        type(x) in (int, float, complex)
-        or (isinstance(x, type) and x in (int, float, complex))
-        or bool(getattr(x, "weak_type", False))
-    )
+def _default_of_kind(dtype: Any) -> Any:
+    """The dtype that numbers of Python's of the kind of a dtype have."""
+    kinds = {"i": _core.default_int_dtype, "f": _core.default_float_dtype, "c": _core.default_complex_dtype}
+    if dtype.kind == "u":
+        return canonical(np.dtype("uint64"))
+    make = kinds.get("f" if dtype.kind == "V" else dtype.kind)  # small floats are of no kind of NumPy's
+    return dtype if make is None else make()
 
 
 def result_type(*args: Any) -> Any:
-    """The dtype that arrays and types have in common: int32, where signed and unsigned ones of 32 bits meet in one of 64."""
-    _check_strict(args)
-    return canonical(_result_type(*args)) if not _core.get_enable_x64() else cnp.result_type(*args)
+    """The dtype that arrays and types have in common: int32, where signed and unsigned ones of 32 bits meet in one of 64.
+
+    Where all of them yield to others, it is what a number of Python's has.
+    """
+    check_strict(args)
+    found = cnp.result_type(*args) if _core.get_enable_x64() else canonical(common_dtype(*args))
+    return _default_of_kind(found) if args and all(yields(arg) for arg in args) else found
 
 
 def promote_types(a: Any, b: Any) -> Any:
     """The dtype that two have in common, of 64 bits where one has them."""
-    _check_strict((a, b))
+    check_strict((a, b))
     with enable_x64(True):
         return cnp.promote_types(a, b)
 

@@ -1,0 +1,5 @@
+"""``jax._src.tpu.linalg.qdwh``."""
+
+from cotangent.jax.internals.polar import qdwh
+
+__all__ = ["qdwh"]
