@@ -92,10 +92,11 @@ std::vector<Tensor> run_primitive(const Primitive& primitive, absl::Span<const T
     std::vector<Tensor> results(output_avals.size());
     if (kernel({primitive, operands, *attrs, output_avals, may_overwrite}, absl::MakeSpan(results))) return results;
   }
-  if (!primitive.stands_for_others()) {
-    return reference_primitive(primitive, operands, *attrs, output_avals, graph_runner(mode));
-  }
-  std::vector<Tensor> results = run_graph(*expansion(primitive, operands, attrs), operands, mode);
+  std::vector<Tensor> results =
+      primitive.stands_for_others()
+          ? run_graph(*expansion(primitive, operands, attrs), operands, mode)
+          : reference_primitive(primitive, operands, *attrs, output_avals, graph_runner(mode));
+  // A loop without a step hands on what it was given, which may be weakly typed.
   CT_CHECK(results.size() == output_avals.size());
   for (size_t i = 0; i < results.size(); ++i) {
     CT_CHECK(same_type(results[i].aval(), output_avals[i]));

@@ -4,9 +4,7 @@
 #include "python_bindings/python_object.h"
 
 namespace ct::python {
-namespace {
 
-// Python says so itself when the object is no integer, or one that needs more than 64 bits.
 int64_t integer_from_python(PyObject* object) {
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(object));
   if (!index) throw py::error_already_set();
@@ -17,8 +15,6 @@ int64_t integer_from_python(PyObject* object) {
                index.ptr());
   throw py::error_already_set();
 }
-
-}  // namespace
 
 AttrValue attr_from_python(py::handle value) {
   PyObject* object = value.ptr();

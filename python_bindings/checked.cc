@@ -78,10 +78,8 @@ bool may_be_key(PyObject* object) {
     return array.dtype().kind() == 'u' && array.itemsize() == 4 && array.ndim() > 0 &&
            array.shape(array.ndim() - 1) == 2;
   }
-  static PyObject* const scalar = py::object(py::module_::import("numpy").attr("generic")).release().ptr();
   return object != Py_None && !is_text(object) && !PyLong_Check(object) && !PyFloat_Check(object) &&
-         !PyComplex_Check(object) && !PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(scalar)) &&
-         !PyList_Check(object) && !PyTuple_Check(object);
+         !PyComplex_Check(object) && !is_number_of_numpy(object) && !PyList_Check(object) && !PyTuple_Check(object);
 }
 
 bool are_flags(PyObject* object) {

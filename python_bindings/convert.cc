@@ -101,6 +101,20 @@ bool holds_arrays(py::handle object, int depth = 0) {
   return false;
 }
 
+// Sequences of Python's that are no lists, such as ranges and deques, count as the lists of what they hold.
+bool is_other_sequence(py::handle object) {
+  static PyObject* const sequence = py::object(py::module_::import("collections.abc").attr("Sequence")).release().ptr();
+  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) || !PySequence_Check(object.ptr()) ||
+      PyUnicode_Check(object.ptr()) || PyObject_CheckBuffer(object.ptr()) ||
+      PyObject_HasAttrString(object.ptr(), "__array__") ||
+      PyObject_HasAttrString(object.ptr(), "__array_interface__") || PyObject_HasAttrString(object.ptr(), "dtype")) {
+    return false;
+  }
+  const int is_sequence = PyObject_IsInstance(object.ptr(), sequence);
+  if (is_sequence < 0) throw py::error_already_set();
+  return is_sequence == 1;
+}
+
 // Objects that make themselves arrays may do so by way of others.
 constexpr int kMostConversions = 16;
 Datum datum_after(py::handle object, int conversions);
@@ -253,14 +267,21 @@ AttrsPtr literal_attributes(const Aval& aval, AttrValue value) {
 
 }  // namespace
 
+bool is_number_of_numpy(PyObject* object) {
+  static PyObject* const generic = py::object(py::module_::import("numpy").attr("generic")).release().ptr();
+  return PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(generic));
+}
+
+// Of floats and complex numbers the subclasses count, too, but for NumPy's, which have dtypes of their own.
 bool is_python_scalar(PyObject* object) {
-  return PyLong_Check(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object);
+  if (PyLong_Check(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object)) return true;
+  return (PyFloat_Check(object) || PyComplex_Check(object)) && !is_number_of_numpy(object);
 }
 
 PromotedType scalar_type(PyObject* object) {
   if (PyBool_Check(object)) return {DType::kBool, false};
-  if (PyFloat_CheckExact(object)) return {default_float(), true};
-  if (PyComplex_CheckExact(object)) return {default_complex(), true};
+  if (PyFloat_Check(object)) return {default_float(), true};
+  if (PyComplex_Check(object)) return {default_complex(), true};
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (value == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
@@ -365,6 +386,7 @@ Datum datum_after(py::handle object, int conversions) {
     }
     return datum_after(object.attr(method)(), conversions + 1);
   }
+  if (is_other_sequence(object)) return datum_after(py::list(py::reinterpret_borrow<py::object>(object)), conversions);
   if ((PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) && holds_arrays(object)) {
     return datum_from_python(py::module_::import("cotangent.numpy").attr("stack")(object));
   }

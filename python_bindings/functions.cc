@@ -2,6 +2,7 @@
 // pybind11's dispatch would cost more than most of what they do.
 #include "python_bindings/functions.h"
 
+#include "python_bindings/attributes.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/primitive_functions.h"
 #include "runtime/text.h"
@@ -52,9 +53,7 @@ Ints read_ints(PyObject* object) {
   Ints result;
   result.reserve(static_cast<size_t>(items.size()));
   for (Py_ssize_t i = 0; i < items.size(); ++i) {
-    const Py_ssize_t value = PyNumber_AsSsize_t(items[i], PyExc_OverflowError);
-    if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
-    result.push_back(value);
+    result.push_back(integer_from_python(items[i]));
   }
   return result;
 }

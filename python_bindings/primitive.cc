@@ -186,7 +186,9 @@ TypeRule type_rule(RulesPtr rules) {
       if (!py::hasattr(result, "shape") || !py::hasattr(result, "dtype")) {
         wrong_result(*rules, "type", "things with shape and dtype, such as ct.ShapeDtypeStruct");
       }
-      avals.emplace_back(dtype_from_python(result.attr("dtype")), py::cast<Ints>(py::list(result.attr("shape"))));
+      Ints shape;
+      for (py::handle size : py::object(result.attr("shape"))) shape.push_back(integer_from_python(size.ptr()));
+      avals.emplace_back(dtype_from_python(result.attr("dtype")), std::move(shape));
     }
     if (rules->elementwise) check_one_shape(*rules, operands, avals);
     return avals;

@@ -101,8 +101,9 @@ PromotedType inexact_type(PromotedType type);  // in which functions of real num
 void register_dtypes(py::module_& module);
 
 // ---- convert.cc --------------------------------------------------------------------------------------------------
-// True for bool, int, float and complex, and not for subclasses that NumPy scalars are.
+// True for bool, int, float, complex and subclasses, and not for those that NumPy's numbers are.
 bool is_python_scalar(PyObject* object);
+bool is_number_of_numpy(PyObject* object);
 // The method by which an object of another class makes itself an array (JAX's name of it is known too); null if none.
 const char* array_method(PyObject* object);
 // The weak type of a Python scalar (bool is strong).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import inspect
 import pickle
@@ -278,6 +279,55 @@ def test_numpy_numbers_yield_to_arrays_while_64_bits_are_not_the_default():
     assert float(cnp.multiply(np.float64(0.1), np.float64(0.1))) == 0.1 * 0.1
     with ct.config.enable_x64(True):
         assert (single * np.sqrt(2)).dtype == np.float64
+
+
+class Metres(float):
+    """A number of a user's, as of a package of units."""
+
+
+class Phase(complex):
+    """The same with two parts."""
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_subclasses_of_pythons_numbers_are_numbers(wrap):
+    half, single = cnp.ones(2, "float16"), cnp.ones(2)
+    for made in (
+        half * Metres(3.0),
+        Metres(3.0) * half,
+        cnp.multiply(half, Metres(3.0)),
+        wrap(lambda x: x * half)(Metres(3.0)),
+    ):
+        assert (str(made.dtype), made.tolist()) == ("float16", [3.0, 3.0])
+    found = wrap(cnp.asarray)(Metres(0.5))
+    assert (found.dtype, found.weak_type, float(found)) == (np.float32, True, 0.5)
+    assert cnp.array([Metres(1.0), 2.0]).dtype == np.float32
+    assert (single * Phase(2j)).tolist() == [2j, 2j] and wrap(cnp.negative)(Phase(2j)).dtype == np.complex64
+    assert float(wrap(ct.grad(cnp.square))(Metres(3.0))) == 6.0
+    assert wrap(cnp.negative)(np.float64(3.0)).dtype == np.float64  # a subclass, too, of a dtype of its own
+    step = ct.jit(lambda x: x + 1)
+    assert [float(step(x)) for x in (Metres(1.0), 2.0, Metres(3.0))] == [2.0, 3.0, 4.0]
+    assert step._cache_size() == 1
+
+
+@pytest.mark.parametrize(
+    "make", [lambda items: items, collections.deque, collections.UserList], ids=["range", "deque", "user's"]
+)
+def test_sequences_of_pythons_are_arrays_as_lists_are(make):
+    items = make(range(1, 4))
+    for found in (cnp.array(items), cnp.asarray(items)):
+        assert (found.dtype, found.tolist()) == (np.int32, [1, 2, 3])
+    assert int(cnp.sum(items)) == int(np.sum(items)) == 6
+    assert ct.jit(lambda x: cnp.add(x, items))(cnp.ones(3)).tolist() == [2.0, 3.0, 4.0]
+    assert cnp.concatenate([items, items]).tolist() == [1, 2, 3, 1, 2, 3]
+    slope = ct.grad(lambda x: cnp.sum(cnp.array(collections.deque([x, 2 * x])) ** 2))(3.0)
+    assert float(slope) == 30.0
+    for kind, empty in ((range(0), np.int32), (collections.deque(), np.float32)):
+        assert cnp.sum(kind).dtype == cnp.sum(list(kind)).dtype and cnp.array(kind).size == 0, empty
+    with pytest.raises(TypeError, match="cannot make an array of a str"):
+        cnp.sum("123")
+    with pytest.raises(TypeError, match="cannot make an array of a generator"):
+        cnp.sum(i for i in range(3))
 
 
 def test_a_shape_is_whatever_can_be_counted_and_indexed() -> None:

@@ -337,6 +337,7 @@ def _() -> None:
 @row("Lists are arrays and indices")
 def _() -> None:
     assert cnp.arange(3.0)[[0, 2]].tolist() == [0, 2]
+    assert cnp.arange(3.0)[range(2)].tolist() == [0, 1] and int(cnp.sum(range(5))) == 10
     assert cnp.add([1.0, 2.0], cnp.ones(2)).tolist() == [2, 3]
     assert ct.random.normal(ct.random.key(0), 3).shape == (3,)
 

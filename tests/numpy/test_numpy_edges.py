@@ -68,6 +68,43 @@ def test_positions_are_unravelled_by_sizes_that_are_values(at: Any) -> None:
         assert np.array_equal(np.stack(found), np.stack(expected))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_positions_of_more_elements_than_their_dtype_counts(wrap: Any) -> None:
+    for shape in ((2**20, 2**20), (2**40, 3), (3, 2**40), (300,), (2, 2**31)):
+        for order in ("C", "F"):
+            for dtype in ("int8", "int32", "int64", "uint8"):
+                at = np.array([0, 5, 100], dtype)
+                found = wrap(lambda at, shape=shape, order=order: cnp.unravel_index(at, shape, order))(at)
+                expected = np.unravel_index(at.astype(np.int64), shape, order)
+                assert [x.tolist() for x in found] == [x.tolist() for x in expected], (shape, order, dtype)
+    last = wrap(lambda at: cnp.unravel_index(at, (2**20, 2**20)))(np.int32(-1))
+    assert ([int(x) for x in last], last[0].dtype) == ([2**20 - 1] * 2, np.int32)
+    assert int(cnp.unravel_index(np.int8(-1), (300,))[0]) == 299
+    assert [x.dtype for x in cnp.unravel_index(np.int8(3), (3, 4))] == [np.int8, np.int8]
+    with pytest.raises(ValueError, match=r"unravel_index: an array of .* elements is too large"):
+        cnp.unravel_index(5, (2**40, 2**40))
+
+
+def test_ranges_without_a_number_of_elements() -> None:
+    for arguments in ((np.inf,), (0, np.inf, 0.5), (np.nan,), (0, 1, np.nan), (-np.inf, 0)):
+        with pytest.raises(ValueError, match="is no number of elements"):
+            cnp.arange(*arguments)
+    for arguments in ((None,), (None, 3)):
+        with pytest.raises(TypeError, match=r"arange: .*; got None"):
+            cnp.arange(*arguments)
+    assert cnp.arange(0, 3, np.inf).tolist() == [] and cnp.arange(0, None, None).tolist() == []
+
+
+def test_a_range_is_an_index() -> None:
+    x = cnp.arange(12.0).reshape(3, 4)
+    for index in (range(2), range(2, 0, -1), range(0), (slice(None), range(1, 4, 2)), (range(2), range(1, 3))):
+        assert np.array_equal(x[index], np.asarray(x)[index])
+        assert np.array_equal(
+            ct.jit(lambda x, index=index: x.at[index].add(1.0))(x) - np.asarray(x), x.at[index].add(1.0) - x
+        )
+    assert x.at[range(2)].set(0.0)[:, 0].tolist() == [0.0, 0.0, 8.0]
+
+
 def test_the_symmetric_difference_of_what_is_not_unique_is_numpys() -> None:
     x, y = np.array([3, 1, 1, 2, 7]), np.array([2, 2, 5, 3])
     for unique in (False, True):

@@ -56,6 +56,40 @@ def test_the_message_names_the_shape() -> None:
         lax.pad(X, np.float32(0), [(-(2**62), 2**62 - 3, 0)])
 
 
+def test_sizes_of_more_than_64_bits_are_named() -> None:
+    huge = 2**70
+    for call in (
+        lambda: cnp.zeros(huge),
+        lambda: cnp.full((2, huge), 1.0),
+        lambda: cnp.broadcast_to(1.0, (huge,)),
+        lambda: lax.full((huge,), 1.0),
+        lambda: ct.random.normal(ct.random.key(0), (huge,)),
+        lambda: ct.nn.one_hot(np.arange(3), huge),
+        lambda: ct.eval_shape(lambda x: x, ct.ShapeDtypeStruct((huge,), np.float32)),
+        lambda: ct.make_ir(lambda x: ct.pure_callback(abs, ct.ShapeDtypeStruct((huge,), np.float32), x))(X),
+    ):
+        with pytest.raises(OverflowError, match=f"{huge} is out of range: sizes .* have 64 bits"):
+            call()
+    for k in (4, 2**40, huge, -1):
+        with pytest.raises(ValueError, match=f"k must be from 0 to 3, the size of axis 0; got {k}"):
+            lax.top_k(X, k)
+
+
+def test_a_jacobian_that_cannot_be_addressed_says_so() -> None:
+    many = ct.ShapeDtypeStruct((2**31,), np.float32)
+    for jacobian in (ct.jacrev(lambda x: x), ct.jacfwd(lambda x: x), ct.hessian(lambda x: (x**2).sum())):
+        with pytest.raises(MemoryError, match="too large to address"):
+            ct.eval_shape(jacobian, many)
+    quick = ct.ShapeDtypeStruct((2**20,), np.float32)
+    assert ct.eval_shape(ct.jacrev(lambda x: x), quick).shape == (2**20, 2**20)  # of which nothing is made
+
+
+def test_a_grid_that_cannot_be_addressed_is_an_error_before_memory_is_taken() -> None:
+    with pytest.raises(MemoryError, match=r"iota: an array of int32 of shape .* is too large to address"):
+        cnp.indices((2**31, 2**31))
+    assert [x.shape for x in cnp.indices((3, 2), sparse=True)] == [(3, 1), (1, 2)]
+
+
 @pytest.mark.parametrize("mode", ["eager", "jit"])
 def test_large_arrays_without_elements(mode: str) -> None:
     run: Callable[[Any], Any] = (lambda f: f()) if mode == "eager" else (lambda f: ct.jit(f)())

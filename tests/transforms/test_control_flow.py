@@ -311,3 +311,18 @@ def test_a_loop_of_python_numbers_takes_the_dtype_beside_it(wrap: Callable[..., 
         assert not found[0].weak_type and found[1].dtype == "float32", name
     assert wrap(ct.vmap(lambda x: x * loops["scan"](0.0)))(half).dtype == "float16"
     assert wrap(ct.vmap(lambda x: x * loops["while_loop"](0.0)))(half).dtype == "float16"
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("steps", [0, 1])
+def test_the_type_of_a_carry_does_not_depend_on_the_number_of_steps(wrap: Callable[..., Any], steps: int) -> None:
+    one = np.float32(1)
+    loops = {
+        "fori_loop": lambda: lax.fori_loop(0, steps, lambda _, c: c + one, 0.0),
+        "while_loop": lambda: lax.while_loop(lambda c: c < steps, lambda c: c + one, 0.0),
+        "scan": lambda: lax.scan(lambda c, x: (c + x, None), 0.0, np.ones(steps, np.float32))[0],
+    }
+    for name, loop in loops.items():
+        found = wrap(loop)()
+        assert (float(found), found.weak_type) == (steps, False), name
+        assert (found * cnp.ones(1, "bfloat16")).dtype == np.float32, name

@@ -153,6 +153,30 @@ def test_jacobians_and_hessian() -> None:
     allclose(ct.hvp(f, (X,), (np.ones(3),)), 2 * np.cos(X) - np.sin(X) * X)
 
 
+@pytest.mark.parametrize("jacobian", [ct.jacfwd, ct.jacrev])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_programs_of_jacobians_hold_no_array_as_large_as_these(jacobian: Any, dtype: str) -> None:
+    def f(p: Any) -> Any:
+        return {"a": p[0] * cnp.sum(p[1]), "b": [2 * p[1][::-1]]}
+
+    p = (cnp.array([1, 2], dtype), cnp.arange(6).reshape(3, 2).astype(dtype))
+    options = {"holomorphic": True} if dtype == "complex64" else {}
+    captured = ct.make_ir(jacobian(f, **options))(p)
+    assert captured.num_inputs == 2  # and no constants
+    found = jacobian(f, **options)(p)
+    for compiled in (
+        ct.jit(jacobian(f, **options))(p),
+        ct.jit(ct.vmap(jacobian(f, **options), axis_size=1, in_axes=None))(p),
+    ):
+        ct.tree.map(
+            lambda x, y: allclose(x.astype("complex64"), y.astype("complex64").reshape(x.shape)), found, compiled
+        )
+    allclose(found["a"][0].astype("complex64"), 15 * np.eye(2))
+    allclose(found["a"][1].astype("complex64"), np.array([1, 2])[:, None, None] * np.ones((3, 2)))
+    allclose(found["b"][0][0].astype("complex64"), np.zeros((3, 2, 2)))
+    allclose(found["b"][0][1].astype("complex64").reshape(6, 6), 2 * np.eye(6).reshape(3, 2, 6)[::-1].reshape(6, 6))
+
+
 def test_vmap_axes() -> None:
     a = np.arange(12.0).reshape(3, 4)
     allclose(ct.vmap(cnp.sum, in_axes=1)(a), a.sum(0))

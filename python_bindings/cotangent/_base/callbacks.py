@@ -168,7 +168,8 @@ def _result_types(result_shape_dtypes: Any, transform: str) -> tuple[list[tuple[
                     f" {transform}(callback, ct.ShapeDtypeStruct({sizes}, {str(np.dtype(leaf.dtype))!r}), x)[:x.shape[0]]",
                 )
             )
-        spec = ShapeDtypeStruct([int(size) for size in leaf.shape], leaf.dtype)
+        shape = _core.broadcast_shapes([tuple(int(size) for size in leaf.shape)])  # whose sizes have 64 bits
+        spec = ShapeDtypeStruct(shape, leaf.dtype)
         types.append((spec.shape, spec.dtype))
     return types, structure
 

@@ -154,7 +154,7 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
     items = list(index) if isinstance(index, tuple) else [index]
     expanded: list[Any] = []
     for item in items:
-        if isinstance(item, (list, tuple)):
+        if isinstance(item, (list, tuple, range)):
             item = (
                 _core.array(item)
                 if _contains_arrays(item)

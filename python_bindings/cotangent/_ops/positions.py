@@ -17,7 +17,7 @@ from cotangent._base.device import put_beside
 from cotangent._base.words import not_among
 from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
-from cotangent._ops.binding import choose, is_integer, kind, literal
+from cotangent._ops.binding import choose, convert, is_integer, kind, literal
 from cotangent._ops.comparisons import truth
 from cotangent._ops.joining import stack
 from cotangent._ops.rounding import clip
@@ -230,6 +230,17 @@ def _unravel(flat: Array, shape: Sequence[Size]) -> list[Array]:
     return [flat, *reversed(indices)] if shape else []
 
 
+def _that_holds(count: int, dtype: Any) -> Any:
+    """``dtype``, or the integers that hold positions among so many elements, where it does not."""
+    for each in (dtype, np.dtype("int32"), np.dtype("int64")):
+        if count <= np.iinfo(each).max + 1:
+            return each
+    raise ValueError(
+        f"unravel_index: an array of {count} elements is too large to have positions\n"
+        "  the sizes must not multiply to more than 2**63"
+    )
+
+
 def _sizes_to_divide_by(shape: Any) -> list[Size]:
     """The sizes of a shape, which may be values: nothing here has that shape."""
     items = list(shape) if several(shape) or (isinstance(shape, Array) and shape.ndim) else [shape]
@@ -277,13 +288,17 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
         raise TypeError(f"unravel_index takes integers; got {index.dtype}\n  convert them first: .astype('int32')")
     sizes = _sizes_to_divide_by(shape)
     count: Size = functools.reduce(operator.mul, sizes, 1)
+    given = index.dtype
+    if isinstance(count, int):
+        whole = [size for size in sizes if isinstance(size, int)]
+        index = convert(index, _that_holds(max(count, *whole, 1), given))
+        given = _that_holds(max(*whole, 1, 1), given)
     if kind(index) == "signed":
         index = choose(index < literal(index, 0), index + as_dtype(count, index.dtype), index)
     last = max(count - 1, 0) if isinstance(count, int) else as_dtype(maximum(count - 1, 0), index.dtype)
     inside = clip(index, 0, last)
-    if order == "F":
-        return tuple(_unravel(inside, sizes[::-1])[::-1])
-    return tuple(_unravel(inside, sizes))
+    places = _unravel(inside, sizes[::-1])[::-1] if order == "F" else _unravel(inside, sizes)
+    return tuple(convert(place, given) for place in places)
 
 
 check_arguments(globals())

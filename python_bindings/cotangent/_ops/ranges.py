@@ -113,6 +113,11 @@ def arange(
     ):
         return _sized_range(start, stop, step, dtype)
     parts = [part for part in (start, stop, step) if part is not None]
+    if start is None:
+        raise TypeError(
+            f"arange: {'a range needs a number to stop before' if stop is None else 'start must be a number'}; got None\n"
+            "  write arange(n) for 0, 1, … below n"
+        )
     if dtype is None:
         dtype, _ = _core.promote_types([(lambda a: (a.dtype, a.weak_type))(_core.array(part)) for part in parts])
     dtype = _core.canonical_dtype(dtype)
@@ -127,7 +132,13 @@ def arange(
     )
     if stride == 0:
         raise ValueError("arange: step must not be 0\n  leave the step out for steps of one")
-    size = max(0, math.ceil((end - begin) / stride))
+    steps = (end - begin) / stride
+    if not math.isfinite(steps):
+        raise ValueError(
+            f"arange: from {begin} to {end} in steps of {stride} is no number of elements\n"
+            "  give finite bounds, and a step that is not NaN"
+        )
+    size = max(0, math.ceil(steps))
     wide = np.dtype("float32") if dtype.itemsize == 2 and _core.dtype_kind(dtype) == "float" else dtype
     whole = isinstance(begin, int) and isinstance(stride, int)
     if not whole and _core.dtype_kind(dtype) not in ("float", "complex"):
@@ -524,7 +535,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     for axis, size in enumerate(sizes):
         target = [1] * len(sizes) if sparse else sizes
         target = [*target[:axis], size, *target[axis + 1 :]]
-        grid = primitives.broadcast(_iota(size, dtype), shape=target, axes=[axis])
+        grid = primitives.iota(shape=target, dtype=_core.canonical_dtype(dtype), axis=axis)
         grids.append(give_lengths(grid, {at: length for at, length in lengths.items() if at == axis or not sparse}))
     if sparse:
         return tuple(grids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec
 
@@ -45,7 +46,16 @@ def _basis(leaves: Sequence[Any], total: int) -> list[Array]:
     result = []
     offset = 0
     for shape, dtype in leaves:
-        size = int(np.prod(shape, dtype=np.int64))
+        size = math.prod(shape)
+        if _core.capture_mode() is not None:  # programs compute it: as a constant it is as large as a Jacobian
+            number = np.dtype("int32" if total < 2**31 else "int64")
+            row, column = (primitives.iota(shape=[total, size], dtype=number, axis=axis) for axis in (0, 1))
+            if offset:
+                column = primitives.add(column, _core.full((total, size), offset, number))
+            ones = _core.convert(primitives.eq(row, column), dtype)
+            result.append(primitives.reshape(ones, shape=[total, *shape]))
+            offset += size
+            continue
         rows = np.zeros((total, size), dtype=dtype)
         rows[offset + np.arange(size), np.arange(size)] = 1
         result.append(_core.array(rows.reshape((total, *shape))))

@@ -146,7 +146,7 @@ def top_k(operand: Any, k: int | Dim, *, axis: int = -1) -> tuple[Array, Array]:
         count = length_of_size(most)
         return set_length(values, count, at), set_length(places, count, at)
     k = static_int(k, "lax.top_k: k")
-    if k > 0:
+    if 0 < k <= capacity(x, at):
         _require_elements(x, at, str(k), _core.full((), k, "int32"))
     return _largest(x, k, at)
 
