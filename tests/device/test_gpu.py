@@ -217,19 +217,19 @@ def test_eigenvectors_change_as_little_as_matrices_do(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("n", [2, 5, 24])
 def test_eigenvalues_are_as_near_as_those_of_lapack_in_the_same_dtype(n: int, dtype: str) -> None:
-    """Errors in units of the last place of the largest one; of ssyevd's they are 1 to 3, and 2 to 12 of its vectors."""
+    """Errors in units of precision times the norm; those of ssyevd are up to 3 for values, up to 11 for vectors of float32."""
     random = np.random.default_rng(n)
     a = random.normal(size=(8, n, n)) + (1j * random.normal(size=(8, n, n)) if dtype == "complex64" else 0)
     a = (a + a.conj().swapaxes(1, 2)).astype(dtype)
     values, vectors = (np.asarray(x) for x in ct.jit(lambda a: tuple(cnp.linalg.eigh(a)), backend="cuda-emulated")(a))
     wanted = np.linalg.eigvalsh(a.astype("complex128"))
     unit = np.finfo(np.float32).eps * np.abs(wanted).max(1)
-    assert np.mean(np.abs(values - wanted).max(1) / unit) < 4
+    assert np.mean(np.abs(values - wanted).max(1) / unit) < 3
     wide = vectors.astype("complex128")
     rest = a @ wide - wide * wanted[:, None]
-    assert np.mean(np.linalg.norm(rest, 2, (1, 2)) / unit) < 8
+    assert np.mean(np.linalg.norm(rest, 2, (1, 2)) / unit) < 7
     products = wide.conj().swapaxes(1, 2) @ wide - np.eye(n)
-    assert np.mean(np.linalg.norm(products, 2, (1, 2))) / np.finfo(np.float32).eps < 12
+    assert np.mean(np.linalg.norm(products, 2, (1, 2))) / np.finfo(np.float32).eps < 11
 
 
 def test_eigenvalues_of_the_largest_numbers() -> None:

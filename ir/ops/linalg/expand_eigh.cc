@@ -32,7 +32,9 @@ Turn turn_of(Value first, Value beside, Value second, Value in_order) {
   const Value scaled = div(beside, to_dtype(scale, beside));
   const Value modulus = is_complex(beside.dtype()) ? sqrt(squared_size(scaled)) : abs(scaled);
   const Value length = mul(largest, modulus);
-  const Value turns = bit_and(broadcast_scalar(in_order, length.shape()), gt(length, zeros_like(length)));
+  // Below this, all that turns is rounding: where eigenvalues are equal it would for ever.
+  const Value bound = mul(full_like(length, 0.5 * precision_of(length)), min(abs(first), abs(second)));
+  const Value turns = bit_and(broadcast_scalar(in_order, length.shape()), gt(length, bound));
   const Value safe = select(turns, length, one);
   // The difference of the largest numbers is none.
   const Value half = full_like(one, 0.5), slope = div(sub(mul(half, second), mul(half, first)), safe);
@@ -58,13 +60,21 @@ Value rotated(Value x, const Pair& pair, const Turn& turn, Value phase, int from
 }
 
 // What the pair's four elements are, without the rounding of two rotations.
-Value with_exact_block(Value m, const Pair& pair, const Turn& turn, Value first, Value second) {
+Value with_block(Value m, const Pair& pair, const Turn& turn, Value first, Value second) {
   const Value row = positions(m, 2), column = positions(m, 1), p = equal_to(row, pair.p), q = equal_to(row, pair.q);
   const auto is_either = [&](Value at) { return bit_or(eq(at, p), eq(at, q)); };
   const auto everywhere = [&](Value number) { return spread(to_dtype(number, m), m); };
   const Value on_diagonal = select(eq(row, p), everywhere(first), everywhere(second));
   const Value is_block = bit_and(bit_and(is_either(row), is_either(column)), spread(turn.turns, m));
   return select(is_block, zero_unless(eq(row, column), on_diagonal), m);
+}
+
+struct Sum {
+  Value sum, rest;  // together exactly x + y (Knuth)
+};
+Sum exact_sum(Value x, Value y) {
+  const Value sum = add(x, y), of_y = sub(sum, x);
+  return {sum, add(sub(x, sub(sum, of_y)), sub(y, of_y))};
 }
 
 }  // namespace
@@ -83,7 +93,7 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
   }
   const Value poison = poison_of(a);
   const Values results =
-      column_loop(builder, {}, {a, identity_like(a)}, kSweeps * n * n, false,
+      column_loop(builder, {}, {a, identity_like(a), zeros_like(diagonal(real_part(a)))}, kSweeps * n * n, false,
                   [&](Builder&, Value step, const Values&, const Values& carries) -> Step {
                     const Value width = full_like(step, static_cast<double>(n));
                     const Pair pair{rem(div(step, width), width), rem(step, width)};
@@ -93,11 +103,18 @@ Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const Att
                     const Turn turn = turn_of(first, part(other, pair.p, 1), second, lt(pair.p, pair.q));
                     const Value back = conjugated(turn.phase);
                     const Value both = rotated(rotated(m, pair, turn, back, 1), pair, turn, turn.phase, 2);
-                    return {{with_exact_block(both, pair, turn, sub(first, turn.shift), add(second, turn.shift)),
-                             rotated(carries[1], pair, turn, back, 1)},
+                    const Sum new_first = exact_sum(first, neg(turn.shift)), new_second = exact_sum(second, turn.shift);
+                    const Value place = positions(carries[2], 1);
+                    const auto at = [&](Value index, Value number) {
+                      return zero_unless(eq(place, equal_to(place, index)), spread(number, place));
+                    };
+                    const Value rest = add(carries[2], add(at(pair.p, new_first.rest), at(pair.q, new_second.rest)));
+                    return {{with_block(both, pair, turn, new_first.sum, new_second.sum),
+                             rotated(carries[1], pair, turn, back, 1), rest},
                             {}};
                   });
-  const Value values = diagonal(real_part(results[0]));
+  // Each element of the diagonal is a sum of some ten times n changes.
+  const Value values = add(diagonal(real_part(results[0])), results[2]);
   const Value place = positions(values, 1);
   Values sorted{values, place};
   if (size) sorted.insert(sorted.begin(), ge(place, spread(size, place)));
