@@ -1,5 +1,7 @@
 #include "ir/ops/linalg/expand_parts.h"
 
+#include <limits>
+
 #include "ir/primitives.h"
 
 namespace ct::linalg {
@@ -113,6 +115,11 @@ Value squared_size(Value x) {
 }
 
 Value largest_part(Value x) { return is_complex(x.dtype()) ? max(abs(real(x)), abs(imag(x))) : abs(x); }
+
+double precision_of(Value x) {
+  const bool is_wide = real_dtype(x.dtype()) == DType::kFloat64;
+  return is_wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+}
 
 Value poison_of(Value a) {
   const Value by_part = is_complex(a.dtype()) ? add(sub(real(a), real(a)), sub(imag(a), imag(a))) : sub(a, a);

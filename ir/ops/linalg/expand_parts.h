@@ -53,9 +53,10 @@ Value bind_triangular(const Values& operands, const Triangular& system);
 Value conjugated(Value x);
 Value real_part(Value x);
 Value squared_size(Value x);
-Value largest_part(Value x);  // the larger of the sizes of real and imaginary part
-Value pivot_size(Value x);    // LAPACK's measure of a pivot; NaN is the smallest
-Value poison_of(Value a);     // for each matrix 0, or NaN where an element is no finite number
+Value largest_part(Value x);   // the larger of the sizes of real and imaginary part
+Value pivot_size(Value x);     // LAPACK's measure of a pivot; NaN is the smallest
+double precision_of(Value x);  // the distance of 1 to the next number
+Value poison_of(Value a);      // for each matrix 0, or NaN where an element is no finite number
 Value with_poison(Value x, Value poison);
 
 // Matrices divided by powers of two so that their largest elements are about 1; zeros for those with poison.

@@ -12,9 +12,6 @@ namespace ct::linalg {
 namespace {
 
 bool is_wide(Value x) { return real_dtype(x.dtype()) == DType::kFloat64; }
-double precision_of(Value x) {
-  return is_wide(x) ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-}
 
 Value scalar(Builder& builder, double value) { return full(builder, Aval(DType::kInt32, {}), value); }
 Value any(Value condition) {

@@ -3,7 +3,6 @@
 // Veselic, "Jacobi's method is more accurate than QR", 1992). Disjoint pairs turn at once: those of a tournament in
 // which each column meets each other once in a sweep (Brent, Luk, 1985).
 #include <algorithm>
-#include <limits>
 
 #include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/expand_parts.h"
@@ -38,8 +37,7 @@ Pairs turned(const Pairs& pairs, int64_t length) {
   const Value xx = sum(squared_size(x)), yy = sum(squared_size(y)), xy = sum(mul(conjugated(x), y));
   const Value largest = largest_part(xy);
   const Value one = full_like(xx, 1);
-  const bool is_wide = xx.dtype() == DType::kFloat64;
-  const double precision = is_wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double precision = precision_of(xx);
   // The largest element of the matrix is about 1: below this, all that turns is rounding.
   const Value bound = max(mul(full_like(xx, precision), mul(sqrt(xx), sqrt(yy))), full_like(xx, precision * precision));
   const Value turns = gt(largest, bound);
