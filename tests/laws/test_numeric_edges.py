@@ -433,6 +433,24 @@ def test_complex_functions_where_the_scale_overflows(dtype):
     assert ct.jit(cnp.cosh)(np.array(complex(1e200, 0))) == complex(inf, 0)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_powers_of_two(dtype):
+    """Zeros and infinities as C has them, and what is finite does not overflow on the way."""
+    ends = [0.0, -0.0, 1.0, -3.0, 0.3, 1e300, -1e300, inf, -inf, nan]
+    edges = np.array([complex(a, b) for a in ends for b in ends])
+    random = np.random.default_rng(0)
+    inside = (random.uniform(-120, 120, 500) + 1j * random.uniform(-20, 20, 500)).astype(dtype).astype(complex)
+    exact = np.exp2(inside.real) * np.exp(1j * math.log(2) * inside.imag)
+    for exp2 in (cnp.exp2, ct.jit(cnp.exp2)):
+        result = np.asarray(exp2(inside.astype(dtype)))
+        assert np.max(np.abs(result - exact) / np.abs(exact)) < 4 * np.finfo(dtype).eps
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(np.asarray(exp2(edges)), np.exp2(edges), rtol=1e-14)
+        if dtype == "complex128":
+            large = np.asarray(exp2(np.array([complex(1024, 1.57 / math.log(2))])))
+            np.testing.assert_allclose(large, [complex(1.4315e305, 1.797692e308)], rtol=1e-4)
+
+
 def test_complex_expm1_is_finite_where_only_its_magnitude_is_not(tier):
     for b, part in ((1.2, "real"), (0.7, "imag")):
         found = np.asarray(tier(cnp.expm1)(np.full(3, 89 + 1j * b, np.complex64)))

@@ -278,7 +278,7 @@ def rsqrt(x: Array) -> Array:
 def exp2(x: Array) -> Array:
     """A power of two."""
     if kind(x) == "complex":
-        return primitives.pow(_core.full((), 2.0, x.dtype, x.weak_type), x)
+        return _exp2_of_complex(x)
     last, bias, digits = by_precision(x, 160.0, 1100.0), by_precision(x, 127, 1023), by_precision(x, 23, 52)
     # NaN passes.
     bounded = pick(x > last, last, pick(x < -last, -last, x))
@@ -298,6 +298,17 @@ def exp2(x: Array) -> Array:
     terms = by_precision(x, 8, 14)
     series = tuple(_LOG2**k / math.factorial(k) for k in reversed(range(terms)))
     return times(times(polynomial(bounded - whole, series), half), power - half)
+
+
+def _exp2_of_complex(x: Array) -> Array:
+    re, im = _parts(x)
+    # Its square may be infinite where a part of the result is not.
+    half, angle = exp2(0.5 * re), _LOG2 * im
+    real, imaginary = half * primitives.cos(angle) * half, half * primitives.sin(angle) * half
+    # As C has exponentials, with angles that are not finite.
+    none, endless = re == -math.inf, primitives.and_(re == math.inf, primitives.not_(primitives.is_finite(im)))
+    real = pick(none, 0.0, pick(endless, math.inf, real))
+    return _complex(real, pick(none, 0.0, pick(im == 0.0, im, imaginary)), x)
 
 
 @elementwise(lambda x, result: 1.0 / (3.0 * (result * result)))
