@@ -9,8 +9,6 @@
 namespace ct::linalg {
 namespace {
 
-constexpr int64_t kSweeps = 12;
-
 // Rows and columns p and q.
 struct Pair {
   Value p, q;

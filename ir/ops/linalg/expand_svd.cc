@@ -11,10 +11,6 @@
 namespace ct::linalg {
 namespace {
 
-// Columns are orthogonal after 9 for hundreds of them. So many whatever the matrix, so that nobody has to wait for what
-// a step finds.
-constexpr int64_t kSweeps = 12;
-
 // Both players of each pair of the next round: the first one stays in its place, the others move around it.
 struct Pairs {
   Value first, second;
