@@ -8,8 +8,8 @@
 
 namespace ct::linalg {
 
-// Of Jacobi's methods, which are done after 9 for hundreds of columns. So many whatever the matrix, so that nobody has to
-// wait for what a step finds.
+// Of Jacobi's methods, which are done after 9 for hundreds of columns. So many whatever the matrix, so that nobody has
+// to wait for what a step finds.
 inline constexpr int64_t kSweeps = 12;
 
 // ---- A loop over columns ------------------------------------------------------------------------------------------
