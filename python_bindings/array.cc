@@ -57,8 +57,7 @@ PyObject* unary_slot(PyObject* self) {
 }
 
 constexpr char kAddName[] = "add", kSubName[] = "sub", kMulName[] = "mul", kDivName[] = "div", kAndName[] = "and",
-               kOrName[] = "or", kXorName[] = "xor", kNegName[] = "neg", kAbsName[] = "abs", kNotName[] = "not",
-               kShlName[] = "shift_left";
+               kOrName[] = "or", kXorName[] = "xor", kNegName[] = "neg", kNotName[] = "not", kShlName[] = "shift_left";
 
 PyObject* right_shift(PyObject* left, PyObject* right) {
   static const Primitive* arithmetic = primitive("shift_right_arithmetic");
@@ -77,6 +76,11 @@ PyObject* right_shift(PyObject* left, PyObject* right) {
 
 // An array of its own, of the same memory; what is traced has none.
 PyObject* positive(PyObject* self) { return array_object(array_datum(self)).release().ptr(); }
+// Bools are their own, as with NumPy.
+PyObject* absolute(PyObject* self) {
+  static const Primitive* op = primitive("abs");
+  return datum_aval(array_datum(self)).dtype() == DType::kBool ? positive(self) : unary(op, self);
+}
 
 // Random keys are equal when their bits are; they have no order.
 Datum comparable(const Datum& x, int op) {
@@ -536,7 +540,7 @@ void register_array(py::module_& module) {
                          {Py_nb_rshift, leaving_slot<right_shift>()},
                          {Py_nb_negative, leaving_slot<unary_slot<kNegName>>()},
                          {Py_nb_positive, leaving_slot<positive>()},
-                         {Py_nb_absolute, leaving_slot<unary_slot<kAbsName>>()},
+                         {Py_nb_absolute, leaving_slot<absolute>()},
                          {Py_nb_invert, leaving_slot<unary_slot<kNotName>>()},
                          {Py_nb_bool, leaving_slot<to_bool>()},
                          {Py_nb_int, leaving_slot<to_int>()},

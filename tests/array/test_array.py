@@ -44,6 +44,7 @@ def check(actual, expected):
         lambda x: x > 1,
         lambda x: x == x,
         lambda x: ~(x > 1),
+        lambda x: abs(x > 1),
         lambda x: (x > 1) & (x < 4),
         lambda x: A + x,
         lambda x: np.float32(2) * x,
