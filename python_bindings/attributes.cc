@@ -16,6 +16,12 @@ int64_t integer_from_python(PyObject* object) {
   throw py::error_already_set();
 }
 
+Ints integers_from_python(py::handle objects) {
+  Ints result;
+  for (py::handle object : objects) result.push_back(integer_from_python(object.ptr()));
+  return result;
+}
+
 AttrValue attr_from_python(py::handle value) {
   PyObject* object = value.ptr();
   if (PyBool_Check(object)) return object == Py_True;
@@ -35,9 +41,7 @@ AttrValue attr_from_python(py::handle value) {
       return graphs;
     }
     if (items.size() > 0 && PyFloat_Check(py::object(items[0]).ptr())) return py::cast<std::vector<double>>(value);
-    Ints integers;
-    for (py::handle item : items) integers.push_back(integer_from_python(item.ptr()));
-    return integers;
+    return integers_from_python(items);
   }
   const bool is_dtype = py::isinstance<py::dtype>(value) || value.is(numpy_dtype(DType::kKey));
   if (is_dtype || PyType_Check(object)) return dtype_from_python(value);

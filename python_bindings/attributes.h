@@ -9,6 +9,7 @@ namespace ct::python {
 
 // Throws where the object is no integer, or one that needs more than 64 bits.
 int64_t integer_from_python(PyObject* object);
+Ints integers_from_python(py::handle objects);
 
 AttrValue attr_from_python(py::handle value);
 py::object attr_to_python(const AttrValue& value);

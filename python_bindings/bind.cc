@@ -34,9 +34,7 @@ std::vector<Datum> data(py::handle objects) {
 
 Aval aval_from_python(py::handle spec) {
   const py::tuple parts = py::cast<py::tuple>(spec);  // (shape, dtype, weak)
-  Ints shape;
-  for (py::handle size : py::object(parts[0])) shape.push_back(integer_from_python(size.ptr()));
-  return Aval(dtype_from_python(parts[1]), std::move(shape), py::cast<bool>(parts[2]));
+  return Aval(dtype_from_python(parts[1]), integers_from_python(parts[0]), py::cast<bool>(parts[2]));
 }
 
 CaptureMode mode_from_text(const std::string& mode) {

@@ -186,9 +186,7 @@ TypeRule type_rule(RulesPtr rules) {
       if (!py::hasattr(result, "shape") || !py::hasattr(result, "dtype")) {
         wrong_result(*rules, "type", "things with shape and dtype, such as ct.ShapeDtypeStruct");
       }
-      Ints shape;
-      for (py::handle size : py::object(result.attr("shape"))) shape.push_back(integer_from_python(size.ptr()));
-      avals.emplace_back(dtype_from_python(result.attr("dtype")), std::move(shape));
+      avals.emplace_back(dtype_from_python(result.attr("dtype")), integers_from_python(result.attr("shape")));
     }
     if (rules->elementwise) check_one_shape(*rules, operands, avals);
     return avals;

@@ -25,6 +25,7 @@ struct Chain {
   Var source = kNoVar, result = kNoVar;
   std::vector<const Equation*> products = {};
   std::vector<Var> factors = {};  // a residual for each of the products
+  size_t joined = 0;              // which product of factors
 };
 
 class JoinedFactors {
@@ -37,12 +38,14 @@ class JoinedFactors {
     for (const Var output : unknown_.outputs()) ++uses_[output];
     find_chains();
     leave_out_useless();
-    for (const Chain& chain : chains_) {
+    std::map<MadeOf, size_t> known;
+    for (Chain& chain : chains_) {
       for (const Equation* product : chain.products) between_.insert(product->first_output);
       between_.erase(chain.result);
       by_result_[chain.result] = &chain;
-      const auto [found, is_new] = product_.try_emplace(made_of(chain), distinct_.size());
+      const auto [found, is_new] = known.try_emplace(made_of(chain), distinct_.size());
       if (is_new) distinct_.push_back(&chain);
+      chain.joined = found->second;
     }
   }
 
@@ -173,8 +176,8 @@ class JoinedFactors {
         // Zeros win in all of it where they won in a part.
         const auto wins = std::ranges::find_if(chain.products, [](const Equation* p) { return !p->primitive->scalar; });
         const Equation& by = wins == chain.products.end() ? equation : **wins;
-        values[equation.first_output] = builder.bind1(
-            *by.primitive, {values[chain.source], products[product_.at(made_of(chain))]}, unknown_.attrs_ptr(by));
+        values[equation.first_output] =
+            builder.bind1(*by.primitive, {values[chain.source], products[chain.joined]}, unknown_.attrs_ptr(by));
         continue;
       }
       if (between_.contains(equation.first_output)) continue;
@@ -193,7 +196,6 @@ class JoinedFactors {
   std::vector<int> uses_;  // by variable of the unknown sheet, other than in chains
   std::vector<Chain> chains_;
   std::vector<const Chain*> distinct_;  // one of those that multiply by the same
-  std::map<MadeOf, size_t> product_;    // which of these
   absl::flat_hash_map<Var, const Chain*> by_result_;
   absl::flat_hash_set<Var> between_;  // results of all other products in them
 };

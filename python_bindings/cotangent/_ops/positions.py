@@ -290,9 +290,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     count: Size = functools.reduce(operator.mul, sizes, 1)
     given = index.dtype
     if isinstance(count, int):
-        whole = [size for size in sizes if isinstance(size, int)]
-        index = convert(index, _that_holds(max(count, *whole, 1), given))
-        given = _that_holds(max(*whole, 1, 1), given)
+        largest = max((size for size in sizes if isinstance(size, int)), default=1)
+        index = convert(index, _that_holds(max(count, largest), given))
+        given = _that_holds(largest, given)
     if kind(index) == "signed":
         index = choose(index < literal(index, 0), index + as_dtype(count, index.dtype), index)
     last = max(count - 1, 0) if isinstance(count, int) else as_dtype(maximum(count - 1, 0), index.dtype)
